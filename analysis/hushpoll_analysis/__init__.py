@@ -1,0 +1,1 @@
+"""From report counts to estimates with intervals."""

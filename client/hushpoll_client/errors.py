@@ -1,0 +1,82 @@
+"""Every error that hushpoll raises on purpose.
+
+HushpollError (a ValueError)
+├── ChannelError       a table of weights that is no channel, or an answer outside it
+├── MechanismError     a request that no mechanism can honour
+├── DocumentError      bytes that are not strict JSON
+├── SurveyError        a survey document that breaks a rule; knows which question and field
+├── ReportError        a report that does not fit its survey
+└── SubmitError        a report that could not be delivered
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "ChannelError",
+    "DocumentError",
+    "HushpollError",
+    "MechanismError",
+    "ReportError",
+    "SubmitError",
+    "SurveyError",
+]
+
+
+class HushpollError(ValueError):
+    """Something the caller can put right; the message says what, where and how."""
+
+
+class ChannelError(HushpollError):
+    """A table of weights that is no channel, or an answer outside it."""
+
+
+class MechanismError(HushpollError):
+    """A request that no mechanism can honour.
+
+    `field` names the parameter at fault, so that a form can point at it.
+    """
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class DocumentError(HushpollError):
+    """Bytes that are not strict JSON."""
+
+
+class SurveyError(HushpollError):
+    """A survey document that breaks a rule.
+
+    `path` leads to the place, as in ("questions", 1, "mechanism", "epsilon"); `where` is the same for people.
+    """
+
+    def __init__(self, path: Sequence[str | int], problem: str, remedy: str, question: str | None = None) -> None:
+        self.path = tuple(path)
+        self.problem = problem
+        self.remedy = remedy
+        self.where = _spell(self.path, question)
+        super().__init__(f"{self.where}: {problem}; {remedy}")
+
+
+class ReportError(HushpollError):
+    """A report that does not fit its survey."""
+
+
+class SubmitError(HushpollError):
+    """A report that could not be delivered; it is kept and can be sent again as it is."""
+
+
+def _spell(path: tuple[str | int, ...], question: str | None) -> str:
+    """Write a path as people count: question 2 ("reason"), mechanism.epsilon."""
+    if not path:
+        return "survey"
+    if path[0] != "questions" or len(path) < 2 or not isinstance(path[1], int):
+        return ".".join(str(part) for part in path)
+    name = f"question {path[1] + 1}" + (f' ("{question}")' if question else "")
+    rest = ""
+    for part in path[2:]:
+        rest += f" {part + 1}" if isinstance(part, int) else ("." if rest else "") + part
+    return f"{name}, {rest}" if rest else name
