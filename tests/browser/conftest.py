@@ -1,0 +1,90 @@
+"""A real Chromium, a fresh context per test, and a small static server for the browser's modules."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import hushpoll_client
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+JS_FOLDER = Path(hushpoll_client.__file__).parent / "js"
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serve files without a log; modules need a JavaScript content type whatever the machine's table says."""
+
+    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript"}  # noqa: RUF012
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            body = b"<!doctype html><meta charset=utf-8><link rel=icon href='data:,'><title>modules</title>"
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        else:
+            super().do_GET()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the whole session (the machine's own; nothing is downloaded)."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert path, "no Chromium on PATH: install it (Debian: apt-get install chromium), or run `make test`"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A fresh context: no storage, cookies or cache of another test."""
+    fresh = browser.new_context()
+    fresh.set_default_timeout(30_000)
+    yield fresh
+    fresh.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    """A blank page in a fresh context."""
+    return context.new_page()
+
+
+@pytest.fixture(scope="session")
+def js_server() -> Iterator[str]:
+    """Serve the js folder; gives its address without a slash at the end."""
+    handler = partial(QuietHandler, directory=str(JS_FOLDER))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def js(page: Page, js_server: str) -> Page:
+    """A page of the js server: `js.evaluate` may `await import("/channel.js")`."""
+    page.goto(f"{js_server}/")
+    return page
