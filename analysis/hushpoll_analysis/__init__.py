@@ -1,1 +1,82 @@
-"""From report counts to estimates with intervals."""
+"""From report counts to estimates with intervals.
+
+Names are loaded when first used, so that importing the package stays cheap. No module carries the name of a public
+function: `from hushpoll_analysis import estimate` is the function, whatever was imported before.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .channels import channel_view as channel_view
+    from .constrained import constrained_estimate as constrained_estimate
+    from .constrained import maximise as maximise
+    from .errors import AnalysisError as AnalysisError
+    from .estimation import estimate as estimate
+    from .models import correlate as correlate
+    from .models import logit as logit
+    from .planning import plan as plan
+    from .reporting import report as report
+    from .results import Estimate as Estimate
+    from .simulation import simulate as simulate
+    from .tables import compare as compare
+    from .tables import crosstab as crosstab
+    from .twogroup import cheating_detection as cheating_detection
+    from .twogroup import cheating_detection_symmetric as cheating_detection_symmetric
+    from .twogroup import lie_detection as lie_detection
+    from .twogroup import unrelated_two_groups as unrelated_two_groups
+
+_HOME = {
+    "AnalysisError": "errors",
+    "Estimate": "results",
+    "channel_view": "channels",
+    "cheating_detection": "twogroup",
+    "cheating_detection_symmetric": "twogroup",
+    "compare": "tables",
+    "constrained_estimate": "constrained",
+    "correlate": "models",
+    "crosstab": "tables",
+    "estimate": "estimation",
+    "lie_detection": "twogroup",
+    "logit": "models",
+    "maximise": "constrained",
+    "plan": "planning",
+    "report": "reporting",
+    "simulate": "simulation",
+    "unrelated_two_groups": "twogroup",
+}
+
+__all__ = [
+    "AnalysisError",
+    "Estimate",
+    "channel_view",
+    "cheating_detection",
+    "cheating_detection_symmetric",
+    "compare",
+    "constrained_estimate",
+    "correlate",
+    "crosstab",
+    "estimate",
+    "lie_detection",
+    "logit",
+    "maximise",
+    "plan",
+    "report",
+    "simulate",
+    "unrelated_two_groups",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import the module of a public name when the name is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
