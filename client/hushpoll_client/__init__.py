@@ -1,6 +1,42 @@
-"""The promise made to the respondent: what is randomized, how, and exactly how private that is."""
+"""The promise made to the respondent: what is randomized, how, and exactly how private that is.
 
-from .errors import HushpollError
+Standard library only. Start at `channel.py`, the one idea; then `mechanisms.py`, `survey.py`, `randomize.py`.
+"""
+
+from . import mechanisms
+from .channel import SCALE, Channel
+from .errors import (
+    ChannelError,
+    DocumentError,
+    HushpollError,
+    MechanismError,
+    ReportError,
+    SubmitError,
+    SurveyError,
+)
+from .mechanisms import Mechanism
+from .randomize import draw, randomize
+from .report import Report, read_answers
+from .survey import Question, Survey
 
 __version__ = "0.1.0"
-__all__ = ["HushpollError", "__version__"]
+__all__ = [
+    "SCALE",
+    "Channel",
+    "ChannelError",
+    "DocumentError",
+    "HushpollError",
+    "Mechanism",
+    "MechanismError",
+    "Question",
+    "Report",
+    "ReportError",
+    "SubmitError",
+    "Survey",
+    "SurveyError",
+    "__version__",
+    "draw",
+    "mechanisms",
+    "randomize",
+    "read_answers",
+]

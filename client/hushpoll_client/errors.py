@@ -53,7 +53,9 @@ class SurveyError(HushpollError):
     `path` leads to the place, as in ("questions", 1, "mechanism", "epsilon"); `where` is the same for people.
     """
 
-    def __init__(self, path: Sequence[str | int], problem: str, remedy: str, question: str | None = None) -> None:
+    def __init__(
+        self, path: Sequence[str | int], problem: str, remedy: str, question: str | None = None
+    ) -> None:
         self.path = tuple(path)
         self.problem = problem
         self.remedy = remedy

@@ -1,0 +1,93 @@
+"""Exact numbers: reading what a person wrote, e^epsilon from below, logarithms rounded down."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+from .errors import MechanismError
+
+__all__ = ["Number", "exp_below", "log_below", "read_decimal", "read_number", "read_share", "spell"]
+
+Number = int | float | str | Decimal | Fraction
+
+# Bounds on length keep a hostile "1e-999999999" from becoming a number of a billion digits.
+_DECIMAL = re.compile(r"[0-9]{0,20}\.?[0-9]{0,40}(?:[eE][+-]?[0-9]{1,2})?")
+_FRACTION = re.compile(r"([0-9]{1,18})/([0-9]{1,18})")
+_PRECISE = Context(prec=110)
+
+
+def _read(value: Number, field: str, fractions: bool) -> Fraction:
+    example = "0.75 or 3/4" if fractions else "1.0"
+    if isinstance(value, Fraction):
+        return value
+    text = repr(value) if isinstance(value, float) else str(value).strip()
+    if not isinstance(value, bool):
+        sign = -1 if text.startswith("-") else 1
+        bare = text.removeprefix("-")
+        if fractions and (match := _FRACTION.fullmatch(bare)) and int(match[2]) > 0:
+            return Fraction(sign * int(match[1]), int(match[2]))
+        if _DECIMAL.fullmatch(bare) and any(digit in bare for digit in "0123456789"):
+            return sign * Fraction(Decimal(bare))
+    raise MechanismError(f"{field} must be a number such as {example}, got {text[:40]!r}", field)
+
+
+def read_decimal(value: Number, field: str) -> Fraction:
+    """Read a decimal number exactly; a float counts as the shortest decimal that prints it."""
+    return _read(value, field, fractions=False)
+
+
+def read_number(value: Number, field: str) -> Fraction:
+    """Read a decimal or a fraction like 3/4 exactly."""
+    return _read(value, field, fractions=True)
+
+
+def read_share(value: Number, field: str) -> Fraction:
+    """Read a probability exactly, as a decimal or as a fraction like 3/4; refuse what lies outside 0..1."""
+    share = _read(value, field, fractions=True)
+    if not 0 <= share <= 1:
+        raise MechanismError(f"{field} must lie between 0 and 1, got {spell(share)}", field)
+    return share
+
+
+def spell(value: Fraction) -> str:
+    """Write a number in its one published spelling: the shortest decimal, or a fraction where no decimal ends."""
+    twos = fives = 0
+    rest = value.denominator
+    while rest % 2 == 0:
+        rest, twos = rest // 2, twos + 1
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return f"{value.numerator}/{value.denominator}"
+    places = max(twos, fives)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def exp_below(epsilon: Fraction) -> Fraction:
+    """Give floor(2^64 e^epsilon) / 2^64, a rational that never exceeds e^epsilon."""
+    if epsilon == 0:
+        return Fraction(1)
+    exponent = Context(prec=70).divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
+    power = _PRECISE.multiply(_PRECISE.exp(exponent), Decimal(2**64))
+    # e^epsilon is irrational, so at 110 digits the floor is never in doubt; checked all the same.
+    slack = power.scaleb(-60, _PRECISE)
+    # The operators - and + would round to the 28 digits of the default context.
+    edges = _PRECISE.subtract(power, slack), _PRECISE.add(power, slack)
+    low, high = (int(edge.to_integral_value(ROUND_FLOOR)) for edge in edges)
+    if low != high:
+        raise MechanismError("epsilon is too close to a rounding edge; change its last digit", "epsilon")
+    return Fraction(low, 2**64)
+
+
+def log_below(ratio: Fraction) -> float:
+    """Give the largest double that does not exceed ln(ratio), for ratio >= 1."""
+    if ratio == 1:
+        return 0.0
+    exact = _PRECISE.subtract(_PRECISE.ln(Decimal(ratio.numerator)), _PRECISE.ln(Decimal(ratio.denominator)))
+    nearest = float(exact)
+    return nearest if Decimal(nearest) <= exact else math.nextafter(nearest, 0.0)

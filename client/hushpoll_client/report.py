@@ -1,0 +1,115 @@
+"""The report: everything that leaves the device. It has no field that could hold a true answer."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import strict_json
+from .errors import DocumentError, ReportError
+from .randomize import Source, randomize
+from .survey import Question, Survey
+
+__all__ = ["Report", "read_answers"]
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Report:
+    """A random id and one randomized report for each question, in the survey's order."""
+
+    id: str
+    reports: tuple[int, ...]
+
+    @classmethod
+    def new(cls, survey: Survey, answers: Sequence[int], source: Source = os.urandom) -> Report:
+        """Randomize a whole form once. Run by the respondent's device.
+
+        `answers` are what the device's channels take: `Mechanism.device_answer` of each question, see `read_answers`.
+        """
+        if len(answers) != len(survey.questions):
+            raise ReportError(f"{len(survey.questions)} answers are needed, got {len(answers)}")
+        name = source(16).hex()
+        pairs = zip(survey.questions, answers, strict=True)
+        return cls(name, tuple(randomize(question.channel, answer, source) for question, answer in pairs))
+
+    def to_bytes(self, invitation: str | None = None) -> bytes:
+        """The bytes to send; the same ones each time."""
+        value: dict[str, Any] = {"id": self.id, "reports": list(self.reports)}
+        if invitation is not None:
+            value["invitation"] = invitation
+        return strict_json.dumps(value)
+
+    @classmethod
+    def parse(cls, survey: Survey, data: bytes) -> tuple[Report, str | None]:
+        """Read a report and its invitation strictly; the server can check only that every report is a legal one."""
+        try:
+            value = strict_json.loads(data, max_depth=4, floats=False)
+        except DocumentError as error:
+            raise ReportError(f"body: {error}") from None
+        return cls.check(survey, value)
+
+    @classmethod
+    def check(cls, survey: Survey, value: object) -> tuple[Report, str | None]:
+        """Check a parsed report against its survey."""
+        if not isinstance(value, dict):
+            raise ReportError("body: must be an object with id and reports")
+        unknown = set(value) - {"id", "reports", "invitation"}
+        if unknown:
+            raise ReportError(f"body: unknown key {min(unknown)[:40]!r}; known: id, reports, invitation")
+        name, reports, invitation = value.get("id"), value.get("reports"), value.get("invitation")
+        if not isinstance(name, str) or not _ID.fullmatch(name):
+            raise ReportError("id: must be 32 lower-case hexadecimal digits")
+        if "invitation" in value and not (isinstance(invitation, str) and 0 < len(invitation) <= 64):
+            raise ReportError("invitation: must be text of at most 64 characters")
+        if not isinstance(reports, list) or len(reports) != len(survey.questions):
+            raise ReportError(f"reports: must be a list of {len(survey.questions)} whole numbers")
+        for place, (report, question) in enumerate(zip(reports, survey.questions, strict=True)):
+            if type(report) is not int or not 0 <= report < question.channel.outcomes:
+                last = question.channel.outcomes - 1
+                raise ReportError(
+                    f'reports[{place}] ("{question.id}"): must be a whole number from 0 to {last}'
+                )
+        return cls(name, tuple(reports)), invitation
+
+
+def read_answers(survey: Survey, answers: Mapping[str, Any]) -> list[int]:
+    """Turn {question id: option} into what the device's channels take.
+
+    A decoy question takes {"answer": "No", "decoy": "Yes"}; an OR-poll also takes the combined answer alone.
+    """
+    unknown = set(answers) - {question.id for question in survey.questions}
+    if unknown:
+        raise ReportError(f"the survey has no question {min(unknown)!r}; its questions: {_names(survey)}")
+    return [_device_answer(question, answers) for question in survey.questions]
+
+
+def _device_answer(question: Question, answers: Mapping[str, Any]) -> int:
+    if question.id not in answers:
+        raise ReportError(f'question "{question.id}" has no answer; every question needs one')
+    given = answers[question.id]
+    if not question.mechanism.has_decoy:
+        return _option(question, given)
+    if isinstance(given, Mapping):
+        if set(given) != {"answer", "decoy"}:
+            raise ReportError(f'question "{question.id}": give {{"answer": ..., "decoy": ...}}')
+        return question.mechanism.device_answer(
+            _option(question, given["answer"]), _option(question, given["decoy"])
+        )
+    if question.mechanism.combine == "or":
+        return _option(question, given)
+    raise ReportError(f'question "{question.id}": also needs the decoy; give {{"answer": ..., "decoy": ...}}')
+
+
+def _option(question: Question, given: object) -> int:
+    if isinstance(given, str) and given in question.options:
+        return question.options.index(given)
+    raise ReportError(f'question "{question.id}": {given!r} is not one of: {", ".join(question.options)}')
+
+
+def _names(survey: Survey) -> str:
+    return ", ".join(question.id for question in survey.questions)

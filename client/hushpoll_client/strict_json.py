@@ -1,0 +1,80 @@
+"""JSON as strict as the promise needs: no duplicate keys, NaN, lone surrogates or deep nesting; one way to write it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from .errors import DocumentError
+
+__all__ = ["dumps", "loads"]
+
+
+def loads(data: bytes | str, max_depth: int = 8, floats: bool = True) -> Any:
+    """Parse JSON strictly; decimals come back as `Decimal`, or are refused when `floats` is false."""
+    try:
+        text = data.decode("utf-8") if isinstance(data, bytes) else data
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=Decimal if floats else _no_float
+    )
+    try:
+        value = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise DocumentError(
+            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}; correct that place"
+        ) from None
+    except RecursionError:
+        raise DocumentError(f"nested deeper than {max_depth} levels; flatten it") from None
+    except DocumentError:
+        raise
+    except ValueError:
+        raise DocumentError("holds a number with thousands of digits; shorten it") from None
+    _walk(value, max_depth)
+    return value
+
+
+def dumps(value: object) -> bytes:
+    """Write the canonical bytes: sorted keys, no spaces, UTF-8 unescaped."""
+    return json.dumps(
+        value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+    ).encode()
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise DocumentError(f"key {twice[:40]!r} stands twice in one object; keep one")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise DocumentError(f"{name} is not JSON; write a finite number")
+
+
+def _no_float(text: str) -> NoReturn:
+    raise DocumentError(f"{text[:40]} is not a whole number; only whole numbers are allowed here")
+
+
+def _walk(value: object, depth: int) -> None:
+    if isinstance(value, str):
+        _text(value)
+    elif isinstance(value, (dict, list)):
+        if depth == 0:
+            raise DocumentError("nested too deeply; flatten it")
+        for key in value if isinstance(value, dict) else ():
+            _text(key)
+        for item in value.values() if isinstance(value, dict) else value:
+            if type(item) is not int:
+                _walk(item, depth - 1)
+
+
+def _text(value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise DocumentError("holds half of a character (a lone surrogate); remove it") from None
