@@ -1,0 +1,25 @@
+// Small comforts of every workspace page. Each page works without them.
+
+// Bootstrap takes its scheme from an attribute; follow the system's setting, also when it changes.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const followScheme = () => {
+  document.documentElement.dataset.bsTheme = dark.matches ? "dark" : "light";
+};
+followScheme();
+dark.addEventListener("change", followScheme);
+
+// After a refused form, begin where the errors are listed.
+document.querySelector("[data-focus]")?.focus();
+
+// A second click on a button that is already sending changes nothing; without this it would send twice.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.sending) {
+    event.preventDefault();
+    return;
+  }
+  if (form.method === "post" && !form.hasAttribute("data-download")) {
+    form.dataset.sending = "yes";
+    setTimeout(() => delete form.dataset.sending, 4000);
+  }
+});

@@ -1,0 +1,90 @@
+"""Tables of the designer's workspace: people, sessions, drafts, who owns and reads a survey, the audit log.
+
+Nothing here can hold an answer. Times are whole seconds since 1970 (UTC), alike on SQLite and PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Integer, MetaData, String, Table, Text
+
+metadata = MetaData()
+
+users = Table(
+    "users",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("role", String(16), nullable=False),
+    Column("password_hash", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("active", Integer, nullable=False, server_default="1"),
+)
+
+# A session is a row, not only a signed cookie: signing out really ends it, everywhere if asked.
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("token_hash", String(64), primary_key=True),
+    Column("user_name", ForeignKey("users.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)
+
+# Keyed hashes of the names tried: a password typed into the name field must not end up on the disk.
+sign_in_failures = Table(
+    "sign_in_failures",
+    metadata,
+    Column("name_hash", String(64), primary_key=True),
+    Column("failures", Integer, nullable=False),
+    Column("blocked_until", BigInteger, nullable=False),
+)
+
+drafts = Table(
+    "drafts",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("owner", ForeignKey("users.name"), nullable=False, index=True),
+    Column("title", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("expected_n", Integer, nullable=False),
+    Column("margin", Float, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("published_hash", String(64)),
+)
+
+# Surveys published on the command line have no row here: they belong to the house.
+ownership = Table(
+    "ownership",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("owner", ForeignKey("users.name"), nullable=False, index=True),
+    Column("expected_n", Integer, nullable=False),
+    Column("published_at", BigInteger, nullable=False),
+)
+
+shares = Table(
+    "shares",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("user_name", ForeignKey("users.name", ondelete="CASCADE"), primary_key=True),
+)
+
+# How often the respondents' page was opened, by day: coarse on purpose, and without any address.
+opens = Table(
+    "opens",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("opened", Integer, nullable=False),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", BigInteger, nullable=False),
+    Column("actor", String(64), nullable=False),
+    Column("action", String(32), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
