@@ -145,10 +145,14 @@ class Channel:
         K-ary: the draws 0..T-1 give the truth, then each of the others in turn has `weight` draws.
         Table: the draws are dealt out along the row in order.
         """
-        _whole(answer, "answer", 0, self.options)
-        _whole(draw, "draw", 0, SCALE)
+        if type(answer) is not int or not 0 <= answer < self.options:
+            raise ChannelError(
+                f"answer must be an integer from 0 to {self.options - 1}"
+            )  # never repeat the answer
+        if type(draw) is not int or not 0 <= draw < SCALE:
+            raise ChannelError("draw must be an integer from 0 to 2^53 - 1")
         if self.weight is not None:
-            truth = self.truth_weight
+            truth = SCALE - (self.options - 1) * self.weight
             offset = 0 if draw < truth else 1 + (draw - truth) // self.weight
             return (answer + offset) % self.options
         assert self.table is not None

@@ -1,0 +1,67 @@
+"""`hushpoll audit FILE`: measure a survey's epsilon by drawing from its real randomizer."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from hushpoll_server.audit import ChannelAudit, audit_survey, audited_answers
+
+from .output import finite, json_option, print_json, read_survey
+
+
+@click.command(short_help="Measure a survey's epsilon by drawing from its real randomizer.")
+@click.argument("file", type=click.Path())
+@click.option(
+    "--draws",
+    type=click.IntRange(1_000, 100_000_000),
+    default=1_000_000,
+    show_default=True,
+    help="Draws for each true answer.",
+)
+@json_option
+def audit(file: str, draws: int, as_json: bool) -> None:
+    """Measure the epsilon of every question of FILE (a survey document) by drawing from the real randomizer.
+
+    Prints the least epsilon that the draws are compatible with (Clopper-Pearson limits, error probability 1 % for each
+    question), beside the claimed one. Ends with status 1 when a measured bound exceeds its claim.
+    """
+    survey = read_survey(file)
+    total = draws * sum(len(audited_answers(question.channel)) for question in survey.questions)
+    results: list[ChannelAudit] = []
+    with click.progressbar(
+        length=total, label="Drawing", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        for result in audit_survey(survey, draws, progress=bar.update):
+            results.append(result)
+    passed = all(result.passed for result in results)
+    if as_json:
+        questions = [
+            {
+                "id": result.question,
+                "epsilon": finite(result.claimed),
+                "bound": result.bound,
+                "answers": list(result.answers),
+                "passed": result.passed,
+            }
+            for result in results
+        ]
+        print_json({"hash": survey.hash, "draws": draws, "passed": passed, "questions": questions})
+    else:
+        _print(results, draws)
+    if not passed:
+        sys.exit(1)
+
+
+def _print(results: list[ChannelAudit], draws: int) -> None:
+    width = max(8, *(len(result.question) for result in results))
+    click.echo(
+        f"{'question':{width}}  {'claimed':>9}  {'at least':>9}  verdict   ({draws:,} draws per answer)"
+    )
+    for result in results:
+        claimed = "unbounded" if finite(result.claimed) is None else f"{result.claimed:9.4f}"
+        verdict = "holds" if result.passed else "BROKEN"
+        if finite(result.claimed) is None:
+            verdict = "nothing to hold"
+        click.echo(f"{result.question:{width}}  {claimed:>9}  {result.bound:9.4f}  {verdict}")
