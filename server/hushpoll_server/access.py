@@ -10,15 +10,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from flask import Flask, abort, current_app, g, redirect, render_template, request, session, url_for
+from flask import Flask, abort, g, redirect, render_template, request, session, url_for
 from flask.sessions import SecureCookieSessionInterface
 from flask_bootstrap import Bootstrap5
 from flask_wtf.csrf import CSRFError, CSRFProtect
-from sqlalchemy import Engine
 from werkzeug.local import LocalProxy
 from werkzeug.wrappers import Response
 
 from . import workspace
+from .store import get_store
 from .workspace import User
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -27,16 +27,11 @@ csrf = CSRFProtect()
 _bootstrap = Bootstrap5()
 
 
-def database() -> Engine:
-    """The engine of the running application."""
-    return cast(Engine, current_app.extensions["hushpoll"].engine)
-
-
 def signed_in() -> User | None:
     """The account of this request's session; asked of the database once per request."""
     if "user" not in g:
         token = session.get("token")
-        g.user = workspace.session_user(database(), token) if isinstance(token, str) else None
+        g.user = workspace.session_user(get_store(), token) if isinstance(token, str) else None
     return cast("User | None", g.user)
 
 
@@ -69,18 +64,18 @@ def role_required(*roles: str) -> Callable[[View], View]:
 
 def can_read_survey(user: User | None, survey_hash: str) -> bool:
     """Whether this account may read the survey's report."""
-    return workspace.can_read(database(), user, survey_hash)
+    return workspace.can_read(get_store(), user, survey_hash)
 
 
 def can_edit(user: User | None, survey_hash: str) -> bool:
     """Whether this account may share, invite to and close the survey."""
-    return workspace.can_edit(database(), user, survey_hash)
+    return workspace.can_edit(get_store(), user, survey_hash)
 
 
 def audit(action: str, subject: str, detail: str = "") -> None:
     """Note in the audit log what the signed-in account did (publish, close, export, share, ...)."""
     user = signed_in()
-    workspace.record(database(), user.name if user else "nobody", action, subject, detail)
+    workspace.record(get_store(), user.name if user else "nobody", action, subject, detail)
 
 
 def unencrypted_from_elsewhere() -> bool:
@@ -97,7 +92,7 @@ class WorkspaceSessions(SecureCookieSessionInterface):
     """Cookies that are Secure exactly when the page came over https, so that a laptop on loopback works too."""
 
     def get_cookie_secure(self, app: Flask) -> bool:
-        return request.is_secure or bool(app.config["SESSION_COOKIE_SECURE"])
+        return request.is_secure or app.config["HUSHPOLL"].public_url.startswith("https://")
 
 
 def init_app(app: Flask) -> None:
@@ -143,7 +138,6 @@ __all__ = [
     "can_edit",
     "can_read_survey",
     "current_user",
-    "database",
     "guard_forms",
     "init_app",
     "local_path",

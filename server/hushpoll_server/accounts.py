@@ -18,7 +18,6 @@ from .access import (
     can_edit,
     can_read_survey,
     current_user,
-    database,
     guard_forms,
     init_app,
     local_path,
@@ -27,6 +26,7 @@ from .access import (
     signed_in,
     unencrypted_from_elsewhere,
 )
+from .store import get_store
 from .workspace import SHORTEST_PASSWORD, AccountError
 
 __all__ = ["audit", "bp", "can_edit", "can_read_survey", "current_user", "login_required", "role_required"]
@@ -96,7 +96,7 @@ def sign_in() -> str | Response | tuple[str, int]:
         return render_template("accounts/sign_in.html", form=form), 422 if form.errors else 200
     try:
         key = str(current_app.secret_key).encode()
-        token = workspace.sign_in(database(), form.name.data, form.password.data, key)
+        token = workspace.sign_in(get_store(), form.name.data, form.password.data, key)
     except AccountError as error:
         form.name.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
         return render_template("accounts/sign_in.html", form=form), 429
@@ -114,7 +114,7 @@ def sign_out() -> Response:
     """End this session."""
     token = session.get("token")
     if isinstance(token, str):
-        workspace.end_session(database(), token)
+        workspace.end_session(get_store(), token)
     session.clear()
     return redirect(url_for("accounts.sign_in"))
 
@@ -126,12 +126,12 @@ def account() -> str | Response | tuple[str, int]:
     form = PasswordForm()
     if not form.validate_on_submit():
         return render_template("accounts/account.html", form=form), 422 if form.errors else 200
-    if not workspace.password_fits(database(), current_user.name, form.present.data):
+    if not workspace.password_fits(get_store(), current_user.name, form.present.data):
         form.present.errors = ["This is not your present password."]
         return render_template("accounts/account.html", form=form), 422
     try:
         workspace.set_password(
-            database(), current_user.name, form.password.data, actor=current_user.name, keep=session["token"]
+            get_store(), current_user.name, form.password.data, actor=current_user.name, keep=session["token"]
         )
     except AccountError as error:
         form.password.errors = [str(error)]
@@ -144,7 +144,7 @@ def account() -> str | Response | tuple[str, int]:
 @login_required
 def sign_out_everywhere() -> Response:
     """End all sessions of this account, this one too."""
-    workspace.end_all_sessions(database(), current_user.name, actor=current_user.name)
+    workspace.end_all_sessions(get_store(), current_user.name, actor=current_user.name)
     session.clear()
     flash("You are signed out on every device.", "done")
     return redirect(url_for("accounts.sign_in"))
@@ -160,14 +160,14 @@ def accounts() -> str | Response | tuple[str, int]:
     if form.validate_on_submit():
         try:
             name = form.name.data.strip()
-            made = (name, workspace.add_user(database(), name, form.role.data, actor=current_user.name))
+            made = (name, workspace.add_user(get_store(), name, form.role.data, actor=current_user.name))
             form = AddAccountForm(formdata=None)
         except AccountError as error:
             form[error.field].errors = [str(error)]
             status = 422
     elif form.errors:
         status = 422
-    people = workspace.all_users(database())
+    people = workspace.all_users(get_store())
     page = render_template(
         "accounts/accounts.html", form=form, people=people, made=made, roles=workspace.ROLES
     )
@@ -185,16 +185,16 @@ def change_account() -> str | Response | tuple[str, int]:
         if change == "password":
             made = (name, _reset_password(name))
         elif change in ("lock", "unlock"):
-            workspace.change_account(database(), name, actor=current_user.name, active=change == "unlock")
+            workspace.change_account(get_store(), name, actor=current_user.name, active=change == "unlock")
         else:
-            workspace.change_account(database(), name, actor=current_user.name, role=change)
+            workspace.change_account(get_store(), name, actor=current_user.name, role=change)
     except AccountError as error:
         flash(f"Nothing changed: {error}.", "problem")
         return redirect(url_for("accounts.accounts"))
     if made is None:
         flash(f"{name}: {change}.", "done")
         return redirect(url_for("accounts.accounts"))
-    people = workspace.all_users(database())
+    people = workspace.all_users(get_store())
     return render_template(
         "accounts/accounts.html",
         form=AddAccountForm(formdata=None),
@@ -206,7 +206,7 @@ def change_account() -> str | Response | tuple[str, int]:
 
 def _reset_password(name: str) -> str:
     password = secrets.token_urlsafe(12)
-    workspace.set_password(database(), name, password, actor=current_user.name)
+    workspace.set_password(get_store(), name, password, actor=current_user.name)
     return password
 
 
@@ -215,5 +215,5 @@ def _reset_password(name: str) -> str:
 def audit_log() -> str:
     """Who published, closed, exported, shared and changed accounts, newest first."""
     before = request.args.get("before", type=int)
-    entries = workspace.audit_entries(database(), 100, before)
+    entries = workspace.audit_entries(get_store(), 100, before)
     return render_template("accounts/audit_log.html", entries=entries, before=before)

@@ -1,4 +1,4 @@
-"""Who may do what: accounts, sessions, ownership, sharing and the audit log, on any SQLAlchemy engine."""
+"""Who may do what: accounts, sessions, ownership, sharing and the audit log, beside the collected surveys."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import secrets
 import time
 import unicodedata
 from dataclasses import dataclass
+from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 from hushpoll_client import HushpollError
-from sqlalchemy import Connection, Engine, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from .workspace_schema import audit_log, ownership, sessions, shares, sign_in_failures, users
+from .store import Store
+from .workspace_schema import audit_log, sessions, shares, sign_in_failures, users
 
 ROLES = ("designer", "analyst", "admin")
 SESSION_SECONDS = 12 * 3600
@@ -68,7 +70,12 @@ def check_password(password: str) -> None:
 
 
 def add_user(
-    db: Engine, name: str, role: str = "designer", password: str | None = None, *, actor: str = "command line"
+    store: Store,
+    name: str,
+    role: str = "designer",
+    password: str | None = None,
+    *,
+    actor: str = "command line",
 ) -> str:
     """Make an account and give its password, which is generated where none is given and kept nowhere."""
     name = _clean_name(name)
@@ -78,7 +85,7 @@ def add_user(
         password = secrets.token_urlsafe(12)
     check_password(password)
     password_hash = _hasher.hash(password)
-    with db.begin() as tx:
+    with store.write() as tx:
         if _user_row(tx, name) is not None:
             raise AccountError(f"there is already an account named {name!r}; choose another name")
         tx.execute(
@@ -90,29 +97,29 @@ def add_user(
     return password
 
 
-def find_user(db: Engine, name: str) -> User | None:
+def find_user(store: Store, name: str) -> User | None:
     """The account of that name."""
-    with db.connect() as tx:
+    with store.read() as tx:
         row = _user_row(tx, name)
     return None if row is None else User(row.name, row.role, row.created_at, bool(row.active))
 
 
-def all_users(db: Engine) -> list[User]:
+def all_users(store: Store) -> list[User]:
     """Every account, by name."""
-    with db.connect() as tx:
+    with store.read() as tx:
         rows = tx.execute(select(users).order_by(users.c.name)).all()
     return [User(row.name, row.role, row.created_at, bool(row.active)) for row in rows]
 
 
-def _user_row(tx: Connection, name: str):  # type: ignore[no-untyped-def]
+def _user_row(tx: Connection, name: str) -> Row[Any] | None:
     return tx.execute(select(users).where(users.c.name == name)).one_or_none()
 
 
-def set_password(db: Engine, name: str, password: str, *, actor: str, keep: str | None = None) -> None:
+def set_password(store: Store, name: str, password: str, *, actor: str, keep: str | None = None) -> None:
     """Change a password and end every session of the account but the one with token `keep`."""
     check_password(password)
     password_hash = _hasher.hash(password)
-    with db.begin() as tx:
+    with store.write() as tx:
         changed = tx.execute(update(users).where(users.c.name == name).values(password_hash=password_hash))
         if not changed.rowcount:
             raise AccountError(f"there is no account named {name!r}; see the list of accounts")
@@ -121,7 +128,7 @@ def set_password(db: Engine, name: str, password: str, *, actor: str, keep: str 
 
 
 def change_account(
-    db: Engine, name: str, *, actor: str, role: str | None = None, active: bool | None = None
+    store: Store, name: str, *, actor: str, role: str | None = None, active: bool | None = None
 ) -> None:
     """Change a role, or lock or unlock an account; either ends its sessions."""
     values: dict[str, object] = {}
@@ -130,8 +137,8 @@ def change_account(
             raise AccountError(f"role {role!r} is unknown; choose one of {', '.join(ROLES)}", "role")
         values["role"] = role
     if active is not None:
-        values["active"] = int(active)
-    with db.begin() as tx:
+        values["active"] = active
+    with store.write() as tx:
         row = _user_row(tx, name)
         if row is None:
             raise AccountError(f"there is no account named {name!r}; see the list of accounts")
@@ -146,21 +153,21 @@ def change_account(
 
 
 def _other_admins(tx: Connection, name: str) -> int:
-    query = select(users.c.name).where(users.c.role == "admin", users.c.active == 1, users.c.name != name)
+    query = select(users.c.name).where(users.c.role == "admin", users.c.active, users.c.name != name)
     return len(tx.execute(query).all())
 
 
 # Signing in -----------------------------------------------------------------------------------------------------
 
 
-def sign_in(db: Engine, name: str, password: str, key: bytes) -> str | None:
+def sign_in(store: Store, name: str, password: str, key: bytes) -> str | None:
     """Give a fresh session token, None where name and password do not fit; AccountError while throttled.
 
     The throttle counts failures per name tried, whether or not it exists, and doubles the pause from the fifth on.
     """
     name = unicodedata.normalize("NFC", name.strip())
     name_hash = hmac.new(key, b"sign-in:" + name.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
-    with db.connect() as tx:
+    with store.read() as tx:
         failed = tx.execute(
             select(sign_in_failures).where(sign_in_failures.c.name_hash == name_hash)
         ).one_or_none()
@@ -171,10 +178,10 @@ def sign_in(db: Engine, name: str, password: str, key: bytes) -> str | None:
         )
     fits = _verify(_NOBODY if row is None else row.password_hash, password)
     if row is None or not fits or not row.active:
-        _count_failure(db, name_hash, 0 if failed is None else failed.failures)
+        _count_failure(store, name_hash, 0 if failed is None else failed.failures)
         return None
     token = secrets.token_urlsafe(32)
-    with db.begin() as tx:
+    with store.write() as tx:
         tx.execute(delete(sign_in_failures).where(sign_in_failures.c.name_hash == name_hash))
         tx.execute(delete(sessions).where(sessions.c.expires_at < now()))
         tx.execute(
@@ -190,9 +197,9 @@ def sign_in(db: Engine, name: str, password: str, key: bytes) -> str | None:
     return token
 
 
-def password_fits(db: Engine, name: str, password: str) -> bool:
+def password_fits(store: Store, name: str, password: str) -> bool:
     """Whether this is the password of that account (asked again before it is changed)."""
-    with db.connect() as tx:
+    with store.read() as tx:
         row = _user_row(tx, name)
     return row is not None and _verify(row.password_hash, password)
 
@@ -206,11 +213,11 @@ def _verify(password_hash: str, password: str) -> bool:
         return False
 
 
-def _count_failure(db: Engine, name_hash: str, before: int) -> None:
+def _count_failure(store: Store, name_hash: str, before: int) -> None:
     failures = before + 1
     pause = 0 if failures < FREE_FAILURES else min(LONGEST_BLOCK, 30 * 2 ** (failures - FREE_FAILURES))
     values = {"failures": failures, "blocked_until": now() + pause}
-    with db.begin() as tx:
+    with store.write() as tx:
         changed = tx.execute(
             update(sign_in_failures).where(sign_in_failures.c.name_hash == name_hash).values(**values)
         )
@@ -222,27 +229,27 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def session_user(db: Engine, token: str) -> User | None:
+def session_user(store: Store, token: str) -> User | None:
     """Whose session this is, while it lasts and the account is active."""
     query = (
         select(users)
         .join(sessions, sessions.c.user_name == users.c.name)
-        .where(sessions.c.token_hash == _digest(token), sessions.c.expires_at >= now(), users.c.active == 1)
+        .where(sessions.c.token_hash == _digest(token), sessions.c.expires_at >= now(), users.c.active)
     )
-    with db.connect() as tx:
+    with store.read() as tx:
         row = tx.execute(query).one_or_none()
     return None if row is None else User(row.name, row.role, row.created_at)
 
 
-def end_session(db: Engine, token: str) -> None:
+def end_session(store: Store, token: str) -> None:
     """Sign out here."""
-    with db.begin() as tx:
+    with store.write() as tx:
         tx.execute(delete(sessions).where(sessions.c.token_hash == _digest(token)))
 
 
-def end_all_sessions(db: Engine, name: str, *, actor: str) -> None:
+def end_all_sessions(store: Store, name: str, *, actor: str) -> None:
     """Sign out everywhere."""
-    with db.begin() as tx:
+    with store.write() as tx:
         _end_sessions(tx, name, None)
         _log(tx, actor, "signed out everywhere", name)
 
@@ -257,56 +264,42 @@ def _end_sessions(tx: Connection, name: str, keep: str | None) -> None:
 # Ownership and sharing ------------------------------------------------------------------------------------------
 
 
-def own_survey(db: Engine, survey_hash: str, owner: str, expected_n: int = 0) -> None:
-    """Give a published survey to an account (nothing changes where it already has an owner)."""
-    with db.begin() as tx:
-        if tx.execute(select(ownership.c.hash).where(ownership.c.hash == survey_hash)).one_or_none() is None:
-            values = {"hash": survey_hash, "owner": owner, "expected_n": expected_n, "published_at": now()}
-            tx.execute(insert(ownership).values(**values))
-
-
-def owner_of(db: Engine, survey_hash: str) -> str | None:
+def owner_of(store: Store, survey_hash: str) -> str | None:
     """The owner's name; None for a survey of the house (published on the command line)."""
-    with db.connect() as tx:
-        return tx.execute(
-            select(ownership.c.owner).where(ownership.c.hash == survey_hash)
-        ).scalar_one_or_none()
+    state = store.state(survey_hash)
+    return None if state is None else state.owner
 
 
-def shared_with(db: Engine, survey_hash: str) -> list[str]:
+def shared_with(store: Store, survey_hash: str) -> list[str]:
     """Names of the accounts that may read the survey's report beside its owner."""
     query = select(shares.c.user_name).where(shares.c.hash == survey_hash).order_by(shares.c.user_name)
-    with db.connect() as tx:
+    with store.read() as tx:
         return list(tx.execute(query).scalars())
 
 
-def can_read(db: Engine, user: User | None, survey_hash: str) -> bool:
+def can_read(store: Store, user: User | None, survey_hash: str) -> bool:
     """Admins read everything; others what they own, what is shared with them and, as designers, the house's."""
     if user is None:
         return False
-    return can_edit(db, user, survey_hash) or user.name in shared_with(db, survey_hash)
+    return can_edit(store, user, survey_hash) or user.name in shared_with(store, survey_hash)
 
 
-def can_edit(db: Engine, user: User | None, survey_hash: str) -> bool:
+def can_edit(store: Store, user: User | None, survey_hash: str) -> bool:
     """Share, invite, close: the owner and admins; designers too where the survey belongs to the house."""
     if user is None or user.role == "analyst":
         return False
-    owner = owner_of(db, survey_hash)
+    owner = owner_of(store, survey_hash)
     return user.role == "admin" or owner is None or owner == user.name
 
 
-def share(db: Engine, survey_hash: str, name: str, *, actor: str) -> None:
+def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
     """Let another account read the survey's report."""
-    with db.begin() as tx:
+    owner = owner_of(store, survey_hash)
+    with store.write() as tx:
         row = _user_row(tx, name)
         if row is None or not row.active:
             raise AccountError(f"there is no active account named {name!r}; ask an admin to add it")
-        if (
-            name
-            == tx.execute(
-                select(ownership.c.owner).where(ownership.c.hash == survey_hash)
-            ).scalar_one_or_none()
-        ):
+        if name == owner:
             raise AccountError(f"{name} owns this survey and reads it already")
         known = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)
         if tx.execute(known).one_or_none() is None:
@@ -314,9 +307,9 @@ def share(db: Engine, survey_hash: str, name: str, *, actor: str) -> None:
             _log(tx, actor, "shared", survey_hash, f"with {name}")
 
 
-def unshare(db: Engine, survey_hash: str, name: str, *, actor: str) -> None:
+def unshare(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
     """Take the right to read back."""
-    with db.begin() as tx:
+    with store.write() as tx:
         gone = tx.execute(delete(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name))
         if gone.rowcount:
             _log(tx, actor, "unshared", survey_hash, f"with {name}")
@@ -325,9 +318,9 @@ def unshare(db: Engine, survey_hash: str, name: str, *, actor: str) -> None:
 # The audit log --------------------------------------------------------------------------------------------------
 
 
-def record(db: Engine, actor: str, action: str, subject: str, detail: str = "") -> None:
+def record(store: Store, actor: str, action: str, subject: str, detail: str = "") -> None:
     """Note who did what; never called with anything that a respondent sent."""
-    with db.begin() as tx:
+    with store.write() as tx:
         _log(tx, actor, action, subject, detail)
 
 
@@ -347,10 +340,10 @@ class Entry:
     detail: str
 
 
-def audit_entries(db: Engine, limit: int = 100, before: int | None = None) -> list[Entry]:
+def audit_entries(store: Store, limit: int = 100, before: int | None = None) -> list[Entry]:
     """The newest entries first; `before` an id, to page on."""
     query = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
     if before is not None:
         query = query.where(audit_log.c.id < before)
-    with db.connect() as tx:
+    with store.read() as tx:
         return [Entry(*row) for row in tx.execute(query).all()]

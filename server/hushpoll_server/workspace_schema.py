@@ -5,9 +5,9 @@ Nothing here can hold an answer. Times are whole seconds since 1970 (UTC), alike
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Float, ForeignKey, Integer, MetaData, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Integer, String, Table, Text, true
 
-metadata = MetaData()
+from .schema import metadata
 
 users = Table(
     "users",
@@ -16,7 +16,7 @@ users = Table(
     Column("role", String(16), nullable=False),
     Column("password_hash", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    Column("active", Integer, nullable=False, server_default="1"),
+    Column("active", Boolean, nullable=False, server_default=true()),
 )
 
 # A session is a row, not only a signed cookie: signing out really ends it, everywhere if asked.
@@ -24,7 +24,7 @@ sessions = Table(
     "sessions",
     metadata,
     Column("token_hash", String(64), primary_key=True),
-    Column("user_name", ForeignKey("users.name", ondelete="CASCADE"), nullable=False, index=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False, index=True),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False),
 )
@@ -52,21 +52,11 @@ drafts = Table(
     Column("published_hash", String(64)),
 )
 
-# Surveys published on the command line have no row here: they belong to the house.
-ownership = Table(
-    "ownership",
-    metadata,
-    Column("hash", String(64), primary_key=True),
-    Column("owner", ForeignKey("users.name"), nullable=False, index=True),
-    Column("expected_n", Integer, nullable=False),
-    Column("published_at", BigInteger, nullable=False),
-)
-
 shares = Table(
     "shares",
     metadata,
     Column("hash", String(64), primary_key=True),
-    Column("user_name", ForeignKey("users.name", ondelete="CASCADE"), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), primary_key=True),
 )
 
 # How often the respondents' page was opened, by day: coarse on purpose, and without any address.
