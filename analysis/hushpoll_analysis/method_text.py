@@ -1,0 +1,225 @@
+"""The method in words: formulas, notes on privacy, and references that a paper can take over."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hushpoll_client import Survey
+from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.survey import Question
+
+__all__ = ["Formula", "Method", "epsilon_text", "method_of", "percent"]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One step of the method: what it gives, the formula, and what its letters mean."""
+
+    title: str
+    formula: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """The method paragraph of a report, the formulas behind it and the works it rests on."""
+
+    paragraph: str
+    formulas: tuple[Formula, ...]
+    references: tuple[str, ...]
+
+
+WORKS = {
+    "warner": "Warner, S. L. (1965). Randomized response: a survey technique for eliminating evasive answer bias. "
+    "Journal of the American Statistical Association 60, 63–69.",
+    "krr": "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
+    "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444.",
+    "forced": "Boruch, R. F. (1971). Assuring confidentiality of responses in social research: a note on strategies. "
+    "The American Sociologist 6, 308–311.",
+    "unrelated": "Greenberg, B. G., Abul-Ela, A.-L. A., Simmons, W. R., Horvitz, D. G. (1969). The unrelated question "
+    "randomized response model: theoretical framework. Journal of the American Statistical Association 64, 520–539.",
+    "crosswise": "Yu, J.-W., Tian, G.-L., Tang, M.-L. (2008). Two new models for survey sampling with sensitive "
+    "characteristic: design and analysis. Metrika 67, 251–263.",
+    "mangat": "Mangat, N. S. (1994). An improved randomized response strategy. Journal of the Royal Statistical "
+    "Society B 56, 93–95.",
+    "kuk": "Kuk, A. Y. C. (1990). Asking sensitive questions indirectly. Biometrika 77, 436–438.",
+    "matrix": "Chaudhuri, A., Mukerjee, R. (1988). Randomized Response: Theory and Techniques. Marcel Dekker.",
+    "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. Journal of "
+    "the American Statistical Association 22, 209–212.",
+    "bonferroni": "Miller, R. G. (1981). Simultaneous Statistical Inference, 2nd edition. Springer.",
+    "dp": "Dwork, C., Roth, A. (2014). The algorithmic foundations of differential privacy. Foundations and Trends in "
+    "Theoretical Computer Science 9, 211–407.",
+    "ldp": "Duchi, J. C., Jordan, M. I., Wainwright, M. J. (2013). Local privacy and statistical minimax rates. 54th "
+    "Annual Symposium on Foundations of Computer Science, 429–438.",
+    "em": "Dempster, A. P., Laird, N. M., Rubin, D. B. (1977). Maximum likelihood from incomplete data via the EM "
+    "algorithm. Journal of the Royal Statistical Society B 39, 1–38.",
+    "kish": "Kish, L. (1965). Survey Sampling. Wiley.",
+    "manipulation": "Cheu, A., Smith, A., Ullman, J. (2021). Manipulation attacks in local differential privacy. "
+    "IEEE Symposium on Security and Privacy, 883–900.",
+}
+SAME_WORK = {"or_poll": "crosswise", "triangular": "crosswise"}
+
+DESIGNS = {
+    "warner": "Warner's design (with probability φ the device reports the answer, otherwise the opposite)",
+    "krr": "K-ary randomized response (the chosen option is e^ε times as likely to be reported as any other)",
+    "forced": "forced response (with fixed probabilities the device reports a given option whatever was chosen)",
+    "or_poll": "an OR-poll (the device reports Yes if the sensitive or the decoy question was answered Yes)",
+    "triangular": "the triangular design (the device reports Yes if the sensitive or the decoy answer is Yes)",
+    "unrelated": "the unrelated-question design (with probability θ the sensitive question counts, else the decoy)",
+    "crosswise": "the crosswise design (the device reports only whether the sensitive and the decoy answer agree)",
+    "mangat": "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)",
+    "kuk": "Kuk's design (the device reports how many cards drawn from one of two decks are red)",
+    "matrix": "a custom randomization table",
+}
+
+ESTIMATORS = {
+    "warner": "p̂ = (f − (1 − φ)) / (2φ − 1)",
+    "krr": "ĥₖ = (fₖ − p₀) / (p₀ (e^ε − 1)),   p₀ = 1 / (K − 1 + e^ε)",
+    "forced": "ĥₖ = (fₖ − uₖ) / (1 − Σ u)",
+    "or_poll": "p̂ = (f − q) / (1 − q)",
+    "triangular": "p̂ = (f − q) / (1 − q)",
+    "unrelated": "p̂ = (f − (1 − θ) q) / θ",
+    "crosswise": "p̂ = (f − (1 − q)) / (2q − 1)",
+    "mangat": "p̂ = (f − (1 − t)) / t",
+    "kuk": "p̂ = (r̄ / draws − ρ₀) / (ρ₁ − ρ₀)",
+    "matrix": "ĥ = B f with C B′ = I",
+}
+
+
+LETTERS = {
+    "warner": "f: reported frequency of Yes; φ: probability that the answer is reported as it is",
+    "krr": "fₖ: reported frequency of option k; K: number of options",
+    "forced": "fₖ: reported frequency of option k; uₖ: forced share of option k",
+    "or_poll": "f: reported frequency of Yes; q: share of Yes to the decoy question",
+    "triangular": "f: reported frequency of Yes; q: share of Yes to the decoy question",
+    "unrelated": "f: reported frequency of Yes; θ: probability of the sensitive question; q: the decoy's share of Yes",
+    "crosswise": "f: reported frequency of “same”; q: share of Yes to the decoy question",
+    "mangat": "f: reported frequency of Yes; t: probability that a No is reported as No",
+    "kuk": "r̄: mean number of red cards; ρ₁, ρ₀: share of red cards in the decks for Yes and No",
+    "matrix": "f: reported frequencies; C: randomization table, row = true answer",
+}
+
+
+def method_of(survey: Survey, n: int, level: float, by: str | None = None) -> Method:
+    """Write the method of a report on `n` complete reports of `survey`."""
+    names = list(dict.fromkeys(question.mechanism.name for question in survey.questions))
+    return Method(
+        _paragraph(survey, n, level, names), tuple(_formulas(names, by)), tuple(_references(names, by))
+    )
+
+
+def epsilon_text(epsilon: float) -> str:
+    """Write an epsilon as people read it; the conservative side of rounding is up."""
+    if math.isinf(epsilon):
+        return "unbounded"
+    return f"{math.ceil(epsilon * 10_000 - 1e-5) / 10_000:.4f}".rstrip("0").rstrip(".")
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Write a share as a percentage with a true minus sign."""
+    text = f"{100 * share:.{digits}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", "−") + " %"
+
+
+def question_note(question: Question) -> str:
+    """Say in one sentence what this question's epsilon promises, and under which condition."""
+    mechanism = question.mechanism
+    text = f"ε = {epsilon_text(mechanism.epsilon)}"
+    if math.isfinite(mechanism.epsilon):
+        factor = f"{math.exp(mechanism.epsilon):.3g}"
+        text += f": one report changes anybody's odds about the answer by a factor of at most {factor}"
+    if mechanism.epsilon_note:
+        text += f" ({_plain_note(mechanism)})"
+    return text + "."
+
+
+def total_note(survey: Survey) -> str:
+    """Say what the whole survey promises."""
+    unbounded = [question.id for question in survey.questions if math.isinf(question.epsilon)]
+    if not unbounded:
+        return (
+            f"The {len(survey.questions)} answers of one person add up to ε = {epsilon_text(survey.epsilon_total)} "
+            "(sequential composition)."
+            if len(survey.questions) > 1
+            else f"One person's report has ε = {epsilon_text(survey.epsilon_total)}."
+        )
+    bounded = sum(question.epsilon for question in survey.questions if math.isfinite(question.epsilon))
+    rest = f"; the other questions add up to ε = {epsilon_text(bounded)}" if bounded else ""
+    return (
+        f"The total is unbounded because of {', '.join(unbounded)}, whose reports can reveal an answer{rest}."
+    )
+
+
+def _plain_note(mechanism: Mechanism) -> str:
+    note = mechanism.epsilon_note
+    if mechanism.epsilon_conditional is not None:
+        return note.replace(
+            "epsilon_conditional", f"a conditional ε = {epsilon_text(mechanism.epsilon_conditional)}"
+        )
+    return note.replace("epsilon_conditional", "a conditional ε")
+
+
+def _paragraph(survey: Survey, n: int, level: float, names: Iterable[str]) -> str:
+    designs = _listed([DESIGNS[name] for name in names])
+    total = (
+        f"The total privacy loss per respondent is ε = {epsilon_text(survey.epsilon_total)}"
+        if math.isfinite(survey.epsilon_total)
+        else "The privacy loss per respondent is unbounded for the questions marked so"
+    )
+    return (
+        "Answers were randomized on the respondents' devices before transmission (local differential privacy) "
+        f"by {designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition "
+        f"with SHA-256 {survey.hash}. {total}. Shares were estimated from n = {n:,} complete randomized reports by "
+        "inverting the known randomization, which is unbiased and may give values outside [0, 1]; these are kept "
+        "for further calculation and cut at 0 and 1 for display only. Standard errors contain sampling and "
+        "randomization (n − 1 in the denominator); those marked “privacy only” contain the randomization alone "
+        f"and describe the uncertainty about these respondents. Intervals at the {100 * level:g} % level are Wilson "
+        "score intervals of the report frequency mapped through the estimator where it depends on one frequency, "
+        "and normal (delta-method) intervals otherwise; simultaneous intervals use the Bonferroni correction."
+    )
+
+
+def _formulas(names: list[str], by: str | None) -> Iterable[Formula]:
+    for name in names:
+        yield Formula(f"Estimate ({name})", ESTIMATORS[name], LETTERS[name])
+    yield Formula(
+        "Standard error, sampling and privacy",
+        "SE² = (Σ_z b_z² f_z − (Σ_z b_z f_z)²) / (n − 1)",
+        "b: the estimator's weight of report z, so that the estimate is Σ b_z f_z and C b picks the option",
+    )
+    yield Formula(
+        "Standard error, privacy only",
+        "SE² = (1/n) Σ_x ĥ_x Var(b_z | x)",
+        "the composition of these respondents is taken as fixed; ĥ is the constrained estimate",
+    )
+    yield Formula(
+        "Design effect and effective sample size",
+        "deff = Σ_k Var(ĥ_k) / Σ_k h_k (1 − h_k)/n,   n_eff = n / deff",
+        "n_eff direct answers without randomization would be as precise (Kish)",
+    )
+    yield Formula(
+        "One dishonest report",
+        "weight = max_z |b_z|;   shift at 1 % dishonest = 0.01 · max(max_z b_z − ĥ, ĥ − min_z b_z)",
+        "the most that people who send a chosen report can move the figure",
+    )
+    if by:
+        yield Formula(
+            "Shares within groups",
+            "E[F] = A′ H B,   Ĥ = A⁻¹′ F B⁻¹",
+            "F: joint report frequencies, A and B: the two randomization tables, H: joint true shares (rows: groups)",
+        )
+
+
+def _references(names: list[str], by: str | None) -> Iterable[str]:
+    keys = [SAME_WORK.get(name, name) for name in names]
+    keys += ["ldp", "dp", "wilson", "bonferroni", "em", "kish", "manipulation"]
+    keys += ["matrix"] if by else []
+    return sorted(WORKS[key] for key in dict.fromkeys(keys))
+
+
+def _listed(items: list[str]) -> str:
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]

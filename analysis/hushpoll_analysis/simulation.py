@@ -1,0 +1,251 @@
+"""Whole arrays of randomized reports, drawn by the client's own integer rule.
+
+The rule is the client's (`hushpoll_client.Channel.report`): one uniform integer below 2^53 per answer picks the
+report. Here it runs on blocks that fit the processor's cache, so that the operating system's generator, not numpy,
+sets the pace.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Channel, HushpollError, Survey
+from hushpoll_client.channel import SCALE
+from hushpoll_client.mechanisms import Mechanism
+
+__all__ = ["draw_truth", "reports_at", "simulate", "simulate_survey"]
+
+# 16,384 answers use 128 KiB of random bytes: small enough for the cache, large enough to hide the call.
+BLOCK = 1 << 14
+# Up to this many outcomes, comparing with every threshold beats a binary search.
+FEW_OUTCOMES = 8
+
+Draws = npt.NDArray[np.uint64]
+Source = Callable[[int], Draws]
+
+
+def simulate(
+    channel: Channel | Mechanism,
+    answers: npt.ArrayLike,
+    seed: int | np.random.Generator | None = None,
+) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Draw one randomized report for every true answer.
+
+    For answer x and a uniform integer r in [0, 2^53) the report is the client's: in the K-ary form
+    ``(x + offset) mod K`` with ``offset = 0`` if ``r < T`` else ``1 + (r - T) div W``; in the matrix form the first
+    column whose cumulative weight exceeds r.
+
+    Parameters
+    ----------
+    channel : Channel or Mechanism
+        What randomizes. For a mechanism the true answers are those of the sensitive question, so decoy designs
+        draw from the channel that the analysis inverts (the decoy answer included).
+    answers : array_like of int
+        True answers, 0 <= x < K, of any shape.
+    seed : int or numpy.random.Generator, optional
+        For studies that must repeat. Without it every bit comes from the operating system (`os.urandom`).
+
+    Returns
+    -------
+    ndarray of the smallest unsigned integer type
+        Reports, of the same shape as `answers`.
+
+    References
+    ----------
+    Kairouz, Bonawitz, Ramage (2016), Discrete distribution estimation under local privacy, ICML.
+    """
+    channel = channel.analysis if isinstance(channel, Mechanism) else channel
+    truth = _checked_answers(channel, answers)
+    draw = _source(seed)
+    flat = truth.reshape(-1)
+    reports = np.empty(flat.shape, dtype=_smallest_type(channel.outcomes))
+    rule = _rule(channel)
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
+        reports[start : start + BLOCK] = rule(block, draw(block.size))
+    return reports.reshape(truth.shape)
+
+
+def reports_at(channel: Channel, answers: npt.ArrayLike, draws: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Apply the rule to given draws: the array form of `Channel.report`, for tests and vectors."""
+    truth = _checked_answers(channel, answers)
+    uniform = np.array(draws, dtype=np.uint64)
+    if uniform.shape != truth.shape:
+        raise HushpollError(
+            f"draws have shape {uniform.shape}, answers {truth.shape}; give one draw per answer"
+        )
+    if uniform.size and int(uniform.max()) >= SCALE:
+        raise HushpollError(f"draw {int(uniform.max())} is not below 2^53; give draws from 0 to 2^53 - 1")
+    result: npt.NDArray[np.int64] = _rule(channel)(truth, uniform).astype(np.int64)
+    return result
+
+
+def draw_truth(
+    shares: Sequence[float], n: int, seed: int | np.random.Generator | None = None
+) -> npt.NDArray[np.uint16]:
+    """Draw n true answers with the given shares: a random sample of a population that has them."""
+    weights = np.asarray(shares, dtype=float)
+    if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or weights.sum() <= 0:
+        raise HushpollError(f"shares {list(shares)} are not proportions; give one number >= 0 per option")
+    if not np.isclose(weights.sum(), 1.0, atol=1e-6):
+        raise HushpollError(f"shares add up to {weights.sum():.6g}, not to 1; give one share per option")
+    edges = np.cumsum(weights / weights.sum())[:-1]
+    draw = _source(seed)
+    truth = np.empty(n, dtype=np.uint16)
+    for start in range(0, n, BLOCK):
+        uniform = draw(min(BLOCK, n - start)).astype(np.float64) * 2.0**-53
+        truth[start : start + BLOCK] = np.searchsorted(edges, uniform, side="right")
+    return truth
+
+
+def simulate_survey(
+    survey: Survey,
+    n: int,
+    truth: Mapping[str, Sequence[float]],
+    seed: int | None = None,
+) -> Iterator[tuple[str, npt.NDArray[np.unsignedinteger[Any]]]]:
+    """Give, question by question, the reports of n respondents drawn independently from the given true shares.
+
+    `truth` maps every question's id to one share per option.
+    """
+    check_truth(survey, truth)
+    source: int | np.random.Generator | None = None if seed is None else np.random.default_rng(seed)
+    for question in survey.questions:
+        answers = draw_truth(truth[question.id], n, source)
+        yield question.id, simulate(question.mechanism, answers, source)
+
+
+def check_truth(survey: Survey, truth: Mapping[str, Sequence[float]]) -> None:
+    """Refuse shares that do not name every question and option of the survey."""
+    ids = [question.id for question in survey.questions]
+    missing = [name for name in ids if name not in truth]
+    unknown = [name for name in truth if name not in ids]
+    if missing:
+        raise HushpollError(
+            f'truth: no shares for question "{missing[0]}"; give one list of shares per question'
+        )
+    if unknown:
+        raise HushpollError(
+            f'truth: the survey has no question "{unknown[0]}"; its questions are {", ".join(ids)}'
+        )
+    for question in survey.questions:
+        _check_shares(question.id, len(question.options), truth[question.id])
+
+
+def _check_shares(name: str, options: int, shares: object) -> None:
+    if not isinstance(shares, Sequence) or isinstance(shares, str) or len(shares) != options:
+        raise HushpollError(f'truth: question "{name}" needs a list of {options} shares, one per option')
+    if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares):
+        raise HushpollError(
+            f'truth: question "{name}" has a share that is not a number; give shares such as 0.3'
+        )
+    total = sum(shares)
+    if not all(0 <= share <= 1 for share in shares) or abs(total - 1) > 1e-6:
+        raise HushpollError(
+            f'truth: the shares of question "{name}" must lie in [0, 1] and add up to 1, not {total:.6g}'
+        )
+
+
+def _checked_answers(channel: Channel, answers: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
+    truth = np.asarray(answers)
+    if truth.dtype == bool:
+        truth = truth.astype(np.uint8)
+    if truth.size == 0:
+        return np.empty(truth.shape, dtype=np.int64)
+    if not np.issubdtype(truth.dtype, np.integer):
+        raise HushpollError(
+            f"answers have type {truth.dtype}; give integers 0..{channel.options - 1} (option order)"
+        )
+    low, high = int(truth.min()), int(truth.max())
+    if low < 0 or high >= channel.options:
+        wrong = low if low < 0 else high
+        at = int(np.flatnonzero(truth.reshape(-1) == wrong)[0])
+        raise HushpollError(
+            f"answer {wrong} at position {at} is outside the channel's {channel.options} options; "
+            f"give integers 0..{channel.options - 1}"
+        )
+    return truth
+
+
+def _source(seed: int | np.random.Generator | None) -> Source:
+    """Give the function that draws n uniform integers below 2^53."""
+    if seed is None:
+        return lambda n: np.frombuffer(bytearray(os.urandom(8 * n)), dtype=np.uint64) >> np.uint64(11)
+    generator = np.random.default_rng(seed)
+    return lambda n: generator.integers(0, SCALE, size=n, dtype=np.uint64)
+
+
+def _rule(channel: Channel) -> Callable[[npt.NDArray[np.integer[Any]], Draws], npt.NDArray[Any]]:
+    if channel.form == "krr":
+        assert channel.weight is not None
+        return (
+            _flip_rule(channel.weight)
+            if channel.options == 2
+            else _offset_rule(channel.options, channel.weight)
+        )
+    if channel.form == "matrix":
+        return _matrix_rule(channel)
+    raise HushpollError(f'channels of form "{channel.form}" cannot be simulated as arrays of single codes')
+
+
+def _flip_rule(weight: int) -> Callable[[npt.NDArray[np.integer[Any]], Draws], npt.NDArray[Any]]:
+    """Two options: the offset is one bit, r >= T, and adding it modulo 2 is an exclusive or."""
+    truth_weight = np.uint64(SCALE - weight)
+    return lambda answers, draws: np.bitwise_xor(answers, (draws >= truth_weight).astype(answers.dtype))
+
+
+def _offset_rule(
+    options: int, weight: int
+) -> Callable[[npt.NDArray[np.integer[Any]], Draws], npt.NDArray[Any]]:
+    """Offset 0 if r < T else 1 + (r - T) div W, written as max(r - T + W, 0) div W to avoid a branch."""
+    shift = np.int64(weight - (SCALE - (options - 1) * weight))
+
+    def rule(answers: npt.NDArray[np.integer[Any]], draws: Draws) -> npt.NDArray[Any]:
+        offset = draws.view(np.int64) + shift
+        np.maximum(offset, 0, out=offset)
+        unsigned = offset.view(np.uint64)
+        np.floor_divide(unsigned, np.uint64(weight), out=unsigned)
+        offset += answers.astype(np.int64, copy=False)
+        return np.where(offset >= options, offset - options, offset)
+
+    return rule
+
+
+def _matrix_rule(channel: Channel) -> Callable[[npt.NDArray[np.integer[Any]], Draws], npt.NDArray[Any]]:
+    """First column whose cumulative weight exceeds r."""
+    cumulative = np.cumsum(np.array(channel.rows, dtype=np.uint64), axis=1)
+    if channel.outcomes <= FEW_OUTCOMES:
+        thresholds = cumulative[:, :-1].T.copy()
+
+        def compare(answers: npt.NDArray[np.integer[Any]], draws: Draws) -> npt.NDArray[Any]:
+            reports = np.zeros(draws.shape, dtype=np.uint8)
+            for column in thresholds:
+                reports += draws >= column[answers]
+            return reports
+
+        return compare
+
+    # One search serves all rows: row x occupies [x 2^53, (x + 1) 2^53) of one long cumulative list, which fits
+    # 64 bits up to 2,047 rows (a survey has at most 1,000 options).
+    if channel.options > 2047:
+        raise HushpollError(
+            f"{channel.options} options are more than the 2,047 that a matrix channel can simulate"
+        )
+    base = np.arange(channel.options, dtype=np.uint64) * np.uint64(SCALE)
+    line = (cumulative + base[:, None]).reshape(-1)
+    width = np.int64(channel.outcomes)
+
+    def search(answers: npt.NDArray[np.integer[Any]], draws: Draws) -> npt.NDArray[Any]:
+        place = np.searchsorted(line, draws + base[answers], side="right")
+        result: npt.NDArray[Any] = place - answers.astype(np.int64) * width
+        return result
+
+    return search
+
+
+def _smallest_type(outcomes: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint8 if outcomes <= 1 << 8 else np.uint16 if outcomes <= 1 << 16 else np.uint32

@@ -1,0 +1,142 @@
+"""Arrays of reports follow the client's rule exactly, and the shares they give are the channel's."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hushpoll_analysis import simulation
+from hushpoll_analysis.simulation import draw_truth, reports_at, simulate
+from hushpoll_client import Channel, HushpollError, mechanisms
+from hushpoll_client.channel import SCALE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+WIDE = [[(z * 7 + x * 3) % 11 + (z != x) for z in range(12)] for x in range(5)]
+CHANNELS = {
+    "warner": mechanisms.warner(epsilon=1.0).device,
+    "warner below one half": mechanisms.warner(truth="1/5").device,
+    "krr 3": mechanisms.krr(options=3, epsilon=0.1).device,
+    "krr 300": mechanisms.krr(options=300, epsilon=4).device,
+    "forced": mechanisms.forced(shares=["1/6", "0", "1/4"]).device,
+    "identity": Channel.identity(4),
+    "wide": Channel.from_probabilities(WIDE),
+    "or_poll": mechanisms.or_poll(decoy_share=0.412).analysis,
+}
+
+
+def edge_draws(channel: Channel, answer: int) -> list[int]:
+    """Both sides of every place where the report changes."""
+    row, edges, total = channel.row(answer), [0, SCALE - 1], 0
+    if channel.weight is None:
+        for weight in row:
+            total += weight
+            edges += [total - 1, total]
+    else:
+        start = channel.truth_weight
+        edges += [start + step * channel.weight + side for step in range(channel.options) for side in (-1, 0)]
+    return [r for r in edges if 0 <= r < SCALE]
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_same_reports_as_the_client_at_every_edge(name: str) -> None:
+    channel = CHANNELS[name]
+    answers = range(channel.options) if channel.options < 20 else (0, 1, 150, channel.options - 1)
+    pairs = [(x, r) for x in answers for r in edge_draws(channel, x)]
+    expected = [channel.report(x, r) for x, r in pairs]
+    assert reports_at(channel, [x for x, _ in pairs], [r for _, r in pairs]).tolist() == expected
+
+
+@given(data=st.data(), name=st.sampled_from(sorted(CHANNELS)))
+@settings(max_examples=60, deadline=None)
+def test_same_reports_as_the_client_at_random_draws(data: st.DataObject, name: str) -> None:
+    channel = CHANNELS[name]
+    answers = data.draw(st.lists(st.integers(0, channel.options - 1), min_size=1, max_size=20))
+    draws = data.draw(st.lists(st.integers(0, SCALE - 1), min_size=len(answers), max_size=len(answers)))
+    expected = [channel.report(x, r) for x, r in zip(answers, draws, strict=True)]
+    assert reports_at(channel, answers, draws).tolist() == expected
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_report_shares_are_the_channels(name: str) -> None:
+    channel = CHANNELS[name]
+    n, answer = 60_000, channel.options - 1
+    reports = simulate(channel, np.full(n, answer), seed=11)
+    expected = np.array(channel.row(answer)) / SCALE
+    observed = np.bincount(reports, minlength=channel.outcomes) / n
+    assert np.all(np.abs(observed - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-12)
+
+
+def test_every_bit_comes_from_the_operating_system_without_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(size: int) -> bytes:
+        asked.append(size)
+        return bytes(size)
+
+    monkeypatch.setattr(os, "urandom", counted)
+    reports = simulate(CHANNELS["krr 3"], np.arange(3).repeat(10_000))
+    assert sum(asked) == 8 * 30_000
+    assert np.array_equal(reports, np.arange(3).repeat(10_000))  # r = 0 reports the truth
+
+
+def test_seeded_studies_repeat_and_secure_draws_do_not() -> None:
+    answers = np.zeros(1000, dtype=int)
+    channel = CHANNELS["warner"]
+    assert np.array_equal(simulate(channel, answers, seed=3), simulate(channel, answers, seed=3))
+    assert not np.array_equal(simulate(channel, answers, seed=3), simulate(channel, answers, seed=4))
+    assert not np.array_equal(simulate(channel, answers), simulate(channel, answers))
+
+
+def test_a_mechanism_draws_from_the_channel_of_the_true_answer() -> None:
+    reports = simulate(mechanisms.or_poll(decoy_share=0.25), np.zeros(40_000, dtype=int), seed=5)
+    assert abs(reports.mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 40_000)
+    assert simulate(mechanisms.or_poll(decoy_share=0.25), np.ones(100, dtype=int)).all()
+
+
+def test_shape_and_type_are_kept_small() -> None:
+    assert simulate(CHANNELS["warner"], np.zeros((7, 3), dtype=bool)).shape == (7, 3)
+    assert simulate(CHANNELS["warner"], [0, 1]).dtype == np.uint8
+    assert simulate(CHANNELS["krr 300"], [0, 299]).dtype == np.uint16
+    assert simulate(CHANNELS["warner"], []).size == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([0, 2], "answer 2 at position 1"),
+        ([-1], "answer -1 at position 0"),
+        ([0.5], "type float64"),
+        (["Yes"], "type"),
+    ],
+)
+def test_answers_outside_the_channel_are_named(answers: list[object], said: str) -> None:
+    with pytest.raises(HushpollError, match=said):
+        simulate(CHANNELS["warner"], answers)  # type: ignore[arg-type]
+
+
+def test_draws_outside_the_scale_are_refused() -> None:
+    with pytest.raises(HushpollError, match="not below 2\\^53"):
+        reports_at(CHANNELS["warner"], [0], [SCALE])
+    with pytest.raises(HushpollError, match="one draw per answer"):
+        reports_at(CHANNELS["warner"], [0], [1, 2])
+
+
+def test_truth_has_the_shares_asked_for() -> None:
+    truth = draw_truth([0.2, 0.0, 0.8], 50_000, seed=8)
+    shares = np.bincount(truth, minlength=3) / 50_000
+    assert shares[1] == 0
+    assert abs(shares[0] - 0.2) < 5 * np.sqrt(0.16 / 50_000)
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.6], [-0.1, 1.1], [float("nan"), 1], []])
+def test_shares_that_are_none_are_refused(shares: list[float]) -> None:
+    with pytest.raises(HushpollError, match="share"):
+        draw_truth(shares, 10)
+
+
+def test_the_largest_table_fits_sixty_four_bits() -> None:
+    channel = Channel.from_probabilities([[1 + (x == z) for z in range(64)] for x in range(64)])
+    reports = simulation.reports_at(channel, [63, 63, 0], [0, SCALE - 1, SCALE - 1])
+    assert reports.tolist() == [channel.report(63, 0), 63, 63]
