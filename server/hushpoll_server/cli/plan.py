@@ -1,0 +1,109 @@
+"""`hushpoll plan`: number of answers, margin and epsilon, each from the other two."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import json_option, print_json
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.planning import Plan
+
+NAMES = ("warner", "krr", "forced", "or_poll", "unrelated", "crosswise")
+
+
+@click.command()
+@click.option("--mechanism", required=True, type=click.Choice(NAMES), help="How answers are randomized.")
+@click.option("--options", type=int, metavar="K", help="Number of options (2 unless said otherwise).")
+@click.option("--epsilon", type=float, metavar="E", help="Privacy parameter of one answer.")
+@click.option("--n", "n", type=int, metavar="N", help="Number of answers expected.")
+@click.option(
+    "--margin", type=float, metavar="M", help="Half-width of the interval, as a proportion (.05, not 5)."
+)
+@click.option(
+    "--truth", metavar="P", help="Warner's truth probability, or unrelated's chance of the question."
+)
+@click.option("--forced", metavar="U0,U1,...", help="Forced share of each option.")
+@click.option("--decoy-share", metavar="Q", help="Known share of Yes to the decoy question.")
+@click.option("--decoy-counts", metavar="YES,OF", help="The decoy share, estimated: Yes answers, of so many.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
+@click.option("--share", type=float, metavar="S", help="True share to plan for; the worst one by default.")
+@json_option
+def plan(
+    mechanism: str,
+    options: int | None,
+    epsilon: float | None,
+    n: int | None,
+    margin: float | None,
+    truth: str | None,
+    forced: str | None,
+    decoy_share: str | None,
+    decoy_counts: str | None,
+    level: float,
+    share: float | None,
+    as_json: bool,
+) -> None:
+    """Give two of --epsilon, --n, --margin; get the third.
+
+    Margins and shares are proportions. A decoy design (or_poll, unrelated, crosswise) without --epsilon adds no flip
+    on the device: give --n or --margin alone.
+
+    \b
+    Examples:
+      hushpoll plan --mechanism warner --epsilon 1 --n 1000
+      hushpoll plan --mechanism krr --options 5 --n 2000 --margin .05
+    """
+    from hushpoll_analysis.planning import plan as make_plan
+
+    made = make_plan(
+        mechanism,
+        options,
+        epsilon=epsilon,
+        n=n,
+        margin=margin,
+        level=level,
+        share=share,
+        truth=truth,
+        forced=forced.split(",") if forced is not None else None,
+        decoy_share=decoy_share,
+        decoy_counts=_counts(decoy_counts),
+    )
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        click.echo(_text(made))
+
+
+def _counts(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    try:
+        yes, of = (int(part) for part in text.split(","))
+    except ValueError:
+        raise click.UsageError(
+            f"--decoy-counts is {text!r}; give two whole numbers, as in 412,1000"
+        ) from None
+    return yes, of
+
+
+def _text(made: Plan) -> str:
+    """Write the plan for people, in points of a hundred."""
+    worst = "worst case over the true share" if made.share is None else f"at a true share of {made.share:g}"
+    lines: list[tuple[str, Any]] = [
+        ("answers", f"{made.n:,}"),
+        ("epsilon", f"{made.epsilon:.4g}" if math.isfinite(made.epsilon) else "unbounded"),
+        ("margin", f"±{100 * made.margin:.1f} points ({100 * made.level:g} %, {worst})"),
+        ("  without privacy", f"±{100 * made.margin_sampling_only:.1f} points"),
+        ("  trusted curator", f"±{100 * made.margin_trusted_curator:.1f} points at the same epsilon"),
+    ]
+    if made.recorded_as_chosen is not None:
+        lines.append(("recorded as chosen", f"at least {100 * made.recorded_as_chosen:.0f} of 100"))
+    factor = f"at most {made.odds_factor:.3g}" if math.isfinite(made.odds_factor) else "unbounded"
+    lines.append(("odds factor", f"{factor} for somebody who sees one report"))
+    if made.epsilon_note:
+        lines.append(("note", made.epsilon_note))
+    title = f"{made.mechanism}, {made.options} options ({made.solved} computed from the rest)"
+    return "\n".join([title, *(f"  {name:<20}{value}" for name, value in lines)])

@@ -1,0 +1,166 @@
+"""Power, shuffling, posterior, groups and dishonest reports."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hushpoll_analysis.disclosure import (
+    dishonest_shift,
+    dishonest_weight,
+    group_epsilon,
+    posterior,
+    posterior_bounds,
+)
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.power import answers_for_power, power, power_of_difference
+from hushpoll_analysis.shuffle import shuffled_epsilon
+from hushpoll_client import mechanisms
+from scipy import stats
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[1] / "results" / "weights_power_crosstab.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize(
+    ("case", "mechanism"),
+    [
+        ("power_forced_n200", mechanisms.forced(shares=["1/6", "1/6"])),
+        ("power_mirrored_n500", mechanisms.warner(truth="3/4")),
+    ],
+)
+def test_power_agrees_with_rr(case: str, mechanism: mechanisms.Mechanism) -> None:
+    wanted = GOLDEN[case]["output"]
+    got = power(
+        mechanism,
+        wanted["n"],
+        wanted["presp"],
+        wanted["presp.null"],
+        wanted["sig.level"],
+        two_sided=wanted["alternative"] == "two.sided",
+    )
+    assert got.power == pytest.approx(wanted["power"], abs=1e-6)
+
+
+def test_answers_for_power_is_the_smallest_n() -> None:
+    mechanism = mechanisms.warner(epsilon=1)
+    got = answers_for_power(mechanism, 0.8, 0.2, 0.1)
+    assert power(mechanism, got.n, 0.2, 0.1).power >= 0.8
+    assert power(mechanism, got.n - 1, 0.2, 0.1).power < 0.8
+
+
+def test_power_holds_in_simulation() -> None:
+    mechanism = mechanisms.warner(truth="3/4")
+    n, share, null = 2000, 0.2, 0.15
+    rng = np.random.default_rng(11)
+    estimates = (rng.binomial(n, 0.25 + 0.5 * share, 40_000) / n - 0.25) / 0.5
+    error = math.sqrt((0.25 + 0.5 * null) * (0.75 - 0.5 * null) / n) / 0.5
+    rejected = np.mean(np.abs(estimates - null) > stats.norm.ppf(0.975) * error)
+    assert power(mechanism, n, share, null).power == pytest.approx(rejected, abs=0.01)
+    one, two = (rng.binomial(n, 0.25 + 0.5 * s, 40_000) / n for s in (0.2, 0.3))
+    pooled = (one + two) / 2
+    z = (two - one) / np.sqrt(pooled * (1 - pooled) * 2 / n)
+    wanted = power_of_difference(mechanism, (n, n), (0.2, 0.3))
+    assert wanted == pytest.approx(np.mean(np.abs(z) > stats.norm.ppf(0.975)), abs=0.01)
+
+
+def test_shuffling_by_hand() -> None:
+    # ln(1 + tanh(1/2) (8 sqrt(e ln(4e6) / 1e5) + 8 e / 1e5)), worked with pencil and logarithm table.
+    got = shuffled_epsilon(1.0, 100_000, 1e-6)
+    assert got.epsilon == pytest.approx(0.0726, abs=5e-4)
+    assert got.largest_local_epsilon == pytest.approx(math.log(100_000 / (16 * math.log(2e6))))
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.5, 1000), (1.0, 10_000), (2.0, 10_000), (1.0, 100_000)])
+def test_shuffling_bound_is_never_below_the_exact_privacy_loss(epsilon: float, n: int) -> None:
+    """Exact hockey-stick divergence of the number of Yes reports, one person changed, for Warner's channel."""
+    delta = 1e-6
+    bound = shuffled_epsilon(epsilon, n, delta).epsilon
+    assert bound is not None
+    phi = math.exp(epsilon) / (1 + math.exp(epsilon))
+    for others in (0, n // 2, n - 1):
+        # Wide windows: the mass outside is far below delta.
+        centre = others * phi + (n - 1 - others) * (1 - phi)
+        half = int(12 * math.sqrt(n * phi * (1 - phi))) + 2
+        count = np.arange(max(0, int(centre) - half), min(n - 1, int(centre) + half) + 1)
+        if others in (0, n - 1):
+            rest = stats.binom.pmf(count, n - 1, phi if others else 1 - phi)
+        else:
+            window = np.arange(0, n)
+            yes = stats.binom.pmf(window[: others + 1], others, phi)
+            no = stats.binom.pmf(window[: n - others], n - 1 - others, 1 - phi)
+            rest = np.convolve(yes, no)[count] if n <= 10_000 else None
+        if rest is None:
+            continue
+        with_yes = np.convolve(rest, [1 - phi, phi])
+        with_no = np.convolve(rest, [phi, 1 - phi])
+        for p, q in ((with_yes, with_no), (with_no, with_yes)):
+            assert np.maximum(p - math.exp(bound) * q, 0).sum() <= delta
+
+
+def test_shuffling_outside_its_range_says_from_where_on() -> None:
+    got = shuffled_epsilon(4.0, 1000)
+    assert got.epsilon is None
+    assert "from n = " in got.note
+    enough = int(got.note.split("n = ")[1].split(" on;")[0].replace(",", ""))
+    assert shuffled_epsilon(4.0, enough + 1).largest_local_epsilon == pytest.approx(4.0, abs=1e-3)
+    assert shuffled_epsilon(1.0, 100).largest_local_epsilon is None
+
+
+def test_posterior_stays_inside_its_bounds_and_reaches_them() -> None:
+    channel = mechanisms.warner(epsilon=1).device
+    low, high = posterior_bounds(0.5, 1.0)
+    assert high == pytest.approx(math.e / (1 + math.e))
+    assert posterior([0.5, 0.5], channel, 1)[1] == pytest.approx(high, abs=1e-9)
+    assert posterior([0.5, 0.5], channel, 0)[1] == pytest.approx(low, abs=1e-9)
+    assert posterior_bounds(0.0, 3.0) == (0.0, 0.0)
+    assert posterior_bounds(0.3, math.inf) == (0.0, 1.0)
+
+
+def test_an_or_poll_no_is_a_proof() -> None:
+    poll = mechanisms.or_poll(decoy_share="0.412")
+    assert posterior([0.7, 0.3], poll.analysis, 0) == (1.0, 0.0)
+    odds = posterior([0.5, 0.5], poll.analysis, 1)
+    assert odds[1] / odds[0] == pytest.approx(1 / 0.412)
+
+
+@pytest.mark.parametrize(("options", "epsilon"), [(2, 1.0), (5, 0.5), (100, 2.0)])
+def test_dishonest_report_weighs_what_the_formula_says(options: int, epsilon: float) -> None:
+    mechanism = mechanisms.krr(options=options, epsilon=epsilon)
+    wanted = 1 + (options - 1) / math.expm1(epsilon)
+    assert dishonest_weight(mechanism) == pytest.approx(wanted, rel=1e-8)
+    assert dishonest_shift(mechanism, 0.01) == pytest.approx(0.01 * wanted, rel=1e-8)
+
+
+def test_groups_add_up() -> None:
+    assert group_epsilon(0.5, 4) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: power(mechanisms.warner(epsilon=1), 0, 0.1), "n is 0"),
+        (lambda: power(mechanisms.warner(epsilon=1), 10, 1.1), "share is 1.1"),
+        (lambda: power(mechanisms.warner(epsilon=1), 10, 0.1, alpha=5), "alpha is 5"),
+        (lambda: answers_for_power(mechanisms.warner(epsilon=1), 0.8, 0.1, 0.1), "both 0.1"),
+        (lambda: answers_for_power(mechanisms.warner(epsilon=1), 80, 0.2, 0.1), "power is 80"),
+        (lambda: shuffled_epsilon(math.inf, 100), "finite"),
+        (lambda: shuffled_epsilon(1, 0), "n is 0"),
+        (lambda: shuffled_epsilon(1, 100, 0), "delta is 0"),
+        (lambda: posterior([0.5], mechanisms.warner(epsilon=1).device, 0), "1 prior probabilities for 2"),
+        (lambda: posterior([0.5, 0.6], mechanisms.warner(epsilon=1).device, 0), "sum to 1"),
+        (lambda: posterior([0.5, 0.5], mechanisms.warner(epsilon=1).device, 2), "report 2"),
+        (lambda: posterior([0, 1], mechanisms.or_poll(decoy_share=0.4).analysis, 0), "impossible"),
+        (lambda: posterior_bounds(2, 1), "prior is 2"),
+        (lambda: group_epsilon(1, 0), "people is 0"),
+        (lambda: dishonest_shift(mechanisms.warner(epsilon=1), 2), "fraction is 2"),
+    ],
+)
+def test_bad_input_is_explained(call: object, message: str) -> None:
+    assert callable(call)
+    with pytest.raises(AnalysisError, match=message):
+        call()
