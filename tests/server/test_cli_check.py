@@ -1,0 +1,116 @@
+"""`hushpoll survey check` and `hushpoll audit`: output, exit status, one line on stderr for bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hushpoll_client import Survey
+from hushpoll_server.cli import main
+
+from tests.client.documents import exam, one_question
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(list(args))
+    output = capsys.readouterr()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code, output.out, output.err
+
+
+def write(folder: Path, document: Any) -> str:
+    file = folder / "survey.json"
+    file.write_text(document if isinstance(document, str) else json.dumps(document))
+    return str(file)
+
+
+def test_check_prints_the_shape_of_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "survey", "check", write(tmp_path, exam()), "--json")
+    value = json.loads(out)
+    assert status == 0
+    assert value["hash"] == Survey.from_draft(exam()).hash
+    assert value["epsilon_total"] is None
+    assert [q["id"] for q in value["questions"]] == ["cheated", "reason", "tax"]
+    assert value["questions"][0]["epsilon"] == pytest.approx(1)
+    assert value["questions"][1]["options"] == ["Time", "Fear", "Habit", "None"]
+    assert value["questions"][2]["epsilon"] is None
+    assert "a No reveals" in value["questions"][2]["epsilon_note"]
+
+
+def test_check_prints_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "survey", "check", write(tmp_path, exam()))
+    assert status == 0
+    assert "Total epsilon of one person: unbounded" in out
+    assert "cheated" in out
+
+
+def test_check_reads_the_published_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    survey = Survey.from_draft(exam())
+    status, out, _ = run(capsys, "survey", "check", write(tmp_path, survey.canonical.decode()), "--json")
+    assert (status, json.loads(out)["hash"]) == (0, survey.hash)
+
+
+FIRST = 'question 1 ("cheated"), '
+BROKEN: list[tuple[str, Any, str]] = [
+    ("not JSON", "{", "not JSON: "),
+    ("wrong version", exam(hushpoll=2), 'hushpoll: version 2 is not known; write "hushpoll": 1'),
+    ("duplicate ids", exam(questions=exam()["questions"][:1] * 2), "question 2, id: \"cheated\" is used twice; give"),
+    ("no options", one_question(kind="choice"), FIRST + "options: is missing; add it"),
+    ("one option", one_question(kind="choice", options=["A"]), FIRST + "options: needs at least two options, has 1"),
+    ("unknown mechanism", one_question(mechanism={"name": "magic"}), FIRST + "mechanism.name: 'magic' is not"),
+    ("epsilon zero", one_question(mechanism={"epsilon": 0}), FIRST + "mechanism.epsilon: epsilon must be greater"),
+    ("epsilon negative", one_question(mechanism={"epsilon": -2}), FIRST + "mechanism.epsilon: epsilon must be greater"),
+    ("epsilon NaN", one_question(mechanism={"epsilon": float("nan")}), "NaN is not JSON; write a finite number"),
+    ("epsilon infinite", one_question(mechanism={"epsilon": float("inf")}), "Infinity is not JSON; write a finite"),
+    ("epsilon as text", one_question(mechanism={"epsilon": "nan"}), FIRST + "mechanism.epsilon: epsilon must be"),
+    ("text over the limit", one_question(text="x" * 1001), FIRST + "text: has 1001 characters; keep at most 1000"),
+    ("control characters", one_question(text="a\x07b"), FIRST + "text: holds a control character (U+0007) at"),
+    ("10,000 questions", exam(questions=exam()["questions"][:1] * 10_000), "questions: has 10000 questions; keep"),
+    ("unknown keys", one_question(colour="red"), 'unknown key "colour"; known here:'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "line"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+def test_a_broken_file_gives_status_2_and_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], document: Any, line: str
+) -> None:
+    status, out, err = run(capsys, "survey", "check", write(tmp_path, document))
+    assert status == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert line in err
+    assert ";" in err, "the remedy follows a semicolon"
+
+
+@pytest.mark.parametrize(
+    "args", [["survey", "check", "absent.json"], ["nothing"], ["audit"], ["audit", "x", "--draws", "0"]]
+)
+def test_wrong_use_gives_status_2_and_one_line(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+    status, _, err = run(capsys, *args)
+    assert status == 2
+    assert err.count("\n") == 1
+
+
+def test_audit_prints_bounds_and_no_bar_when_piped(tmp_path: Path) -> None:
+    file = write(tmp_path, exam())
+    command = [
+        sys.executable,
+        "-c",
+        "from hushpoll_server.cli import main; main()",
+        "audit",
+        file,
+        "--draws",
+        "20000",
+        "--json",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    value = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert value["passed"] is True
+    assert [q["id"] for q in value["questions"]] == ["cheated", "reason", "tax"]
+    assert 0.8 < value["questions"][0]["bound"] <= 1
