@@ -1,0 +1,70 @@
+# hushpoll: `make run` starts it, `make test` tests it. Both install what they need into .venv.
+# Needed before: apt-get install make python3-venv git
+
+PYTHON ?= python3
+VENV   ?= .venv
+PORT   ?= 8000
+HOST   ?= 127.0.0.1
+DATA   ?= data
+WORKERS ?= 2
+export PORT HOST DATA
+ifdef DATABASE_URL
+export DATABASE_URL
+endif
+
+BIN     := $(VENV)/bin
+COMPILE := $(BIN)/uv pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes \
+           --no-emit-index-url --no-annotate
+
+.PHONY: help run demo test test-long lint bench docs docs-check requirements wheel clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+run: $(VENV)/.run  ## Start the server with a demo survey (PORT=, HOST=, DATA=, DATABASE_URL=)
+	@$(BIN)/hushpoll serve
+
+test: $(VENV)/.test  ## Run all tests; installs Chromium and PostgreSQL through apt where they are missing
+	@sh tests/install-system.sh
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+
+test-long: $(VENV)/.test  ## Run also the tests that take minutes (full audit, 100 kills, 100,000 hostile requests)
+	@sh tests/install-system.sh
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long $(TESTS)
+
+lint: $(VENV)/.test  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+requirements: $(VENV)/.test  ## Compile the pinned requirements anew
+	$(BIN)/python -m pip install --quiet uv
+	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/run.txt
+	$(COMPILE) --upgrade pyproject.toml requirements/build.in requirements/test.in -o requirements/test.txt
+
+wheel: $(VENV)/.test  ## Build the wheel into dist/
+	$(BIN)/python -m hatchling build -t wheel
+
+clean:  ## Remove what was built or installed; the data folder stays
+	rm -rf $(VENV) dist site artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# The package itself is installed as editable, so that an edit shows at the next start.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "hushpoll needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 run" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "No virtual environment could be made. On Debian: apt-get install python3-venv" >&2; exit 2; }
+
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
+	@echo "Installing hushpoll into $(VENV) (once)"
+	@$(INSTALL) --require-hashes -r requirements/run.txt
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test: requirements/test.txt pyproject.toml | $(BIN)/python
+	@echo "Installing hushpoll and its test tools into $(VENV) (once)"
+	@$(INSTALL) --require-hashes -r requirements/test.txt
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.run

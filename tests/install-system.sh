@@ -1,0 +1,22 @@
+#!/bin/sh
+# Install what the tests need beside Python, through apt: Chromium for the browser tests, PostgreSQL for the second database.
+# Says plainly what it cannot install; the tests that need it then fail with the same words instead of being passed over.
+set -u
+missing=""
+command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "The tests need:$missing. This machine has no apt-get; install them by hand." >&2
+  exit 0
+fi
+if [ "$(id -u)" = 0 ]; then run=""; elif sudo -n true 2>/dev/null; then run="sudo -n"; else
+  echo "The tests need:$missing. Not root and no password-less sudo: run  apt-get install$missing  as root." >&2
+  exit 0
+fi
+echo "Installing for the tests:$missing"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086
+$run apt-get update -qq && $run apt-get install -y -qq --no-install-recommends $missing fonts-dejavu-core >/dev/null \
+  || echo "apt could not install:$missing. The tests that need them will fail." >&2
