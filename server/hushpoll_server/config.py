@@ -1,0 +1,151 @@
+"""What the owner of a server can set, all of it in the environment, and the folder where the server keeps things."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hushpoll_client import HushpollError
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of one server; each field is the environment variable of the same name in capitals."""
+
+    data: Path = Path("data")
+    database_url: str = ""
+    host: str = "127.0.0.1"
+    port: int = 8000
+    # The address people use, where it is not http://host:port (behind a proxy): https://survey.example.org
+    public_url: str = ""
+    # Host names that requests may ask for. Empty: the machine's own (see security.host_is_ours).
+    trusted_hosts: tuple[str, ...] = ()
+    # Number of reverse proxies whose X-Forwarded-* headers are believed.
+    proxy_hops: int = 0
+    secret_key_file: str = ""
+    workers: int = 1
+    threads: int = 32
+    # Fewest reports that are sealed together while a survey is open.
+    seal_at_least: int = 50
+    # Seconds between two sealings of a busy server.
+    seal_every: float = 5.0
+    # Reports a minute from one address; 0 means no limit, because classrooms share one address.
+    reports_per_minute: int = 0
+    # A survey whose total epsilon is finite and above this is not published.
+    epsilon_cap: str = "20"
+    log_level: str = "info"
+    testing: bool = field(default=False, metadata={"environment": False})
+
+    @property
+    def url(self) -> str:
+        """Where the database is, as SQLAlchemy spells it."""
+        if not self.database_url:
+            return f"sqlite:///{self.data.resolve() / 'hushpoll.sqlite3'}"
+        for plain in ("postgresql://", "postgres://"):
+            if self.database_url.startswith(plain):
+                return "postgresql+psycopg://" + self.database_url.removeprefix(plain)
+        return self.database_url
+
+    @property
+    def address(self) -> str:
+        """The address that people open, without a slash at the end."""
+        if self.public_url:
+            return self.public_url.rstrip("/")
+        host = "127.0.0.1" if self.host in ("0.0.0.0", "", "::") else self.host  # noqa: S104
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Config:
+        """Read the settings; a value that cannot be used is refused with its name."""
+        env = os.environ if environment is None else environment
+        return cls(
+            data=Path(env.get("DATA") or "data"),
+            database_url=_database_url(env.get("DATABASE_URL", "")),
+            host=env.get("HOST") or "127.0.0.1",
+            port=_whole(env, "PORT", 8000, 0, 65535),
+            public_url=_public_url(env.get("PUBLIC_URL", "")),
+            trusted_hosts=tuple(env.get("TRUSTED_HOSTS", "").replace(",", " ").split()),
+            proxy_hops=_whole(env, "PROXY_HOPS", 0, 0, 10),
+            secret_key_file=env.get("SECRET_KEY_FILE", ""),
+            workers=_whole(env, "WORKERS", cls.workers, 1, 64),
+            threads=_whole(env, "THREADS", cls.threads, 1, 512),
+            seal_at_least=_whole(env, "SEAL_AT_LEAST", cls.seal_at_least, 1, 1_000_000),
+            seal_every=_whole(env, "SEAL_EVERY", int(cls.seal_every), 0, 86_400),
+            reports_per_minute=_whole(env, "REPORTS_PER_MINUTE", 0, 0, 1_000_000),
+            epsilon_cap=str(_whole(env, "EPSILON_CAP", int(cls.epsilon_cap), 1, 80)),
+            log_level=_log_level(env.get("LOG_LEVEL") or cls.log_level),
+        )
+
+    def make_folder(self) -> None:
+        """Make the data folder, for its owner's eyes only."""
+        try:
+            self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise HushpollError(
+                f"DATA={self.data}: the folder cannot be made ({error.strerror}); choose another"
+            ) from None
+
+    def secret(self) -> bytes:
+        """Read the server's secret key, made at the first start."""
+        path = Path(self.secret_key_file) if self.secret_key_file else self.data / "secret.key"
+        self.make_folder()
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return _read_secret(path)
+        except OSError as error:
+            raise HushpollError(f"{path}: cannot be made ({error.strerror}); check the folder") from None
+        # Written under its final name only by whoever created it, and read back by everybody else.
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        return _read_secret(path)
+
+
+def _read_secret(path: Path) -> bytes:
+    try:
+        text = path.read_text("ascii").strip()
+        key = bytes.fromhex(text)
+    except (OSError, ValueError):
+        raise HushpollError(f"{path}: not readable as a key; put 64 hexadecimal digits in it") from None
+    if len(key) < 32:
+        raise HushpollError(f"{path}: the key is too short; put 64 hexadecimal digits in it")
+    return key
+
+
+def _whole(env: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    text = env.get(name, "")
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise HushpollError(f"{name}={text[:40]}: must be a whole number from {least} to {most}")
+    return int(text)
+
+
+def _database_url(text: str) -> str:
+    if text and not text.startswith(("sqlite:///", "postgresql://", "postgres://", "postgresql+psycopg://")):
+        scheme = text.split(":", 1)[0][:40]
+        raise HushpollError(
+            f"DATABASE_URL: {scheme!r} is not known; use postgresql://... or leave it empty for SQLite"
+        )
+    return text
+
+
+def _public_url(text: str) -> str:
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+        raise HushpollError(f"PUBLIC_URL={text[:60]}: must be like https://survey.example.org")
+    return text
+
+
+def _log_level(text: str) -> str:
+    if text.lower() not in ("debug", "info", "warning", "error", "critical"):
+        raise HushpollError(f"LOG_LEVEL={text[:40]}: must be debug, info, warning, error or critical")
+    return text.lower()

@@ -1,0 +1,112 @@
+"""Connections: SQLite by default, PostgreSQL by URL; durable on both, and one writing process at a time on SQLite."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import URL
+
+BUSY_SECONDS = 15
+
+
+class Database:
+    """One database of either kind, with a door for reading and a door for writing."""
+
+    def __init__(self, url: str, pool_size: int = 8) -> None:
+        self.url: URL = make_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        # Parameters never reach a log or an error message: they are reports and digests.
+        options: dict[str, Any] = {"hide_parameters": True, "pool_size": pool_size, "max_overflow": 64}
+        if self.is_sqlite:
+            self.path = Path(self.url.database or "")
+            options["connect_args"] = {"timeout": BUSY_SECONDS, "check_same_thread": False}
+        else:
+            options["pool_pre_ping"] = True
+            options["connect_args"] = {"connect_timeout": 5}
+        self.engine: Engine = create_engine(self.url, **options)
+        if self.is_sqlite:
+            event.listen(self.engine, "connect", _tune_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+        else:
+            event.listen(self.engine, "connect", _tune_postgresql)
+        self._reader = self.engine.execution_options(read_only=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Read without waiting for writers."""
+        with self._reader.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Write in one transaction, which is on the disk when the block ends."""
+        with self.turn(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for this process's turn to write.
+
+        SQLite lets one process write at a time and makes the others poll. Waiting on a file lock instead is first
+        come, first served, and cut the slowest percentile of several processes seven times.
+        """
+        if not self.is_sqlite:
+            yield
+            return
+        handle = os.open(f"{self.path}.turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def truncate_wal(self) -> bool:
+        """Empty SQLite's write-ahead log, which keeps the order of arrival; False while somebody still reads it."""
+        if not self.is_sqlite:
+            return True
+        # Not from the pool: it must not wait long for a reader while everybody waits for it.
+        with closing(sqlite3.connect(self.path, timeout=0.2)) as connection:
+            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        return not busy
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    # SQLAlchemy's events say BEGIN themselves; Python's own rule would start transactions too late.
+    connection.isolation_level = None
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+        "trusted_schema=OFF",
+        "temp_store=MEMORY",
+    ):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # Whoever may write takes the lock at once: a reader that turns into a writer half way fails when somebody else
+    # wrote in between.
+    read_only = connection.get_execution_options().get("read_only")
+    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+
+def _tune_postgresql(connection: Any, _record: object) -> None:
+    # A server that was told to acknowledge before the disk has it is overruled: 2xx means stored.
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", (f"{BUSY_SECONDS}s",))
+    connection.commit()

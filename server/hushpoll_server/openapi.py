@@ -1,0 +1,166 @@
+"""The API, described for machines (OpenAPI 3.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushpoll_client import __version__
+
+_STATUS = {
+    "200": "The same id again: stored before, nothing stored twice.",
+    "201": "Stored, and on the disk.",
+    "403": "Invitation missing, unknown or spent.",
+    "404": "No survey with this hash.",
+    "409": "This id was sent before with other content.",
+    "410": "The survey is closed.",
+    "413": "Body too large.",
+    "415": "Wrong Content-Type.",
+    "422": "Invalid; `item` says which part is wrong.",
+    "429": "Too many reports; see Retry-After.",
+    "503": "Could not be stored right now; see Retry-After and send the same report again.",
+}
+
+
+def _problem(description: str) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"description": description, "content": {"application/problem+json": {"schema": schema}}}
+
+
+def _answers(success: dict[str, Any]) -> dict[str, Any]:
+    done = {"content": {"application/json": {"schema": success}}}
+    return {
+        status: {"description": text, **done} if status < "300" else _problem(text)
+        for status, text in _STATUS.items()
+    }
+
+
+_HASH = {
+    "name": "hash",
+    "in": "path",
+    "required": True,
+    "description": "SHA-256 of the survey's canonical bytes.",
+    "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+}
+
+_REPORT = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["id", "reports"],
+    "properties": {
+        "id": {
+            "type": "string",
+            "pattern": "^[0-9a-f]{32}$",
+            "description": "128 random bits that the client made; the same for every resend.",
+        },
+        "reports": {
+            "type": "array",
+            "items": {"type": "integer", "minimum": 0},
+            "description": "One randomized report per question, in the survey's order.",
+        },
+        "invitation": {
+            "type": "string",
+            "maxLength": 64,
+            "description": "One-time code, only where the survey asks for one.",
+        },
+    },
+}
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "item": {"type": "string", "description": "The part of the body that is wrong."},
+        "line": {"type": "integer", "description": "The line of a batch that is wrong, from 1."},
+    },
+}
+
+
+def openapi() -> dict[str, Any]:
+    """Describe every route that outsiders may call."""
+    one = {"$ref": "#/components/schemas/Report"}
+    stored = {
+        "type": "object",
+        "properties": {"stored": {"type": "boolean"}, "new": {"type": "boolean"}},
+    }
+    counted = {
+        "type": "object",
+        "properties": {"received": {"type": "integer"}, "new": {"type": "integer"}},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "hushpoll",
+            "version": __version__,
+            "description": "Surveys with local differential privacy. Reports are randomized before they are sent.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": {
+            "/api/surveys/{hash}": {
+                "parameters": [_HASH],
+                "get": {
+                    "operationId": "getSurvey",
+                    "summary": "The published survey, canonical bytes",
+                    "responses": {
+                        "200": {
+                            "description": "The bytes whose SHA-256 is the hash; they never change.",
+                            "content": {"application/json": {"schema": {"type": "object"}}},
+                        },
+                        "304": {"description": "Not changed."},
+                        "404": _problem(_STATUS["404"]),
+                    },
+                },
+            },
+            "/api/surveys/{hash}/reports": {
+                "parameters": [_HASH],
+                "post": {
+                    "operationId": "submitReport",
+                    "summary": "Send one randomized report (at most 64 KiB)",
+                    "requestBody": {"required": True, "content": {"application/json": {"schema": one}}},
+                    "responses": _answers(stored),
+                },
+            },
+            "/api/surveys/{hash}/reports/batch": {
+                "parameters": [_HASH],
+                "post": {
+                    "operationId": "submitReports",
+                    "summary": "Send up to 10,000 reports (at most 4 MiB), one JSON object per line, all or none",
+                    "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": one}}},
+                    "responses": _answers(counted),
+                },
+            },
+            "/api/surveys/{hash}/results": {
+                "parameters": [_HASH],
+                "get": {
+                    "operationId": "getResults",
+                    "summary": "Estimates, for accounts with access or where the owner made them public",
+                    "responses": {
+                        "200": {
+                            "description": "Estimates with intervals, from sealed reports only.",
+                            "content": {"application/json": {"schema": {"type": "object"}}},
+                        },
+                        "403": _problem("Not public, and no access."),
+                        "404": _problem(_STATUS["404"]),
+                    },
+                },
+            },
+            "/healthz": {
+                "get": {
+                    "operationId": "health",
+                    "summary": "Whether the server reaches its database",
+                    "responses": {
+                        "200": {
+                            "description": "It does.",
+                            "content": {"application/json": {"schema": {"type": "object"}}},
+                        },
+                        "503": _problem("It does not; see Retry-After."),
+                    },
+                }
+            },
+        },
+        "components": {"schemas": {"Report": _REPORT, "Problem": _PROBLEM}},
+    }

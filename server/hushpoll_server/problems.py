@@ -1,0 +1,115 @@
+"""What went wrong, in the same shape everywhere: `application/problem+json`, or a plain page for a browser."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from flask import Flask, Response, render_template, request
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
+from werkzeug.wrappers import Response as BaseResponse
+
+RETRY_SECONDS = 5
+log = logging.getLogger(__name__)
+
+
+class Problem(Exception):
+    """A request that is refused; `detail` says what, where and what to do."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None, **extra: Any) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers or {}
+        self.extra = extra
+
+
+def unavailable(
+    detail: str = "the report could not be stored right now; send the same report again",
+) -> Problem:
+    """A refusal that passes by itself."""
+    return Problem(503, detail, {"Retry-After": str(RETRY_SECONDS)})
+
+
+def document(status: int, detail: str, extra: dict[str, Any] | None = None) -> bytes:
+    """Write a problem document (RFC 9457)."""
+    title = HTTP_STATUS_CODES.get(status, "Error")
+    return json.dumps(
+        {"type": "about:blank", "title": title, "status": status, "detail": detail, **(extra or {})}
+    ).encode()
+
+
+def respond(
+    status: int, detail: str, headers: dict[str, str] | None = None, extra: dict[str, Any] | None = None
+) -> Response:
+    """Answer a browser with a page and everybody else with a problem document."""
+    if _wants_page():
+        title = HTTP_STATUS_CODES.get(status, "Error")
+        response = Response(
+            render_template("problem.html", status=status, title=title, detail=detail), status
+        )
+    else:
+        response = Response(document(status, detail, extra), status, content_type="application/problem+json")
+    response.headers.update(headers or {})
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _wants_page() -> bool:
+    if request.path.startswith("/api/") or request.path == "/healthz":
+        return False
+    best = request.accept_mimetypes.best_match(["application/problem+json", "text/html"])
+    return best == "text/html" and request.accept_mimetypes["text/html"] > 0 and "Accept" in request.headers
+
+
+def init_app(app: Flask) -> None:
+    """Answer every error in this shape."""
+
+    @app.errorhandler(Problem)
+    def refuse(error: Problem) -> Response:
+        return respond(error.status, error.detail, error.headers, error.extra)
+
+    @app.errorhandler(HTTPException)
+    def http(error: HTTPException) -> BaseResponse:
+        if error.response is not None or error.code is None or error.code < 400:
+            return error.get_response()
+        headers = {name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After")}
+        return respond(error.code, error.description or "the request cannot be answered", headers)
+
+    @app.errorhandler(DBAPIError)
+    @app.errorhandler(PoolTimeoutError)
+    def database(error: Exception) -> Response:
+        if isinstance(error, DBAPIError) and not passes(error):
+            return unexpected(error)
+        log.error("database not available: %s", type(error).__name__)
+        problem = unavailable("the server cannot reach its database right now; try again in a few seconds")
+        return respond(problem.status, problem.detail, problem.headers)
+
+    @app.errorhandler(Exception)
+    def unexpected(error: Exception) -> Response:
+        # The traceback names places, never values: see logs.py.
+        log.error("unexpected %s in %s", type(error).__name__, request.endpoint, exc_info=error)
+        return respond(500, "the server made a mistake; it has been noted without any of your data")
+
+
+def passes(error: DBAPIError) -> bool:
+    """Whether a database error is one that time heals: full disk, lost connection, lock not given."""
+    kind = type(error.orig).__name__ if error.orig is not None else ""
+    return error.connection_invalidated or kind in {
+        "OperationalError",
+        "DiskFull",
+        "AdminShutdown",
+        "CrashShutdown",
+        "CannotConnectNow",
+        "LockNotAvailable",
+        "DeadlockDetected",
+        "SerializationFailure",
+        "QueryCanceled",
+        "ReadOnlySqlTransaction",
+        "TooManyConnections",
+        "IoError",
+    }

@@ -1,0 +1,86 @@
+"""Tables of the collecting server.
+
+No column can hold a true answer, a time of arrival, an address or an order of arrival. Reports wait in `inbox` under
+the random id that the client made; sealing moves them to `sealed` under fresh random keys and leaves in `seen` only a
+keyed hash of the id, so that a replay is recognised and nothing links an id to a report.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Date,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    false,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(column_0_label)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+surveys = Table(
+    "surveys",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("document", LargeBinary, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("owner", String(64)),
+    Column("published_on", Date, nullable=False),
+    # The last day on which reports are taken, and the number of reports after which none is.
+    Column("closes_on", Date),
+    Column("closes_at", Integer),
+    Column("closed_on", Date),
+    Column("results_public", Boolean, nullable=False, server_default=false()),
+    Column("target_n", Integer),
+    Column("minimum_batch", Integer, nullable=False),
+    Column("sealed_n", Integer, nullable=False, server_default="0"),
+)
+
+# A SQLite table with a rowid would keep the order of arrival: none of these has one.
+inbox = Table(
+    "inbox",
+    metadata,
+    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("id", LargeBinary(16), primary_key=True),
+    Column("record", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+sealed = Table(
+    "sealed",
+    metadata,
+    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("key", LargeBinary(16), primary_key=True),
+    Column("record", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+seen = Table(
+    "seen",
+    metadata,
+    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("digest", LargeBinary(16), primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("digest", LargeBinary(32), primary_key=True),
+    Column("spent", Boolean, nullable=False, server_default=false()),
+    sqlite_with_rowid=False,
+)

@@ -1,0 +1,166 @@
+"""Headers, hosts, cookies and throttles: the same on every response, also on errors and static files."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import socket
+import threading
+import time
+
+from flask import Flask, Response, g, request
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from .config import LOOPBACK, Config
+from .problems import Problem
+from .store import today
+
+CSP = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def csp(changes: dict[str, str] | None = None) -> str:
+    """Write the policy; a page changes single directives by `g.csp = {"form-action": "'none'"}`."""
+    return "; ".join(f"{name} {value}" for name, value in {**CSP, **(changes or {})}.items())
+
+
+_PLAIN = [("Content-Security-Policy", csp()), *HEADERS.items()]
+_HSTS = ("Strict-Transport-Security", "max-age=31536000")
+
+
+def plain_headers(secure: bool) -> list[tuple[str, str]]:
+    """The headers of a response that is not a page."""
+    return [*_PLAIN, _HSTS] if secure else _PLAIN
+
+
+def init_app(app: Flask, config: Config) -> None:
+    """Guard every request and every response."""
+    app.config.update(
+        SESSION_COOKIE_SECURE=True,
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Strict",
+        MAX_CONTENT_LENGTH=4 * 1024 * 1024,
+        MAX_FORM_MEMORY_SIZE=1024 * 1024,
+        MAX_FORM_PARTS=10_000,
+    )
+    if config.proxy_hops:
+        hops = config.proxy_hops
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
+
+    @app.before_request
+    def check_host() -> None:
+        if not host_is_ours(request.environ.get("HTTP_HOST", ""), config):
+            raise Problem(
+                400, "this server does not answer under that host name; its owner can set TRUSTED_HOSTS"
+            )
+
+    @app.after_request
+    def add_headers(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = csp(g.get("csp"))
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        if request.is_secure:
+            response.headers.setdefault(*_HSTS)
+        return response
+
+
+def host_is_ours(host: str, config: Config) -> bool:
+    """Whether a Host header names this server.
+
+    Without TRUSTED_HOSTS the names are those nobody else can point here by DNS: the loopback names, the address it
+    listens on and PUBLIC_URL; when it listens on every address also any literal address and the machine's own name.
+    """
+    name = _without_port(host)
+    if config.trusted_hosts:
+        return any(_matches(name, pattern.lower()) for pattern in config.trusted_hosts)
+    if (
+        name in LOOPBACK
+        or name == config.host.lower()
+        or name == _without_port(config.address.split("://")[1])
+    ):
+        return True
+    if config.host not in ("0.0.0.0", "::", ""):  # noqa: S104
+        return False
+    return _is_address(name) or name in _own_names()
+
+
+def _without_port(host: str) -> str:
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].split("]", 1)[0]
+    return host.rsplit(":", 1)[0] if host.count(":") == 1 else host
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if pattern.startswith("."):
+        return name == pattern[1:] or name.endswith(pattern)
+    return name == _without_port(pattern)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _own_names() -> tuple[str, ...]:
+    name = socket.gethostname().lower()
+    return (name, f"{name}.local")
+
+
+class Throttle:
+    """At most `limit` events per `seconds` and key, forgotten when the process ends.
+
+    Keys are kept as a hash under a key that changes each day and is never stored, so that no list of addresses can be
+    made from memory afterwards. One process counts for itself.
+    """
+
+    def __init__(self, limit: int, seconds: float = 60.0, most_keys: int = 100_000) -> None:
+        self.limit = limit
+        self.seconds = seconds
+        self.most_keys = most_keys
+        self._lock = threading.Lock()
+        self._key = secrets.token_bytes(32)
+        self._day = today()
+        self._spent: dict[bytes, tuple[float, float]] = {}
+
+    def wait(self, name: str, cost: float = 1.0) -> float:
+        """Count an event; give 0, or the seconds to wait when it is one too many (a token bucket)."""
+        if self.limit <= 0:
+            return 0.0
+        now = time.monotonic()
+        with self._lock:
+            self._turn_day()
+            key = hmac.new(self._key, name.encode("utf-8", "replace"), hashlib.sha256).digest()[:16]
+            level, then = self._spent.get(key, (0.0, now))
+            level = max(0.0, level - (now - then) * self.limit / self.seconds)
+            if level > 0 and level + cost > self.limit:
+                return (level + cost - self.limit) * self.seconds / self.limit
+            if len(self._spent) >= self.most_keys:
+                self._spent.clear()
+            self._spent[key] = (level + cost, now)
+        return 0.0
+
+    def _turn_day(self) -> None:
+        if self._day != today():
+            self._day, self._key, self._spent = today(), secrets.token_bytes(32), {}

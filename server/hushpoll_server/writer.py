@@ -1,0 +1,134 @@
+"""Durable and once: reports that wait together share one commit, and each is answered after it is on the disk."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from .accept import Incoming, Outcome, Raced, accept
+from .closing import close_due
+from .problems import passes, unavailable
+from .seal import seal_due
+
+if TYPE_CHECKING:
+    from .store import Store
+
+WAIT_SECONDS = 30
+# Jobs in the queue of one process beyond which clients are asked to come back.
+LONGEST_QUEUE = 2_000
+# Jobs in one commit: enough to share its cost, few enough not to make the first ones wait.
+LARGEST_COMMIT = 256
+IDLE_SECONDS = 10.0
+
+log = logging.getLogger(__name__)
+
+
+class _Job:
+    """Reports that stand or fall together, and the request that waits for them."""
+
+    __slots__ = ("done", "error", "outcomes", "reports")
+
+    def __init__(self, reports: Sequence[Incoming]) -> None:
+        self.reports = reports
+        self.outcomes: list[Outcome] = []
+        self.error: Exception | None = None
+        # A bare lock is the cheapest thing that one thread can wait on and another release.
+        self.done = threading.Lock()
+        self.done.acquire()
+
+
+class Writer:
+    """The one thread of a process that writes reports, seals them and closes surveys when their day is over."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._tidied = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="hushpoll-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, reports: Sequence[Incoming]) -> list[Outcome]:
+        """Store reports, all or none; returns when the commit is on the disk."""
+        if self._queue.qsize() > LONGEST_QUEUE or not self._thread.is_alive():
+            raise unavailable("the server is busy; send the same report again in a few seconds")
+        job = _Job(reports)
+        self._queue.put(job)
+        if not job.done.acquire(timeout=WAIT_SECONDS):
+            # It may still be stored later: the same id sent again gets the same answer.
+            raise unavailable()
+        if job.error is not None:
+            raise unavailable() if _heals(job.error) else job.error
+        return job.outcomes
+
+    def stop(self) -> None:
+        """Store what waits, then end."""
+        self._queue.put(None)
+        self._thread.join(WAIT_SECONDS)
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            try:
+                first = self._queue.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                self._tidy()
+                continue
+            if first is None:
+                break
+            jobs = [first]
+            with self._store.database.turn():
+                # Whoever came while this process waited for its turn comes along.
+                going = self._drain(jobs)
+                self._store_jobs(jobs)
+            for job in jobs:
+                job.done.release()
+            if time.monotonic() - self._tidied >= self._store.config.seal_every:
+                self._tidy()
+
+    def _drain(self, jobs: list[_Job]) -> bool:
+        while len(jobs) < LARGEST_COMMIT:
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return True
+            if job is None:
+                return False
+            jobs.append(job)
+        return True
+
+    def _store_jobs(self, jobs: list[_Job]) -> None:
+        try:
+            for attempt in range(3):
+                try:
+                    with self._store.engine.begin() as tx:
+                        outcomes = accept(tx, [job.reports for job in jobs])
+                    break
+                except Raced:
+                    if attempt == 2:
+                        raise
+        except Exception as error:
+            log.error("%d requests were not stored: %s", len(jobs), type(error).__name__, exc_info=error)
+            for job in jobs:
+                job.error = error
+            return
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            job.outcomes = outcome
+
+    def _tidy(self) -> None:
+        """Close what is due, seal what may be sealed. A failure here is tried again later and loses nothing."""
+        try:
+            close_due(self._store)
+            seal_due(self._store, wait=False)
+        except SQLAlchemyError as error:
+            log.error("reports were not sealed yet: %s", type(error).__name__)
+        self._tidied = time.monotonic()
+
+
+def _heals(error: Exception) -> bool:
+    return isinstance(error, Raced) or (isinstance(error, DBAPIError) and passes(error))
