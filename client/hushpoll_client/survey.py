@@ -26,7 +26,8 @@ __all__ = ["CAP", "MAX_QUESTIONS", "VERSION", "Question", "Settings", "Survey"]
 VERSION = 1
 CAP = "20"  # the largest total epsilon that a client sends answers for, whatever the survey says
 MAX_QUESTIONS = 100
-MAX_BYTES = 1 << 22
+MAX_BYTES = 1 << 20  # of the published form: every client reads that much and no more
+_MAX_DRAFT = 1 << 22
 _LENGTHS = {"title": 200, "intro": 4000, "text": 1000, "option": 200, "decoy": 1000}
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _YES_NO = ("No", "Yes")
@@ -107,6 +108,8 @@ class Survey:
             raise SurveyError(
                 (), "its hash is not the one in the link", "do not answer; ask for a fresh link"
             )
+        if len(data) > MAX_BYTES:
+            raise _too_large(len(data))
         value = _document(data)
         if strict_json.dumps(value) != data:
             raise SurveyError((), "its bytes are not the canonical ones", "ask the owner to publish it again")
