@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .constrained import maximise as maximise
     from .errors import AnalysisError as AnalysisError
     from .estimation import estimate as estimate
+    from .estimation import functional as functional
     from .models import correlate as correlate
     from .models import logit as logit
     from .planning import plan as plan
@@ -39,6 +40,7 @@ _HOME = {
     "correlate": "models",
     "crosstab": "tables",
     "estimate": "estimation",
+    "functional": "estimation",
     "lie_detection": "twogroup",
     "logit": "models",
     "maximise": "constrained",
@@ -59,6 +61,7 @@ __all__ = [
     "correlate",
     "crosstab",
     "estimate",
+    "functional",
     "lie_detection",
     "logit",
     "maximise",

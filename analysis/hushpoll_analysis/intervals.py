@@ -1,0 +1,284 @@
+"""Confidence intervals: one function per method behind one door, `interval`.
+
+Wilson, Clopper-Pearson and Jeffreys are intervals of one binomial frequency, mapped through the line that leads from
+the frequency to the quantity. They are valid only where the estimate depends on one report frequency; elsewhere the
+delta-method normal (Wald) interval stands in, and the result says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint, brentq, minimize, minimize_scalar
+from scipy.special import xlog1py, xlogy
+from scipy.stats import beta, binomtest, chi2, norm
+
+from .channels import Floats
+from .constrained import constrained_shares, kernel
+from .errors import AnalysisError
+from .quantities import OneFrequency, Quantity
+
+__all__ = ["METHODS", "Interval", "fallback", "interval", "misfit"]
+
+BINOMIAL = ("wilson", "clopper-pearson", "jeffreys")
+# A likelihood limit is accepted when it is proven to be this close, relative to the range of the quantity.
+CERTAIN = 1e-6
+METHODS = (*BINOMIAL, "wald", "likelihood", "bootstrap")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Lower and upper limit, and the method that gave them."""
+
+    low: float
+    high: float
+    method: str
+
+
+def interval(
+    quantity: Quantity, method: str = "wilson", level: float = 0.95, replicates: int = 2000, seed: int = 1
+) -> Interval:
+    """A confidence interval for a linear quantity, unclipped.
+
+    Parameters
+    ----------
+    quantity : Quantity
+    method : str
+        One of `METHODS`. A binomial method becomes "wald" where the estimate depends on several report frequencies.
+    level : float
+    replicates, seed : int
+        For the bootstrap; the default seed makes it repeat exactly.
+
+    Returns
+    -------
+    Interval
+    """
+    if method not in METHODS:
+        raise AnalysisError(f"interval: unknown method {method!r}; choose one of {', '.join(METHODS)}")
+    if method in BINOMIAL:
+        if quantity.line is not None:
+            return Interval(*_binomial(quantity.line, method, level), method)
+        method = "wald"
+    if method == "wald":
+        return Interval(*_wald(quantity, level), method)
+    if method == "likelihood":
+        return Interval(*_likelihood(quantity, level), method)
+    return Interval(*_bootstrap(quantity, level, replicates, seed), method)
+
+
+def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | None:
+    """The likelihood interval inside the bounds, where the interval found lies wholly outside them."""
+    low, high = quantity.bounds
+    slack = 1e-12 * max(1.0, high - low)
+    if found.high >= low - slack and found.low <= high + slack:
+        return None
+    return Interval(*_likelihood(quantity, level), "likelihood")
+
+
+def misfit(quantity: Quantity) -> float:
+    """One-sided p-value of an estimate this far outside the possible values, if the design were right.
+
+    Exact binomial where the estimate depends on one frequency, normal elsewhere.
+    """
+    low, high = quantity.bounds
+    below = quantity.estimate < low
+    edge = low if below else high
+    line = quantity.line
+    if line is not None:
+        less = below == (line.slope > 0)
+        probability = line.probability(edge)
+        test = binomtest(line.successes, line.trials, probability, "less" if less else "greater")
+        return float(test.pvalue)
+    if quantity.se == 0:
+        return 0.0
+    return float(norm.sf(abs(quantity.estimate - edge) / quantity.se))
+
+
+def _wald(quantity: Quantity, level: float) -> tuple[float, float]:
+    """b.f -+ z se; the standard error has n - 1."""
+    margin = float(norm.isf((1 - level) / 2)) * quantity.se
+    return quantity.estimate - margin, quantity.estimate + margin
+
+
+def _binomial(line: OneFrequency, method: str, level: float) -> tuple[float, float]:
+    """Wilson (1927), Clopper-Pearson (1934) or the Jeffreys prior (Brown, Cai, DasGupta 2001), all with n."""
+    k, n = line.successes, line.trials
+    if method == "jeffreys":
+        low, high = beta.interval(level, k + 0.5, n - k + 0.5)
+    else:
+        # Testing at p = k/n spares scipy the p-value, which nobody reads here.
+        test = binomtest(k, n, k / n)
+        found = test.proportion_ci(level, method="wilson" if method == "wilson" else "exact")
+        low, high = found.low, found.high
+    ends = line.at(float(low)), line.at(float(high))
+    return min(ends), max(ends)
+
+
+def _likelihood(quantity: Quantity, level: float) -> tuple[float, float]:
+    """All values inside the bounds with 2 (l_max - l) <= chi2(1), the maximum taken inside the bounds too."""
+    limit = float(chi2.isf(1 - level, 1)) / 2
+    if quantity.decoy is not None:
+        return _likelihood_decoy(quantity, limit)
+    if quantity.line is not None:
+        return _likelihood_line(quantity.line, quantity.bounds, limit)
+    return _likelihood_simplex(quantity, limit)
+
+
+def _likelihood_line(line: OneFrequency, bounds: tuple[float, float], limit: float) -> tuple[float, float]:
+    left, right = sorted(line.probability(edge) for edge in bounds)
+
+    def value(probability: float) -> float:
+        k, n = line.successes, line.trials
+        return float(xlogy(k, probability) + xlog1py(n - k, -probability))
+
+    best = min(max(line.successes / line.trials, left), right)
+    ends = [line.at(p) for p in _crossings(value, best, left, right, limit)]
+    return _clip(min(ends), bounds), _clip(max(ends), bounds)
+
+
+def _likelihood_decoy(quantity: Quantity, limit: float) -> tuple[float, float]:
+    """Profile over the decoy's share q, whose own poll is part of the likelihood."""
+    decoy = quantity.decoy
+    assert decoy is not None
+    no, yes = quantity.target
+    counts = quantity.counts.astype(np.float64)
+
+    def value(share: float) -> float:
+        return decoy.profile(counts, np.array([1 - share, share]))
+
+    unclipped = (quantity.estimate - no) / (yes - no)
+    best = unclipped
+    if not 0 <= unclipped <= 1:
+        found = minimize_scalar(
+            lambda p: -value(p), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}
+        )
+        best = max([0.0, 1.0, float(found.x)], key=value)
+    ends = [no + (yes - no) * share for share in _crossings(value, best, 0.0, 1.0, limit)]
+    return _clip(min(ends), quantity.bounds), _clip(max(ends), quantity.bounds)
+
+
+def _crossings(
+    value: Callable[[float], float], best: float, left: float, right: float, limit: float
+) -> tuple[float, float]:
+    """Where a function with one maximum at `best` falls `limit` below it, or the edge if it never does."""
+    top = value(best)
+
+    def short(point: float) -> float:
+        return min(max(top - value(point), 0.0), 1e9) - limit
+
+    low = left if best <= left or short(left) <= 0 else float(brentq(short, left, best, xtol=1e-13))
+    high = right if best >= right or short(right) <= 0 else float(brentq(short, best, right, xtol=1e-13))
+    return low, high
+
+
+def _likelihood_simplex(quantity: Quantity, limit: float) -> tuple[float, float]:
+    """Smallest and largest a.h over the simplex where the log-likelihood is within `limit` of its maximum.
+
+    The same set as inverting the profile likelihood, found as two convex programs.
+    """
+    counts = quantity.counts.astype(np.float64)
+    peak = constrained_shares(quantity.counts, quantity.view)
+    shares, floor = peak.shares, peak.log_likelihood - limit
+
+    def slack(h: Floats) -> float:
+        return max(kernel(counts, quantity.view.forward(np.maximum(h, 0.0))), -1e300) - floor
+
+    ends = [_extreme(quantity, shares, slack, sign) for sign in (1.0, -1.0)]
+    return _clip(ends[0], quantity.bounds), _clip(ends[1], quantity.bounds)
+
+
+def _extreme(quantity: Quantity, peak: Floats, slack: Callable[[Floats], float], sign: float) -> float:
+    """Minimise sign * a.h subject to slack(h) >= 0, starting where the way to the best corner leaves the set.
+
+    The search is believed only with a certificate (`_least`), never because it says that it succeeded.
+    """
+    target, view = sign * quantity.target, quantity.view
+    counts = quantity.counts.astype(np.float64)
+    scale = float(np.ptp(target))
+    corner = np.zeros(view.options)
+    corner[int(np.argmin(target))] = 1.0
+    if slack(corner) >= 0 or float(target @ (peak - corner)) <= CERTAIN * scale:
+        return sign * float(target.min())
+
+    def gradient(h: Floats) -> Floats:
+        probabilities = np.maximum(view.forward(np.maximum(h, 0.0)), 1e-300)
+        return view.backward(np.where(counts > 0, counts / probabilities, 0.0)) / quantity.n
+
+    best, bound = float(target @ peak), -np.inf
+    outward = corner
+    for pull in (0.999, 0.9, 0.5, 0.99, 0.7):
+        edge = float(brentq(lambda s, to: slack((1 - s) * peak + s * to), 0.0, 1.0, (outward,), xtol=1e-12))
+        found = minimize(
+            lambda h: float(target @ h),
+            peak + pull * edge * (outward - peak),
+            jac=lambda h: target,
+            bounds=Bounds(0.0, 1.0),
+            constraints=[
+                LinearConstraint(np.ones(view.options), 1.0, 1.0),
+                NonlinearConstraint(lambda h: slack(h) / quantity.n, 0.0, np.inf, jac=gradient),
+            ],
+            method="SLSQP",
+            options={"maxiter": 200, "ftol": 1e-13},
+        )
+        reached = np.maximum(np.asarray(found.x, dtype=np.float64), 0.0)
+        reached /= reached.sum()
+        slope = gradient(reached)
+        bound = max(bound, _least(target, slope, float(slope @ reached) - slack(reached) / quantity.n))
+        if slack(reached) < 0:
+            # Back along the way to the maximum, where the likelihood is high enough again.
+            back = float(
+                brentq(lambda s, to: slack((1 - s) * peak + s * to), 0.0, 1.0, (reached,), xtol=1e-14)
+            )
+            reached = peak + back * (reached - peak)
+        best = min(best, float(target @ reached))
+        if best - bound <= CERTAIN * scale:
+            return sign * best
+    raise AnalysisError("the likelihood interval did not settle; use the wald or bootstrap interval")
+
+
+def _least(target: Floats, slope: Floats, floor: float) -> float:
+    """Smallest a.h over shares with slope.h >= floor: at most two options, so the hull of the points (slope, a).
+
+    The log-likelihood is concave, so its tangent encloses the likelihood set and this bounds a.h from below.
+    """
+    enough = slope >= floor
+    least = float(target[enough].min()) if np.any(enough) else np.inf
+    inside, outside = np.flatnonzero(enough), np.flatnonzero(~enough)
+    if inside.size and outside.size:
+        weight = (floor - slope[outside])[None, :] / (slope[inside][:, None] - slope[outside][None, :])
+        mixed = weight * target[inside][:, None] + (1 - weight) * target[outside][None, :]
+        least = min(least, float(mixed.min()))
+    return least
+
+
+def _bootstrap(quantity: Quantity, level: float, replicates: int, seed: int) -> tuple[float, float]:
+    """Percentiles of the estimate over resampled reports, and resampled decoy answers where q was estimated."""
+    if replicates < 200:
+        raise AnalysisError(f"replicates: at least 200 are needed for percentiles, got {replicates}")
+    rng = np.random.default_rng(seed)
+    n, line = quantity.n, quantity.line
+    if line is not None:
+        drawn = line.intercept + line.slope * rng.binomial(n, line.successes / n, size=replicates) / n
+    else:
+        frequencies = rng.multinomial(n, quantity.counts / n, size=replicates) / n
+        if quantity.decoy is not None:
+            drawn = quantity.decoy.redraw(frequencies, quantity.weights, rng)
+        else:
+            drawn = frequencies @ quantity.weights
+    if not np.all(np.isfinite(drawn)):
+        raise AnalysisError(
+            "bootstrap: a resampled decoy share makes the channel singular; the decoy's poll is too small"
+        )
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _clip(value: float, bounds: tuple[float, float]) -> float:
+    if math.isnan(value):
+        raise AnalysisError(
+            "the likelihood could not be computed for these counts; check counts and mechanism"
+        )
+    return min(max(value, bounds[0]), bounds[1])
