@@ -151,10 +151,8 @@ def read_frame(survey: Survey, data: Any) -> pd.DataFrame:
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
     """Give the layout of one stored report: one unsigned integer per question, little-endian, without padding."""
-    return np.dtype(
-        [(column_of(q.id), "<u1" if q.channel.outcomes <= 256 else "<u2") for q in survey.questions],
-        align=False,
-    )
+    widths = {q.id: next(w for w in (1, 2, 4, 8) if q.channel.outcomes <= 256**w) for q in survey.questions}
+    return np.dtype([(column_of(name), f"<u{width}") for name, width in widths.items()], align=False)
 
 
 def _grouping(survey: Survey, by: str | None) -> str | None:

@@ -68,6 +68,50 @@ def test_report_shares_are_the_channels(name: str) -> None:
     assert np.all(np.abs(observed - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-12)
 
 
+@pytest.mark.parametrize("name", CHANNELS)
+def test_the_table_of_high_bits_gives_what_the_client_gives(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every byte that simulate draws is kept and put together again to the client's r, block by block.
+    channel = CHANNELS[name]
+    drawn: list[bytes] = []
+    urandom = os.urandom
+
+    def kept(size: int) -> bytes:
+        drawn.append(urandom(size))
+        return drawn[-1]
+
+    n = simulation.TABLE_FROM + 1000
+    answers = np.arange(n) % channel.options
+    monkeypatch.setattr(os, "urandom", kept)
+    # The first block falls into the ranges in which a threshold lies: the ones that need the low bits.
+    edges = [
+        sorted({r >> simulation.LOW_BITS for r in edge_draws(channel, x)}) for x in range(channel.options)
+    ]
+    places = [(x, index // channel.options) for index, x in enumerate(answers[: simulation.BLOCK].tolist())]
+    first = np.array([edges[x][turn % len(edges[x])] for x, turn in places], dtype="<u2").tobytes()
+    monkeypatch.setattr(os, "urandom", lambda size: kept(size) if drawn else drawn.append(first) or first)
+    reports = simulate(channel, answers)
+    needed = 0
+    for start in range(0, n, simulation.BLOCK):
+        block = answers[start : start + simulation.BLOCK].tolist()
+        high = np.frombuffer(drawn.pop(0), dtype="<u2").tolist()
+        table = simulation._high_table(channel)
+        rows = [0 if channel.weight else x for x in block]
+        decided = [
+            table[(row << 16) | h] != np.iinfo(table.dtype).max for row, h in zip(rows, high, strict=True)
+        ]
+        low = iter([] if all(decided) else np.frombuffer(drawn.pop(0), dtype="<u8").tolist())
+        for place, (x, h) in enumerate(zip(block, high, strict=True)):
+            if decided[place]:
+                ends = {channel.report(x, h << 37), channel.report(x, (h << 37) + 2**37 - 1)}
+            else:
+                ends, needed = {channel.report(x, (h << 37) | (next(low) >> 27))}, needed + 1
+            assert ends == {int(reports[start + place])}
+    assert not drawn
+    assert (needed > 0) == (name != "identity")
+
+
 def test_every_bit_comes_from_the_operating_system_without_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
@@ -76,9 +120,11 @@ def test_every_bit_comes_from_the_operating_system_without_a_seed(monkeypatch: p
         return bytes(size)
 
     monkeypatch.setattr(os, "urandom", counted)
-    reports = simulate(CHANNELS["krr 3"], np.arange(3).repeat(10_000))
-    assert sum(asked) == 8 * 30_000
-    assert np.array_equal(reports, np.arange(3).repeat(10_000))  # r = 0 reports the truth
+    for n, size in ((3000, 8), (90_000, 2)):
+        asked.clear()
+        reports = simulate(CHANNELS["krr 3"], np.arange(3).repeat(n // 3))
+        assert sum(asked) == size * n
+        assert np.array_equal(reports, np.arange(3).repeat(n // 3))  # r = 0 reports the truth
 
 
 def test_seeded_studies_repeat_and_secure_draws_do_not() -> None:
