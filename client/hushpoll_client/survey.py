@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import math
 import re
 import unicodedata
@@ -102,15 +101,13 @@ class Survey:
         Refused are: bytes that are not the canonical ones, another hash than the link's, channels other than the
         mechanism's own, and a finite total epsilon above `cap`.
         """
-        if expected_hash is not None and not hmac.compare_digest(
-            hashlib.sha256(data).hexdigest(), expected_hash
-        ):
+        if expected_hash is not None and hashlib.sha256(data).hexdigest() != expected_hash:
             raise SurveyError(
                 (), "its hash is not the one in the link", "do not answer; ask for a fresh link"
             )
         if len(data) > MAX_BYTES:
             raise _too_large(len(data))
-        value = _document(data)
+        value = _document(data, floats=False)
         if strict_json.dumps(value) != data:
             raise SurveyError((), "its bytes are not the canonical ones", "ask the owner to publish it again")
         survey = _read_survey(value, published=True)
@@ -179,13 +176,17 @@ class Survey:
             )
 
 
-def _document(data: str | bytes) -> Any:
-    if len(data) > MAX_BYTES:
-        raise SurveyError(
-            (), f"the document is larger than {MAX_BYTES} bytes", "ask fewer questions or options"
-        )
+def _too_large(size: int) -> SurveyError:
+    return SurveyError(
+        (), f"it has {size} bytes, more than {MAX_BYTES} as published", "ask fewer questions or shorten texts"
+    )
+
+
+def _document(data: str | bytes, floats: bool = True) -> Any:
+    if len(data) > _MAX_DRAFT:
+        raise _too_large(len(data))
     try:
-        return strict_json.loads(data)
+        return strict_json.loads(data, floats=floats)
     except DocumentError as error:
         problem, _, remedy = str(error).rpartition("; ")
         raise SurveyError((), problem, remedy) from None
@@ -217,7 +218,10 @@ def _read_survey(value: object, published: bool) -> Survey:
                 ("questions", index, "id"), f'"{question.id}" is used twice', "give every question its own id"
             )
         seen.add(question.id)
-    return Survey(title, intro, questions, Settings(**settings))
+    survey = Survey(title, intro, questions, Settings(**settings))
+    if len(survey.canonical) > MAX_BYTES:
+        raise _too_large(len(survey.canonical))
+    return survey
 
 
 def _read_question(value: object, index: int, published: bool) -> Question:
@@ -226,7 +230,7 @@ def _read_question(value: object, index: int, published: bool) -> Question:
     known = name if isinstance(name, str) and _ID.fullmatch(name) else None
     try:
         kind = value.get("kind") if isinstance(value, Mapping) else None
-        if isinstance(value, Mapping) and "kind" in value and kind not in KINDS:
+        if isinstance(value, Mapping) and "kind" in value and not (isinstance(kind, str) and kind in KINDS):
             raise SurveyError(
                 (*at, "kind"), f"{_short(kind)} is not a known kind", f"use one of: {', '.join(KINDS)}"
             )
@@ -280,9 +284,9 @@ def _mechanism(
         decoy = _text(parameters.pop("decoy"), (*at, "decoy"), "decoy", published)
     try:
         mechanism = compile_mechanism(kind, len(options), parameters)
-    except MechanismError as error:
+    except (MechanismError, ChannelError) as error:
         problem, _, remedy = str(error).partition("; ")
-        place = (*at, error.field) if error.field else at
+        place = (*at, error.field) if isinstance(error, MechanismError) and error.field else at
         raise SurveyError(place, problem, remedy or "correct it") from None
     if mechanism.has_decoy and decoy is None:
         raise SurveyError((*at, "decoy"), "is missing", "write the decoy question's text")
