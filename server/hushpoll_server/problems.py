@@ -7,7 +7,7 @@ import logging
 from typing import Any
 
 from flask import Flask, Response, render_template, request
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
@@ -98,18 +98,6 @@ def init_app(app: Flask) -> None:
 
 def passes(error: DBAPIError) -> bool:
     """Whether a database error is one that time heals: full disk, lost connection, lock not given."""
-    kind = type(error.orig).__name__ if error.orig is not None else ""
-    return error.connection_invalidated or kind in {
-        "OperationalError",
-        "DiskFull",
-        "AdminShutdown",
-        "CrashShutdown",
-        "CannotConnectNow",
-        "LockNotAvailable",
-        "DeadlockDetected",
-        "SerializationFailure",
-        "QueryCanceled",
-        "ReadOnlySqlTransaction",
-        "TooManyConnections",
-        "IoError",
-    }
+    return error.connection_invalidated or isinstance(
+        error, (OperationalError, InterfaceError, InternalError)
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey
 from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy.exc import DBAPIError
 
 from .config import Config
 from .database import Database
@@ -250,7 +251,14 @@ def open_store(config: Config | None = None) -> Store:
     config = config or Config.from_environment()
     config.make_folder()
     store = Store(config)
-    upgrade(store.database)
+    try:
+        upgrade(store.database)
+    except DBAPIError as error:
+        place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
+        raise HushpollError(
+            f"{place}: the database cannot be opened ({type(error.orig).__name__}); "
+            "check that it runs and may be written"
+        ) from None
     return store
 
 

@@ -1,0 +1,68 @@
+"""`hushpoll serve`: prepare what the server needs, say where it is, then become gunicorn."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+import click
+from hushpoll_client import HushpollError
+
+from hushpoll_server.config import Config
+from hushpoll_server.demo import ACCOUNT, first_start
+from hushpoll_server.store import open_store
+
+
+@click.command(short_help="Run the web server.")
+def serve() -> None:
+    """Run the web server; the first start makes the data folder, a demo survey and an account.
+
+    Settings are environment variables: DATA (folder), DATABASE_URL (postgresql://..., else SQLite in DATA), HOST, PORT,
+    PUBLIC_URL, TRUSTED_HOSTS, PROXY_HOPS, SECRET_KEY_FILE, WORKERS, THREADS, SEAL_AT_LEAST, SEAL_EVERY,
+    REPORTS_PER_MINUTE, EPSILON_CAP, LOG_LEVEL.
+    """
+    os.umask(0o077)
+    config = Config.from_environment()
+    listener = _listen(config)
+    config = Config.from_environment({**os.environ, "PORT": str(listener.getsockname()[1])})
+    store = open_store(config)
+    demo, password = first_start(store)
+    surveys = store.list_surveys()
+    store.close()
+    shown = demo if any(state.hash == demo for state in surveys) else surveys[0].hash
+    for line in _addresses(config, shown, password):
+        click.echo(line)
+    sys.stdout.flush()
+    os.set_inheritable(listener.fileno(), True)
+    os.environ.update(PORT=str(config.port), HUSHPOLL_SOCKET=f"fd://{listener.detach()}")
+    # A fresh interpreter: the migrations' memory is not carried along by every worker.
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.gunicorn_conf"]
+    os.execv(sys.executable, command)  # noqa: S606
+
+
+def _listen(config: Config) -> socket.socket:
+    """Take the port before anything else, to say in one line when it is taken."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((config.host, config.port))
+        listener.listen(2048)
+    except OSError as error:
+        raise HushpollError(
+            f"cannot listen on {config.host}, port {config.port} ({error.strerror}); choose another with PORT= or HOST="
+        ) from None
+    return listener
+
+
+def _addresses(config: Config, survey_hash: str, password: str | None) -> list[str]:
+    address = config.address
+    lines = [
+        f"Respondents: {address}/s/{survey_hash}#{survey_hash}",
+        f"Designers:   {address}/design/",
+        f"Report:      {address}/reports/{survey_hash}",
+    ]
+    if password is not None:
+        lines.append(f"Account:     {ACCOUNT}, password {password} (shown only now)")
+    return lines

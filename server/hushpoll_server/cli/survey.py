@@ -1,0 +1,142 @@
+"""`hushpoll survey`: check, publish, list and close surveys, and make invitations to them."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from hushpoll_client import HushpollError
+
+from hushpoll_server import closing, invitations
+from hushpoll_server.store import Store, SurveyState, open_store
+
+from .output import json_option, print_json, read_survey
+from .survey_check import check
+
+_SHORTEST_PREFIX = 6
+
+
+@click.group(short_help="Check, publish, list, close surveys; make invitations.")
+def survey() -> None:
+    """Work with survey documents and published surveys. A HASH may be shortened to its first six signs or more."""
+
+
+survey.add_command(check)
+
+
+@survey.command(short_help="Publish a survey document for good.")
+@click.argument("file", type=click.Path())
+@click.option("--public-results", is_flag=True, help="Let everybody read the results.")
+@click.option("--target", type=click.IntRange(min=1), help="Number of reports hoped for.")
+@json_option
+def publish(file: str, public_results: bool, target: int | None, as_json: bool) -> None:
+    """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing."""
+    document = read_survey(file)
+    with _store() as store:
+        new = store.publish(document, target_n=target, results_public=public_results)
+        url = f"{store.config.address}/s/{document.hash}#{document.hash}"
+    if as_json:
+        print_json({"hash": document.hash, "url": url, "new": new})
+    else:
+        click.echo(f"{'Published' if new else 'Published before'}: {document.title}")
+        click.echo(f"hash  {document.hash}\nurl   {url}")
+
+
+@survey.command("list", short_help="List published surveys.")
+@json_option
+def list_surveys(as_json: bool) -> None:
+    """List published surveys, the newest first, with the number of reports received."""
+    with _store() as store:
+        found = [_describe(store, state) for state in store.list_surveys()]
+    if as_json:
+        print_json({"surveys": found})
+        return
+    for item in found:
+        click.echo(f"{item['hash']}  {item['state']:6}  {item['received']:8}  {item['title']}")
+
+
+@survey.command(short_help="Close a survey: now, after a day, or at a number of reports.")
+@click.argument("hash_", metavar="HASH")
+@click.option(
+    "--on", type=click.DateTime(["%Y-%m-%d"]), help="Last day (in Greenwich) that reports are taken."
+)
+@click.option("--at", type=click.IntRange(min=1), help="Number of reports after which none is taken.")
+@json_option
+def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: bool) -> None:
+    """Close the survey HASH. Its reports stay and those that wait are sealed; nothing is deleted."""
+    with _store() as store:
+        survey_hash = _find(store, hash_)
+        closing.close(store, survey_hash, on.date() if on else None, at)
+        state = store.state(survey_hash)
+        assert state is not None
+        item = _describe(store, state)
+    if as_json:
+        print_json(item)
+    elif item["state"] == "closed":
+        click.echo(f"Closed: {item['title']}, {item['received']} reports")
+    else:
+        ends = [f"after {item['closes_on']}"] if item["closes_on"] else []
+        ends += [f"at {item['closes_at']} reports"] if item["closes_at"] else []
+        click.echo(f"Closes {' or '.join(ends)}: {item['title']}, {item['received']} reports so far")
+
+
+@survey.command(short_help="Make one-time invitations, as CSV.")
+@click.argument("hash_", metavar="HASH")
+@click.option("-n", "--number", type=int, required=True, help="How many.")
+@json_option
+def invite(hash_: str, number: int, as_json: bool) -> None:
+    """Print fresh invitations to the survey HASH as CSV (code, url). They are kept here only as hashes."""
+    with _store() as store:
+        survey_hash = _find(store, hash_)
+        codes = invitations.invite(store, survey_hash, number)
+        links = [invitations.link(store.config.address, survey_hash, code) for code in codes]
+    if as_json:
+        print_json(
+            {
+                "hash": survey_hash,
+                "invitations": [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)],
+            }
+        )
+        return
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["code", "url"])
+    table.writerows(zip(codes, links, strict=True))
+
+
+@contextmanager
+def _store() -> Iterator[Store]:
+    store = open_store()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _find(store: Store, text: str) -> str:
+    """Give the whole hash for its first signs."""
+    found = [state.hash for state in store.list_surveys() if state.hash.startswith(text)]
+    if len(text) < _SHORTEST_PREFIX or len(found) != 1:
+        problem = "fits several surveys" if len(text) >= _SHORTEST_PREFIX and found else "is not known here"
+        raise HushpollError(f"survey {text[:64]!r} {problem}; see `hushpoll survey list`")
+    return found[0]
+
+
+def _describe(store: Store, state: SurveyState) -> dict[str, Any]:
+    return {
+        "hash": state.hash,
+        "title": state.title,
+        "state": state.state,
+        "received": store.count(state.hash),
+        "sealed": state.sealed_n,
+        "published_on": str(state.published_on),
+        "closes_on": str(state.closes_on) if state.closes_on else None,
+        "closes_at": state.closes_at,
+        "closed_on": str(state.closed_on) if state.closed_on else None,
+        "results_public": state.results_public,
+        "url": f"{store.config.address}/s/{state.hash}#{state.hash}",
+    }

@@ -1,0 +1,56 @@
+"""How gunicorn runs the server: `gunicorn -c python:hushpoll_server.gunicorn_conf`, which `hushpoll serve` does.
+
+Threads, because a synchronous worker stalls for half a minute on a browser's speculative connection. One process by
+default: SQLite takes one writer at a time, and one process shares each commit among all waiting requests.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hushpoll_server import logs
+from hushpoll_server.config import Config
+
+_config = Config.from_environment()
+
+wsgi_app = "hushpoll_server:create_app()"
+# `hushpoll serve` hands over a socket that listens already, so that a port in use is said before anything starts.
+bind = os.environ.get("HUSHPOLL_SOCKET") or f"{_config.host}:{_config.port}"
+worker_class = "gthread"
+workers = _config.workers
+threads = _config.threads
+worker_connections = 1000
+keepalive = 5
+timeout = 60
+graceful_timeout = 30
+backlog = 2048
+umask = 0o077
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+# Nothing about who asked: neither here nor through a socket that answers questions about requests.
+accesslog = None
+control_socket_disable = True
+loglevel = _config.log_level
+logger_class = logs.GunicornLogger
+# Headers of proxies are believed by the application, and only when PROXY_HOPS says so.
+forwarded_allow_ips = ""
+limit_request_line = 4094
+limit_request_fields = 64
+limit_request_field_size = 8190
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Send the program's own log to stderr."""
+    logs.configure(_config.log_level)
+
+
+def post_worker_init(worker: Any) -> None:
+    """Start the writer, which also seals and closes when nobody sends anything."""
+    _ = worker.wsgi.extensions["hushpoll"].writer
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """Store what waits, give the connections back."""
+    if getattr(worker, "wsgi", None) is not None:
+        worker.wsgi.extensions["hushpoll"].close()

@@ -1,0 +1,294 @@
+"""Databases and live servers for tests: the same test runs on SQLite and on PostgreSQL.
+
+A conftest imports the fixtures it wants: `from tests.serving import backend, config, ...`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_client import Report, Survey
+from hushpoll_server import create_app
+from hushpoll_server.config import Config
+from hushpoll_server.store import Store, get_store, open_store
+
+DRAFT = {
+    "hushpoll": 1,
+    "title": "Exam honesty",
+    "intro": "Two questions.",
+    "questions": [
+        {
+            "id": "cheated",
+            "kind": "yes_no",
+            "text": "Did you cheat at this exam?",
+            "mechanism": {"name": "warner", "epsilon": "1"},
+        },
+        {
+            "id": "reason",
+            "kind": "choice",
+            "text": "Main reason?",
+            "options": ["Time", "Fear", "Habit", "None"],
+            "mechanism": {"name": "krr", "epsilon": "1"},
+        },
+        {
+            "id": "tax",
+            "kind": "yes_no",
+            "text": "Did you fraud tax?",
+            "mechanism": {
+                "name": "or_poll",
+                "decoy": "Have you ever visited Brittany?",
+                "decoy_counts": [412, 1000],
+            },
+        },
+    ],
+}
+
+
+def make_survey(title: str = "Exam honesty", **settings: bool) -> Survey:
+    """A survey with the three mechanisms at the heart."""
+    return Survey.from_draft({**DRAFT, "title": title, "settings": settings})
+
+
+class Postgres:
+    """A cluster of its own in a temporary folder, reached through a Unix socket only."""
+
+    def __init__(self) -> None:
+        # Not pytest's folder: the postgres user has to get in, and a socket's path must be short.
+        self.folder = Path(tempfile.mkdtemp(prefix="pg"))
+        self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
+        if os.getuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        self._run(
+            "initdb", "-D", f"{self.folder}/data", "-U", "postgres", "-A", "trust", "-N", "--no-instructions"
+        )
+        self.start()
+        # Migrated once; every test gets a copy.
+        self.create("migrated")
+        store = open_store(Config(data=self.folder_for_key(), database_url=self.url("migrated")))
+        store.close()
+
+    def folder_for_key(self) -> Path:
+        return Path(tempfile.mkdtemp(dir=None, prefix="hushpoll"))
+
+    def start(self) -> None:
+        # Without fsync: tests kill our server and PostgreSQL's processes, never the machine.
+        options = f"-k {self.folder} -c listen_addresses='' -c fsync=off -c max_connections=200 -c shared_buffers=16MB"
+        self._run(
+            "pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/log", "-o", options, "start"
+        )
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
+
+    def create(self, name: str, template: str = "template0") -> str:
+        with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return self.url(name)
+
+    def drop(self, name: str) -> None:
+        with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def url(self, name: str) -> str:
+        return f"postgresql://postgres@/{name}?host={self.folder}"
+
+    def dsn(self, name: str) -> str:
+        return f"host={self.folder} user=postgres dbname={name}"
+
+    def close(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+        path = str(found[-1]) if found else shutil.which(program)
+        assert path, (
+            "no PostgreSQL on this machine: install it (Debian: apt-get install postgresql), or run `make test`"
+        )
+        become = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+        done = subprocess.run(
+            [*become, path, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout.decode()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One PostgreSQL for the session, started by whoever needs it first."""
+    cluster = Postgres()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Runs a test once for each kind of database."""
+    return str(request.param)
+
+
+@pytest.fixture
+def database_url(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """An empty database with all tables; the empty string means SQLite in the data folder."""
+    if backend == "sqlite":
+        yield ""
+        return
+    cluster: Postgres = request.getfixturevalue("postgres")
+    name = f"test_{secrets.token_hex(8)}"
+    yield cluster.create(name, "migrated")
+    cluster.drop(name)
+
+
+@pytest.fixture
+def config(tmp_path: Path, database_url: str) -> Config:
+    """Settings for a test: seals only when told to, at 50."""
+    return Config(data=tmp_path / "data", database_url=database_url, seal_every=86_400, testing=True)
+
+
+@pytest.fixture
+def app(config: Config) -> Iterator[Flask]:
+    """The application on an empty store."""
+    open_store(config).close()
+    application = create_app(config)
+    yield application
+    with application.app_context():
+        get_store().close()
+
+
+@pytest.fixture
+def store(app: Flask) -> Store:
+    """The application's store."""
+    with app.app_context():
+        return get_store()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A client without a cookie."""
+    return app.test_client()
+
+
+@pytest.fixture
+def survey(store: Store) -> Survey:
+    """A published survey."""
+    published = make_survey()
+    store.publish(published)
+    return published
+
+
+def new_report(survey: Survey) -> Report:
+    """A report as a device makes it, of the first answers."""
+    return Report.new(survey, [0] * len(survey.questions))
+
+
+def post(client: FlaskClient, survey: Survey, data: bytes, **options: object):  # type: ignore[no-untyped-def]
+    """Send a report's bytes."""
+    options.setdefault("content_type", "application/json")
+    return client.post(f"/api/surveys/{survey.hash}/reports", data=data, **options)
+
+
+class LiveServer:
+    """gunicorn as `hushpoll serve` runs it, on a free port; can be killed and started again."""
+
+    def __init__(self, folder: Path, database_url: str = "", **environment: str) -> None:
+        self.folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.log = folder / "server.log"
+        self.environment = {
+            **os.environ,
+            "DATA": str(folder / "data"),
+            "DATABASE_URL": database_url,
+            "PORT": str(self.port),
+            "HOST": "127.0.0.1",
+            "THREADS": "16",
+            **environment,
+        }
+        self.config = Config.from_environment(self.environment)
+        self.store = open_store(self.config)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.gunicorn_conf"]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, env=self.environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+            )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(urllib.error.URLError, OSError):
+                urllib.request.urlopen(f"{self.url}/healthz", timeout=5).close()
+                return
+            assert self.process.poll() is None, self.log.read_text()
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text())
+
+    @property
+    def workers(self) -> list[int]:
+        """Process ids of gunicorn's workers."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [int(pid) for pid in children.split()]
+
+    def kill(self) -> None:
+        """Kill -9 everything at once."""
+        assert self.process is not None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(30)
+        self.process = None
+
+    def terminate(self) -> None:
+        """Ask it to end, as systemd does."""
+        assert self.process is not None
+        self.process.terminate()
+        self.process.wait(60)
+        self.process = None
+
+    def close(self) -> None:
+        if self.process is not None:
+            self.kill()
+        self.store.close()
+
+
+@pytest.fixture
+def live(tmp_path: Path, database_url: str) -> Iterator[Callable[..., LiveServer]]:
+    """Start live servers by `live(SEAL_EVERY="1")`; they end with the test."""
+    servers: list[LiveServer] = []
+
+    def start(**environment: str) -> LiveServer:
+        folder = tmp_path / f"live{len(servers)}"
+        folder.mkdir()
+        servers.append(LiveServer(folder, database_url, **environment))
+        servers[-1].start()
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
