@@ -83,7 +83,9 @@ function readQuestion(value, index) {
 }
 
 function checkQuestion(value, at, id) {
-  const kind = value?.kind;
+  if (!isObject(value)) throw new SurveyError(at, `must be an object, got ${short(value)}`, PUBLISH_AGAIN);
+  const { kind } = value;
+  if (kind === undefined) throw new SurveyError([...at, "kind"], "is missing", "add it");
   if (typeof kind !== "string" || !Object.hasOwn(KINDS, kind)) {
     throw new SurveyError([...at, "kind"], `${short(kind)} is not a known kind`, `use one of: ${Object.keys(KINDS).join(", ")}`);
   }
@@ -107,7 +109,11 @@ function checkOptions(value, at) {
   }
   if (value.length > MAX_OPTIONS) throw new SurveyError(at, `has ${value.length} options`, `keep at most ${MAX_OPTIONS}`);
   value.forEach((option, number) => checkText(option, [...at, number], "option"));
-  if (new Set(value).size !== value.length) throw new SurveyError(at, "one stands twice", "make every option different");
+  const seen = new Set();
+  value.forEach((option, number) => {
+    if (seen.has(option)) throw new SurveyError([...at, number], `${short(option)} stands twice`, "make every option different");
+    seen.add(option);
+  });
   return value;
 }
 
@@ -176,14 +182,13 @@ function short(value) {
 
 /** Write a value as canonical JSON text. */
 export function canonical(value, depth = MAX_DEPTH) {
-  if (typeof value === "boolean") return String(value);
+  if (typeof value === "boolean" || value === null) return String(value);
   if (typeof value === "string") return canonicalText(value);
   if (typeof value === "number") {
     // 2^53 itself is a weight of the identity; above it, doubles skip integers.
     if (!Number.isInteger(value) || Math.abs(value) > 2 ** 53) throw new DocumentError("holds a number that is not whole");
     return String(value);
   }
-  if (typeof value !== "object" || value === null) throw new DocumentError("holds null");
   if (depth === 0) throw new DocumentError("nested too deeply");
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth - 1)).join(",")}]`;
   const keys = Object.keys(value).sort();

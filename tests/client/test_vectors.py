@@ -1,0 +1,120 @@
+"""Replay the shared vectors in Python; tests/browser/test_vectors_js.py replays the same ones in Chromium."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hushpoll_client import SCALE, Channel, ChannelError, Report, Survey
+from hushpoll_client.exact import exp_below
+
+FOLDER = Path(__file__).parents[1] / "vectors"
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    return json.loads((FOLDER / name).read_text(encoding="ascii"))
+
+
+def test_draws() -> None:
+    count = 0
+    for vector in vectors("draws.json"):
+        channel = Channel.from_json(vector["channel"])
+        for case in vector["answers"]:
+            reports = [channel.report(case["answer"], r) for r in case["draws"]]
+            assert reports == case["reports"], vector["name"]
+            count += len(reports)
+    assert count >= 10_000
+
+
+def test_every_boundary_of_every_weight_is_among_the_draws() -> None:
+    """A report changes at every edge with weight on both sides, so a shifted edge cannot hide."""
+    for vector in vectors("draws.json"):
+        channel = Channel.from_json(vector["channel"])
+        case = vector["answers"][0]
+        listed = set(case["draws"])
+        edge = 0
+        for weight in dealt(channel, case["answer"]):
+            edge += weight
+            assert edge == SCALE or {edge - 1, edge} <= listed, vector["name"]
+
+
+def dealt(channel: Channel, answer: int) -> Iterator[int]:
+    row = channel.row(answer)
+    turn = (
+        answer if channel.form == "krr" else 0
+    )  # the K-ary form deals from the truth onwards, around the circle
+    yield from (*row[turn:], *row[:turn])
+
+
+def test_epsilons() -> None:
+    for vector in vectors("draws.json"):
+        channel = Channel.from_json(vector["channel"])
+        ratio = channel.ratio
+        if vector["ratio"] is None:
+            assert ratio is None
+            assert channel.epsilon == float("inf")
+        else:
+            assert ratio == Fraction(int(vector["ratio"][0]), int(vector["ratio"][1]))
+            assert channel.epsilon == vector["epsilon"]
+
+
+def test_exponentials() -> None:
+    for vector in vectors("numbers.json"):
+        assert exp_below(Fraction(vector["epsilon"])) * 2**64 == int(vector["exp_below"])
+
+
+def test_surveys() -> None:
+    for vector in vectors("surveys.json"):
+        data = vector["published"].encode()
+        for survey in (Survey.from_draft(vector["draft"]), Survey.from_published(data, vector["hash"])):
+            assert survey.canonical == data, vector["name"]
+            assert survey.hash == vector["hash"]
+            expected = vector["epsilon_total"]
+            assert survey.epsilon_total == (float("inf") if expected is None else expected)
+            assert [q.mechanism.analysis.to_json() for q in survey.questions] == vector["analysis"]
+            assert [q.mechanism.combine for q in survey.questions] == vector["combine"]
+
+
+def test_reports() -> None:
+    surveys = {v["hash"]: Survey.from_published(v["published"].encode()) for v in vectors("surveys.json")}
+    for vector in vectors("reports.json"):
+        survey = surveys[vector["survey"]]
+        given = [
+            question.mechanism.device_answer(answer["answer"], answer["decoy"])
+            if isinstance(answer, dict)
+            else question.mechanism.device_answer(answer)
+            for question, answer in zip(survey.questions, vector["answers"], strict=True)
+        ]
+        assert given == vector["device_answers"]
+        parts = iter([bytes.fromhex(vector["id"]), *((r << 3).to_bytes(7, "big") for r in vector["draws"])])
+        report = Report.new(survey, given, lambda count, parts=parts: next(parts))
+        assert report.to_bytes(vector["invitation"]) == vector["bytes"].encode()
+        assert Report.parse(survey, vector["bytes"].encode()) == (report, vector["invitation"])
+
+
+@pytest.mark.parametrize("vector", vectors("bad_channels.json"), ids=lambda vector: vector["fault"])
+def test_bad_channel(vector: dict[str, Any]) -> None:
+    with pytest.raises(ChannelError):
+        Channel.from_json(vector["channel"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "r"), [(-1, 0), (2, 0), (0, -1), (0, SCALE), (True, 0), (0, 0.5), ("0", 0)]
+)
+def test_bad_draw(answer: Any, r: Any) -> None:
+    for channel in (Channel.krr(2, 5), Channel.identity(2)):
+        with pytest.raises(ChannelError):
+            channel.report(answer, r)
+
+
+def test_the_files_are_what_the_script_writes() -> None:
+    build = runpy.run_path(str(FOLDER / "write.py"))["build"]
+    for name, text in build().items():
+        assert (FOLDER / name).read_text(encoding="ascii") == text, (
+            f"{name} is stale: run tests/vectors/write.py"
+        )

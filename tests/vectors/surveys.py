@@ -1,0 +1,142 @@
+"""Drafts whose published bytes and hashes are vectors: every mechanism, and text that serialisers disagree about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def yes_no(name: str, mechanism: Json, text: str = "Did you?") -> Json:
+    """A yes/no question."""
+    return {"id": name, "kind": "yes_no", "text": text, "mechanism": mechanism}
+
+
+def choice(name: str, options: list[str], mechanism: Json, text: str = "Which one?") -> Json:
+    """A question with one choice out of several options."""
+    return {"id": name, "kind": "choice", "text": text, "options": options, "mechanism": mechanism}
+
+
+def survey(*questions: Json, title: str = "A survey", **more: Any) -> Json:
+    """A draft."""
+    return {"hushpoll": 1, "title": title, **more, "questions": list(questions)}
+
+
+def drafts() -> Iterator[tuple[str, Json]]:
+    """Give name and draft."""
+    warner = {"name": "warner", "epsilon": 1.0}
+    yield "smallest", survey(yes_no("q", warner))
+    yield (
+        "every mechanism",
+        survey(
+            yes_no("warner", warner),
+            yes_no("warner_truth", {"name": "warner", "truth": "3/4"}),
+            yes_no("warner_third", {"name": "warner", "truth": "1/3"}),
+            choice("krr", ["Time", "Fear", "Habit", "None"], {"name": "krr", "epsilon": "0.75"}),
+            yes_no("krr_two", {"name": "krr", "epsilon": 2}),
+            yes_no("forced", {"name": "forced", "forced": ["1/6", "1/6"]}),
+            yes_no("forced_yes", {"name": "forced", "forced": [0, 0.25]}),
+            choice("forced_three", ["a", "b", "c"], {"name": "forced", "forced": [0.1, "1/7", 0.2]}),
+            yes_no("or_poll", {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}),
+            yes_no(
+                "or_flip", {"name": "or_poll", "decoy": "Brittany?", "decoy_share": 0.412, "epsilon": 1.5}
+            ),
+            yes_no("cross", {"name": "crosswise", "decoy": "Born in May?", "decoy_share": "1/12"}),
+            yes_no(
+                "cross_flip",
+                {"name": "crosswise", "decoy": "Born in May?", "decoy_counts": [1, 12], "epsilon": 1},
+            ),
+            yes_no(
+                "other", {"name": "unrelated", "truth": 0.7, "decoy": "Born in May?", "decoy_share": "1/12"}
+            ),
+            yes_no(
+                "other_flip",
+                {
+                    "name": "unrelated",
+                    "truth": "2/3",
+                    "decoy": "In May?",
+                    "decoy_counts": [31, 365],
+                    "epsilon": "2.5",
+                },
+            ),
+            title="Every mechanism",
+            intro="One question for each.",
+        ),
+    )
+    yield (
+        "recommended mechanisms",
+        survey(yes_no("a", {"epsilon": 1}), choice("b", ["x", "y", "z"], {"epsilon": 0.5})),
+    )
+    yield "newlines in the introduction", survey(yes_no("q", warner), intro="First line.\n\nThird line.\n")
+    yield (
+        "characters that are escaped",
+        survey(
+            yes_no("q", warner, text='Quote " backslash \\ slash / and </script> & \u2028 \u2029 \ufeff end'),
+            title='"\\/',
+            intro='\\n is not a newline, "\n" is',
+        ),
+    )
+    yield (
+        "other scripts and planes",
+        survey(
+            choice(
+                "q",
+                ["نعم", "לא", "是", "ไม่", "\U0001f44d\U0001f3fd", "\U0001d4d0", "e\u200dmoji"],
+                {"name": "krr", "epsilon": 1},
+                text="هل غششت؟",
+            ),
+            title="Прозрачность",
+            intro="日本語\n한국어",
+        ),
+    )
+    yield (
+        "decomposed text is composed at publish",
+        survey(
+            yes_no(
+                "q",
+                {"name": "or_poll", "decoy": "Cafe\u0301?", "decoy_share": 0.5},
+                text="A\u030angstro\u0308m",
+            ),
+            choice("c", ["e\u0301", "e", "\u2126"], {"name": "krr", "epsilon": 1}),
+            title="Re\u0301sume\u0301",
+        ),
+    )
+    yield "settings", survey(yes_no("q", warner), settings={"kiosk": True, "invitation": True})
+    yield "one setting", survey(yes_no("q", warner), settings={"invitation": True})
+    yield (
+        "numbers are spelled one way",
+        survey(
+            yes_no("a", {"name": "warner", "epsilon": "1.50"}),
+            yes_no("b", {"name": "warner", "epsilon": 1e-2}),
+            yes_no("c", {"name": "warner", "truth": "0.250"}),
+            yes_no("d", {"name": "warner", "truth": "6/9"}),
+            yes_no("e", {"name": "forced", "forced": ["2/4", ".125"]}),
+            yes_no("f", {"name": "or_poll", "decoy": "d", "decoy_share": "7e-3", "epsilon": 0.1}),
+        ),
+    )
+    yield (
+        "a thousand options",
+        survey(choice("q", [f"Option {number}" for number in range(1000)], {"name": "krr", "epsilon": 4})),
+    )
+    yield (
+        "a hundred questions",
+        survey(*(yes_no(f"q{number}", {"name": "warner", "epsilon": "0.2"}) for number in range(100))),
+    )
+    yield (
+        "the longest texts",
+        survey(
+            yes_no("q" * 64, warner, text="t" * 1000),
+            choice("c", ["\U0001f600" * 200, "o"], {"name": "krr", "epsilon": 1}),
+            title="\U0001f600" * 200,
+            intro="i" * 4000,
+        ),
+    )
+    yield "epsilon at the cap", survey(yes_no("q", {"name": "warner", "epsilon": 20}))
+    yield (
+        "unbounded beside the cap",
+        survey(
+            yes_no("q", {"name": "warner", "epsilon": 20}),
+            yes_no("p", {"name": "or_poll", "decoy": "d", "decoy_share": "1/2"}),
+        ),
+    )

@@ -1,0 +1,251 @@
+"""Write the test vectors that Python and JavaScript both replay: `python tests/vectors/write.py [--check]`.
+
+Everything is deterministic: draws come from SHA-256 of a label, never from a generator. With --check nothing is
+written; the exit status says whether the files are what this script gives today.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+if __name__ == "__main__":  # runs from a clone in which nothing is installed
+    sys.path.insert(0, str(FOLDER.parents[1] / "client"))
+sys.path.insert(0, str(FOLDER))
+
+import bad_channels  # noqa: E402
+import hostile  # noqa: E402
+import surveys  # noqa: E402
+from hushpoll_client import SCALE, Channel, Report, Survey, SurveyError, mechanisms  # noqa: E402
+from hushpoll_client.exact import exp_below  # noqa: E402
+
+EPSILONS = ["0.01", "0.1", "0.5", "1", "1.5", "2", "3", "4", "8", "14", "20"]
+FEW = 10  # up to so many options every answer and every boundary is listed
+
+
+def channels() -> Iterator[tuple[str, Channel]]:
+    """Channels of every mechanism: the device's, and the analysis' where it differs."""
+    for epsilon in EPSILONS:
+        yield f"warner epsilon {epsilon}", mechanisms.warner(epsilon=epsilon).device
+    for truth in ("3/4", "1/4", "2/3", "0.500001", "0.999999", "1/1000000"):
+        yield f"warner truth {truth}", mechanisms.warner(truth=truth).device
+    for options in (3, 4, 5, 7, 10, 25, 64, 100, 1000):
+        for epsilon in ("0.1", "1", "4"):
+            yield f"krr {options} options epsilon {epsilon}", mechanisms.krr(options, epsilon).device
+    for shares in (
+        ["1/6", "1/6"],
+        ["0", "1/4"],
+        ["0.1", "0"],
+        ["0.2", "0.3"],
+        ["0.1", "0.2", "0.3"],
+        ["1/7"] * 6,
+    ):
+        yield f"forced {' '.join(shares)}", mechanisms.forced(shares).device
+    decoys: list[tuple[str, mechanisms.Mechanism]] = [
+        ("or_poll", mechanisms.or_poll(decoy_counts=(412, 1000))),
+        ("or_poll + warner", mechanisms.or_poll(decoy_share="0.412", epsilon="1.5")),
+        ("triangular", mechanisms.triangular(decoy_share="1/3")),
+        ("crosswise", mechanisms.crosswise(decoy_share="0.25")),
+        ("crosswise + warner", mechanisms.crosswise(decoy_counts=(1, 3), epsilon="2")),
+        ("unrelated", mechanisms.unrelated(truth="0.7", decoy_share="1/3")),
+        ("unrelated + warner", mechanisms.unrelated(truth="2/3", decoy_counts=(1, 7), epsilon="1")),
+    ]
+    for name, mechanism in decoys:
+        yield f"{name}, device", mechanism.device
+        yield f"{name}, analysis", mechanism.analysis
+    yield "mangat", mechanisms.mangat(truth="0.6").device
+    for draws in (1, 2, 5, 20):
+        yield f"kuk {draws} draws", mechanisms.kuk(red_if_yes="0.8", red_if_no="1/5", draws=draws).device
+    yield "matrix 3 x 3", mechanisms.matrix([[0.7, 0.2, 0.1], ["1/3", "1/3", "1/3"], [0, 0.5, 0.5]]).device
+    yield "matrix 2 x 4", mechanisms.matrix([[5, 1, 0, 2], [1, 2, 0, 5]]).device
+    scale = [[0.5 ** abs(x - z) for z in range(11)] for x in range(11)]
+    yield "matrix 11 x 11", mechanisms.matrix(scale).device
+    yield "krr with the least weight", Channel.krr(2, 1)
+    yield "krr with the largest weight", Channel.krr(2, SCALE - 1)
+
+
+def pseudo_draws(label: str, count: int) -> list[int]:
+    """Fixed draws for a label, spread over 0..2^53-1."""
+    digests = (hashlib.sha256(f"{label} {number}".encode()).digest() for number in range(count))
+    return [int.from_bytes(digest[:7], "big") >> 3 for digest in digests]
+
+
+def edges(channel: Channel, answer: int) -> list[int]:
+    """Where the report changes, in the order in which the draws are dealt out."""
+    if channel.weight is None:
+        return list(accumulate(channel.row(answer)))
+    return [channel.truth_weight + step * channel.weight for step in range(channel.options)]
+
+
+def draw_vector(name: str, channel: Channel) -> dict[str, Any]:
+    """All boundaries of one channel from both sides, and some draws between."""
+    few = channel.options <= FEW + 1
+    answers = range(channel.options) if few else (0, 1, channel.options // 2, channel.options - 1)
+    draws = []
+    for answer in answers:
+        borders = edges(channel, answer)
+        if not few and answer != 0:
+            borders = [*borders[:3], borders[len(borders) // 2], *borders[-3:]]
+        near = {border + side for border in borders for side in (-1, 0, 1)} | {0, 1, SCALE - 1}
+        listed = sorted(r for r in near if 0 <= r < SCALE) + pseudo_draws(f"{name} {answer}", 12)
+        draws.append(
+            {"answer": answer, "draws": listed, "reports": [channel.report(answer, r) for r in listed]}
+        )
+    ratio = channel.ratio
+    return {
+        "name": name,
+        "channel": channel.to_json(),
+        "ratio": None if ratio is None else [str(ratio.numerator), str(ratio.denominator)],
+        "epsilon": None if ratio is None else channel.epsilon,
+        "answers": draws,
+    }
+
+
+def survey_vector(name: str, draft: dict[str, Any]) -> dict[str, Any]:
+    """A draft, its published bytes and hash, and the channel that its analysis inverts."""
+    survey = Survey.from_draft(draft)
+    total = survey.epsilon_total
+    return {
+        "name": name,
+        "draft": draft,
+        "published": survey.canonical.decode(),
+        "hash": survey.hash,
+        "epsilon_total": None if total == float("inf") else total,
+        "analysis": [question.mechanism.analysis.to_json() for question in survey.questions],
+        "combine": [question.mechanism.combine for question in survey.questions],
+    }
+
+
+def report_vectors() -> list[dict[str, Any]]:
+    """Whole reports: answers and coins in, bytes out."""
+    vectors = []
+    for name, draft in surveys.drafts():
+        survey = Survey.from_draft(draft)
+        for number in range(2):
+            label = f"report {name} {number}"
+            bits = hashlib.sha256(label.encode()).digest()
+            answers: list[Any] = []
+            device: list[int] = []
+            for place, question in enumerate(survey.questions):
+                mechanism = question.mechanism
+                answer = bits[place % 32] % len(question.options)
+                if not mechanism.has_decoy:
+                    answers.append(answer)
+                    device.append(answer)
+                else:
+                    decoy = bits[-1 - place % 32] % 2
+                    answers.append({"answer": answer, "decoy": decoy})
+                    device.append(mechanism.device_answer(answer, decoy))
+            identifier, draws = bits[16:].hex(), pseudo_draws(label, len(survey.questions))
+            source = coins(identifier, draws)
+            invitation = "K7Q-é" if number else None
+            report = Report.new(survey, device, source)
+            vectors.append(
+                {
+                    "survey": survey.hash,
+                    "answers": answers,
+                    "device_answers": device,
+                    "id": identifier,
+                    "draws": draws,
+                    "invitation": invitation,
+                    "bytes": report.to_bytes(invitation).decode(),
+                }
+            )
+    return vectors
+
+
+def coins(identifier: str, draws: list[int]) -> Any:
+    """A source that gives the id's bytes, then seven bytes for each draw."""
+    parts = iter([bytes.fromhex(identifier), *((draw << 3).to_bytes(7, "big") for draw in draws)])
+    return lambda count: next(parts)
+
+
+def hostile_vectors() -> list[dict[str, Any]]:
+    """Documents that every client refuses, named by their fault, with the place that the refusal names."""
+    vectors = []
+    for fault, parts, more in hostile.documents():
+        data = hostile.assemble(parts)
+        expected = more.get("expected_hash", hashlib.sha256(data).hexdigest())
+        try:
+            Survey.from_published(data, expected, more.get("cap", "20"))
+        except SurveyError as error:
+            path = list(error.path)
+        else:
+            raise AssertionError(f"{fault}: accepted")
+        vectors.append(
+            {"fault": fault, "parts": parts, "hash": expected, "cap": more.get("cap", "20"), "path": path}
+        )
+    return vectors
+
+
+def control_vectors() -> list[dict[str, Any]]:
+    """Documents close to the hostile ones that every client accepts."""
+    vectors = []
+    for name, parts, more in hostile.controls():
+        data = hostile.assemble(parts)
+        digest, cap = hashlib.sha256(data).hexdigest(), more.get("cap", "20")
+        Survey.from_published(data, digest, cap)
+        vectors.append({"name": name, "parts": parts, "hash": digest, "cap": cap})
+    return vectors
+
+
+def number_vectors() -> list[dict[str, str]]:
+    """The integer floor(2^64 e^epsilon) for epsilons over the whole range."""
+    texts = [
+        *EPSILONS,
+        "0",
+        "0.000001",
+        "0.7",
+        "2.718281828",
+        "5.25",
+        "13.999999",
+        "17",
+        "19.999999999999",
+        "30",
+        "50",
+    ]
+    return [{"epsilon": text, "exp_below": str(int(exp_below(Fraction(text)) * 2**64))} for text in texts]
+
+
+def build() -> dict[str, str]:
+    """Give the text of every file."""
+    files: dict[str, list[Any]] = {
+        "draws.json": [draw_vector(name, channel) for name, channel in channels()],
+        "surveys.json": [survey_vector(name, draft) for name, draft in surveys.drafts()],
+        "reports.json": report_vectors(),
+        "numbers.json": number_vectors(),
+        "bad_channels.json": bad_channels.bad_channels(),
+        "hostile.json": hostile_vectors(),
+        "controls.json": control_vectors(),
+    }
+    return {name: lines(values) for name, values in files.items()}
+
+
+def lines(values: list[Any]) -> str:
+    """One vector per line, ASCII only: a change shows as one line, and no editor alters a character."""
+    return "[\n" + ",\n".join(json.dumps(value, separators=(",", ":")) for value in values) + "\n]\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or compare them."""
+    stale = []
+    for name, text in build().items():
+        file = FOLDER / name
+        if "--check" not in arguments:
+            file.write_text(text, encoding="ascii")
+        elif not file.is_file() or file.read_text(encoding="ascii") != text:
+            stale.append(name)
+    if stale:
+        print(f"stale vectors: {', '.join(stale)}; run python tests/vectors/write.py", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
