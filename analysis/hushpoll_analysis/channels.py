@@ -90,8 +90,9 @@ class KaryView(ChannelView):
         result: Floats = self.other * total + self.gain * shares
         return result
 
-    # The table is symmetric: the same map in both directions.
-    backward = forward
+    def backward(self, values: Floats) -> Floats:
+        # The table is symmetric: the same map in both directions.
+        return self.forward(values)
 
     def solution(self, target: npt.ArrayLike) -> Floats:
         wanted = _target(target, self.options)
@@ -118,7 +119,7 @@ class TableView(ChannelView):
     def __init__(self, table: npt.ArrayLike, basis: npt.ArrayLike | None = None) -> None:
         self.table: Floats = np.asarray(table, dtype=np.float64)
         self.options, self.outcomes = self.table.shape
-        self._possible = self.table.max(axis=0) > 0
+        self._possible: npt.NDArray[np.bool_] = np.asarray(self.table.max(axis=0) > 0)
         self._inverse = self._right_inverse(None if basis is None else np.asarray(basis, dtype=np.float64))
         if basis is not None:
             self.choice = "count-linear"
@@ -129,11 +130,11 @@ class TableView(ChannelView):
     def _right_inverse(self, basis: Floats | None) -> Floats:
         """The M x K matrix G with b = G a."""
         if basis is not None:
-            inner: Floats = np.linalg.pinv(self.table @ basis, rcond=RANK)
+            inner = np.linalg.pinv(self.table @ basis, rcond=RANK)
             return np.asarray(basis @ inner, dtype=np.float64)
         scale = np.zeros(self.outcomes)
         scale[self._possible] = self.table.mean(axis=0)[self._possible] ** -0.5
-        scaled: Floats = np.linalg.pinv(self.table * scale, rcond=RANK)
+        scaled = np.linalg.pinv(self.table * scale, rcond=RANK)
         return np.asarray(scale[:, None] * scaled, dtype=np.float64)
 
     @property

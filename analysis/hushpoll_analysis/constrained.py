@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -171,11 +171,13 @@ class _Likelihood:
             return value, (1.0 - self.gradient(probabilities)).ravel()
 
         options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 20, "ftol": 0.0, "gtol": tolerance / 4}
-        found = minimize(
+        search: Any = minimize  # scipy's stubs do not know a loss that gives its own gradient
+        found = search(
             loss, shares.ravel(), jac=True, method="L-BFGS-B", bounds=Bounds(0.0, np.inf), options=options
         )
         result: Floats = np.asarray(found.x, dtype=np.float64).reshape(self.shape)
-        return result / result.sum()
+        result /= result.sum()
+        return result
 
 
 def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) -> ConstrainedEstimate:

@@ -60,6 +60,8 @@ class EstimatedDecoy:
         tallies = np.append(counts, [self.yes, self.of - self.yes]).astype(np.float64)
         at_none, at_full = np.append(none, [0.0, 1.0]), np.append(full, [1.0, 0.0])
         seen = tallies > 0
+        if np.any(np.maximum(at_none, at_full)[seen] <= 0):
+            return -np.inf
 
         def slope(q: float) -> float:
             values = at_none + q * (at_full - at_none)

@@ -209,12 +209,17 @@ def _notes(
     if outside:
         names = ", ".join(f"{entry.option} (p = {entry.misfit:.2g})" for entry in outside)
         notes.append(
-            f"The interval of {names} lies wholly outside the possible values: data and design disagree by more than "
-            "chance explains. The likelihood interval inside the possible values is shown instead."
+            f"The estimate of {names} lies so far outside the possible values that data and design disagree by more "
+            "than chance explains. The likelihood interval inside the possible values is shown."
         )
     elif any(not 0 <= entry.estimate <= 1 for entry in found):
         notes.append(
             "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided than "
             "expected. Shown values are cut to the possible ones; compute with the unclipped ones."
+        )
+    if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in found):
+        notes.append(
+            "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its own "
+            "interval when another one is negative; the constrained estimate lies inside."
         )
     return tuple(notes)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint, brentq, minimize, minimize_scalar
+from scipy.optimize import Bounds, brentq, minimize, minimize_scalar
 from scipy.special import xlog1py, xlogy
 from scipy.stats import beta, binomtest, chi2, norm
 
@@ -21,7 +22,7 @@ from .constrained import constrained_shares, kernel
 from .errors import AnalysisError
 from .quantities import OneFrequency, Quantity
 
-__all__ = ["METHODS", "Interval", "fallback", "interval", "misfit"]
+__all__ = ["METHODS", "Interval", "crossings", "fallback", "interval", "misfit"]
 
 BINOMIAL = ("wilson", "clopper-pearson", "jeffreys")
 # A likelihood limit is accepted when it is proven to be this close, relative to the range of the quantity.
@@ -135,7 +136,7 @@ def _likelihood_line(line: OneFrequency, bounds: tuple[float, float], limit: flo
         return float(xlogy(k, probability) + xlog1py(n - k, -probability))
 
     best = min(max(line.successes / line.trials, left), right)
-    ends = [line.at(p) for p in _crossings(value, best, left, right, limit)]
+    ends = [line.at(p) for p in crossings(value, best, left, right, limit)]
     return _clip(min(ends), bounds), _clip(max(ends), bounds)
 
 
@@ -143,7 +144,7 @@ def _likelihood_decoy(quantity: Quantity, limit: float) -> tuple[float, float]:
     """Profile over the decoy's share q, whose own poll is part of the likelihood."""
     decoy = quantity.decoy
     assert decoy is not None
-    no, yes = quantity.target
+    no, yes = (float(value) for value in quantity.target)
     counts = quantity.counts.astype(np.float64)
 
     def value(share: float) -> float:
@@ -156,15 +157,20 @@ def _likelihood_decoy(quantity: Quantity, limit: float) -> tuple[float, float]:
             lambda p: -value(p), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}
         )
         best = max([0.0, 1.0, float(found.x)], key=value)
-    ends = [no + (yes - no) * share for share in _crossings(value, best, 0.0, 1.0, limit)]
+    ends = [no + (yes - no) * share for share in crossings(value, best, 0.0, 1.0, limit)]
     return _clip(min(ends), quantity.bounds), _clip(max(ends), quantity.bounds)
 
 
-def _crossings(
-    value: Callable[[float], float], best: float, left: float, right: float, limit: float
+def crossings(
+    value: Callable[[float], float],
+    best: float,
+    left: float,
+    right: float,
+    limit: float,
+    peak: float | None = None,
 ) -> tuple[float, float]:
     """Where a function with one maximum at `best` falls `limit` below it, or the edge if it never does."""
-    top = value(best)
+    top = value(best) if peak is None else peak
 
     def short(point: float) -> float:
         return min(max(top - value(point), 0.0), 1e9) - limit
@@ -211,14 +217,15 @@ def _extreme(quantity: Quantity, peak: Floats, slack: Callable[[Floats], float],
     outward = corner
     for pull in (0.999, 0.9, 0.5, 0.99, 0.7):
         edge = float(brentq(lambda s, to: slack((1 - s) * peak + s * to), 0.0, 1.0, (outward,), xtol=1e-12))
-        found = minimize(
+        search: Any = minimize  # scipy's stubs do not know constraints with gradients
+        found = search(
             lambda h: float(target @ h),
             peak + pull * edge * (outward - peak),
             jac=lambda h: target,
             bounds=Bounds(0.0, 1.0),
             constraints=[
-                LinearConstraint(np.ones(view.options), 1.0, 1.0),
-                NonlinearConstraint(lambda h: slack(h) / quantity.n, 0.0, np.inf, jac=gradient),
+                {"type": "eq", "fun": lambda h: float(h.sum()) - 1.0, "jac": lambda h: np.ones_like(h)},
+                {"type": "ineq", "fun": lambda h: slack(h) / quantity.n, "jac": gradient},
             ],
             method="SLSQP",
             options={"maxiter": 200, "ftol": 1e-13},

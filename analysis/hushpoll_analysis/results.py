@@ -115,11 +115,22 @@ def linear_estimate(
         shown=Shown(min(max(wanted.estimate, low), high), visible.low, visible.high),
         se_privacy=wanted.se_privacy,
         interval=found.method,
-        misfit=None if inside is None else misfit(wanted),
+        misfit=_misfit(wanted, found.method, inside, level),
         weight=wanted.heaviest,
         design_effect=deff,
         n_effective=None if deff is None or deff == 0 else wanted.n / deff,
     )
+
+
+def _misfit(wanted: Quantity, method: str, inside: Interval | None, level: float) -> float | None:
+    """The p-value where it is news: the interval lies outside, or would if its method allowed it."""
+    if inside is not None:
+        return misfit(wanted)
+    low, high = wanted.bounds
+    if method != "likelihood" or low <= wanted.estimate <= high:
+        return None
+    chance = misfit(wanted)
+    return chance if chance < (1 - level) / 2 else None
 
 
 @dataclass(frozen=True)
