@@ -1,0 +1,53 @@
+"""A real server with a fresh data folder, for the pages that talk to one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """Where it listens, what it printed, and the environment in which commands reach the same store."""
+
+    address: str
+    printed: str
+    environment: dict[str, str]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RunningServer]:
+    """`hushpoll serve` on a free port; stopped when the test ends."""
+    wanted = {"DATA": str(tmp_path / "data"), "PORT": "0", "HOST": "127.0.0.1"}
+    log = (tmp_path / "server.log").open("wb")
+    process = subprocess.Popen(
+        [str(Path(sys.executable).with_name("hushpoll")), "serve"],
+        env={**os.environ, **wanted},
+        stdout=subprocess.PIPE,
+        stderr=log,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("Account:"):
+                break
+        printed = "".join(lines)
+        assert "Report:" in printed, (tmp_path / "server.log").read_text()
+        address = lines[0].split("://")[1].split("/")[0]
+        port = address.rpartition(":")[2]
+        yield RunningServer(address, printed, {**wanted, "PORT": port})
+    finally:
+        process.terminate()
+        process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
+        log.close()

@@ -1,0 +1,47 @@
+"""Every Python block and every command of the pages runs, and prints what the page says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import PAGES, PageRunner, read_blocks
+from tests.docs.conftest import RunningServer
+
+RUN = {"python", "pycon", "console", "sh"}
+# Languages of blocks that are shown, not run; a console block in disguise would slip through an unknown one.
+SHOWN = {"json", "text", "nginx", "ini", "html", "bibtex", "http", "javascript"}
+
+
+def talks_to_server(page: Path) -> bool:
+    """Whether a page's blocks need a server: they name its address or work on its store."""
+    return any(
+        "127.0.0.1:8000" in block.text
+        for block in read_blocks(page)
+        if block.language in ("console", "pycon", "python")
+    )
+
+
+OFFLINE = [page for page in PAGES if not talks_to_server(page)]
+ONLINE = [page for page in PAGES if talks_to_server(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    for block in read_blocks(page):
+        assert block.language in RUN | SHOWN, f"{block.place}: name the block's language"
+
+
+@pytest.mark.parametrize("page", OFFLINE, ids=lambda page: page.name)
+def test_blocks_run(page: Path, tmp_path: Path) -> None:
+    runner = PageRunner(tmp_path, {"DATA": str(tmp_path / "data")})
+    for block in read_blocks(page):
+        runner.run(block)
+
+
+@pytest.mark.parametrize("page", ONLINE, ids=lambda page: page.name)
+def test_blocks_run_with_a_server(page: Path, tmp_path: Path, server: RunningServer) -> None:
+    runner = PageRunner(tmp_path, server.environment, server.address)
+    for block in read_blocks(page):
+        runner.run(block)
