@@ -128,13 +128,12 @@ def percent(share: float, digits: int = 1) -> str:
 def question_note(question: Question) -> str:
     """Say in one sentence what this question's epsilon promises, and under which condition."""
     mechanism = question.mechanism
-    text = f"ε = {epsilon_text(mechanism.epsilon)}"
-    if math.isfinite(mechanism.epsilon):
-        factor = f"{math.exp(mechanism.epsilon):.3g}"
-        text += f": one report changes anybody's odds about the answer by a factor of at most {factor}"
-    if mechanism.epsilon_note:
-        text += f" ({_plain_note(mechanism)})"
-    return text + "."
+    note = _plain_note(mechanism)
+    if math.isinf(mechanism.epsilon):
+        return f"ε is {note or 'unbounded'}."
+    factor = f"{math.exp(mechanism.epsilon):.3g}"
+    text = f"ε = {epsilon_text(mechanism.epsilon)}: one report changes anybody's odds by a factor of at most {factor}"
+    return f"{text} ({note})." if note else f"{text}."
 
 
 def total_note(survey: Survey) -> str:
