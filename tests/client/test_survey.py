@@ -193,6 +193,19 @@ def test_a_total_above_the_cap_is_refused_by_a_hair() -> None:
         Survey.from_published(Survey.from_draft(one_question(mechanism={"epsilon": 2})).canonical, cap="1.5")
 
 
+def test_a_survey_too_large_for_a_client_is_refused_before_it_is_published() -> None:
+    options = [f"{number:03} {'x' * 196}" for number in range(1000)]
+    large = one_question(kind="choice", options=options, mechanism={"name": "krr", "epsilon": 1})[
+        "questions"
+    ][0]
+    fits = Survey.from_draft(exam(questions=[large | {"id": f"q{k}"} for k in range(5)]))
+    assert Survey.from_published(fits.canonical) == fits
+    with pytest.raises(SurveyError, match="more than 1048576"):
+        Survey.from_draft(exam(questions=[large | {"id": f"q{k}"} for k in range(6)]))
+    with pytest.raises(SurveyError, match="more than 1048576"):
+        Survey.from_published(b" " * (2**20 + 1))
+
+
 def test_a_changed_byte_changes_the_hash_and_is_refused() -> None:
     survey = Survey.from_draft(exam())
     with pytest.raises(SurveyError, match="hash is not the one in the link"):
