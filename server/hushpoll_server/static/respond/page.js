@@ -1,0 +1,406 @@
+// The respondent's page: before, during, after. Everything is built from the verified document as text, never as HTML.
+// Between loading and Send nothing is requested; what was chosen never leaves the form that is on the screen.
+
+import { newReport, reportBytes } from "../client/report.js";
+import { loadSurvey } from "../client/survey.js";
+import { sha256 } from "../client/sha256.js";
+import {
+  el, explain, howWeKnow, isolated, isOpen, numbered, oddsCards, optionLabels, paragraphs, reportLabels, say, section, whoTable,
+} from "./explain.js";
+
+const page = JSON.parse(document.getElementById("page-data").textContent);
+const main = document.querySelector("main");
+const announcer = document.getElementById("announcer");
+const link = readLink(location.hash);
+const TIMEOUT = 30_000;
+const WAITS = [5, 10, 20, 40, 60]; // seconds between attempts
+
+let survey, form; // the form lives in memory only, and only until Send
+let volatile = null; // the record, where the browser keeps nothing
+let attempts = 0;
+let sending = false;
+let timer;
+
+start();
+
+async function start() {
+  addEventListener("hashchange", () => location.reload()); // another link to the same survey, perhaps with an invitation
+  addEventListener("pageshow", (event) => event.persisted && location.reload()); // no half-filled form on a shared device
+  addEventListener("popstate", (event) => !recall() && (event.state?.during ? showQuestions() : showStart()));
+  addEventListener("online", () => timer && deliver({ quiet: true }));
+  try {
+    survey = await load();
+  } catch (error) {
+    return showFailure(error instanceof Refusal ? error.message : say("fail_refused", { reason: error.message }));
+  }
+  document.title = survey.title;
+  history.replaceState(null, "");
+  const record = recall();
+  if (record) showRecord(record);
+  else if (page.closed) showFailure(null, say("closed"));
+  else showStart();
+}
+
+class Refusal extends Error {}
+
+// "#<hash>" or "#<hash>.<invitation>": the part of a link that no server sees.
+function readLink(fragment) {
+  const [hash, ...code] = fragment.slice(1).split(".");
+  return { hash: hash || null, code: code.length ? code.join(".") : null };
+}
+
+async function load() {
+  if (link.hash !== null && link.hash !== page.hash) throw new Refusal(say("fail_changed"));
+  let bytes;
+  try {
+    const response = await fetch(page.document);
+    if (response.status === 404) throw new Refusal(say("fail_gone"));
+    if (!response.ok) throw new Error(String(response.status));
+    bytes = new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    throw error instanceof Refusal ? error : new Refusal(say("fail_load"));
+  }
+  if (sha256(bytes) !== page.hash) throw new Refusal(say("fail_changed"));
+  return loadSurvey(bytes, page.hash);
+}
+
+// Before ---------------------------------------------------------------------------------------------------------
+
+function showStart(notice) {
+  const explained = survey.questions.map((question) => explain(question));
+  const open = survey.questions.some(isOpen);
+  show(
+    el("header", {}, el("h1", { dir: "auto" }, survey.title), survey.intro && el("p", { class: "intro", dir: "auto" }, survey.intro)),
+    ...notices(notice),
+    el("p", { class: "lead" }, say(open ? "lead_open" : "lead")),
+    ...oddsCards(survey),
+    whoTable(survey),
+    section(
+      "stored_heading",
+      el("p", {}, say("stored")),
+      el("p", {}, say("not_stored")),
+      survey.settings.invitation && el("p", {}, say("stored_invitation")),
+    ),
+    howWeKnow(survey, link.hash),
+    languages(),
+    el("div", { class: "bar" }, button("start", () => {
+      history.pushState({ during: true }, "");
+      showQuestions();
+    })),
+  );
+  if (notice) announce(notice);
+}
+
+function notices(...more) {
+  const texts = [!isSecureContext && say("insecure"), page.preview && say("preview"), ...more];
+  return texts.filter(Boolean).map((text) => el("p", { class: "notice" }, text));
+}
+
+function languages() {
+  const here = document.documentElement.lang;
+  const links = page.languages.map(([lang, name]) =>
+    el("a", { href: `?lang=${lang}${location.hash}`, lang, hreflang: lang, "aria-current": lang === here && "true" }, name),
+  );
+  return el("nav", { class: "languages", "aria-label": say("languages") }, ...links);
+}
+
+// During ---------------------------------------------------------------------------------------------------------
+
+function showQuestions() {
+  form ??= makeForm();
+  show(el("header", {}, el("h1", { dir: "auto" }, survey.title)), ...notices(!memoryWorks() && say("no_memory")), form);
+}
+
+function makeForm() {
+  const total = survey.questions.length;
+  const cards = survey.questions.map((question, index) => {
+    const odds = el("div", { class: "small", id: `odds-${index}` }, ...paragraphs(explain(question), { brief: true }));
+    return el(
+      "section",
+      { class: "card" },
+      el("p", { class: "eyebrow" }, say("question_of", { n: index + 1, total })),
+      choice(`q${index}`, question.text, question, `odds-${index}`),
+      question.decoy && el("p", { class: "eyebrow" }, say("second")),
+      question.decoy && choice(`q${index}-second`, question.decoy, question, `odds-${index}`),
+      odds,
+    );
+  });
+  const summary = el("div", { class: "summary", tabindex: "-1", hidden: "" });
+  const made = el(
+    "form",
+    { novalidate: "", autocomplete: "off" },
+    summary,
+    ...cards,
+    el("p", { class: "small" }, say("send_note")),
+    button("explain_again", () => history.back(), "quiet"),
+    el("div", { class: "bar" }, el("button", { type: "submit" }, say("send"))),
+  );
+  made.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(summary);
+  });
+  return made;
+}
+
+// One group of options. The inputs have no name, so that no form submission could ever carry them; what a name does
+// for radio buttons (one of them, arrow keys, one tab stop, "2 of 4") is done here.
+function choice(id, text, question, describedBy) {
+  const labels = optionLabels(question);
+  const inputs = labels.map((_, index) =>
+    el("input", {
+      type: "radio",
+      id: `${id}-${index}`,
+      autocomplete: "off",
+      tabindex: index && "-1",
+      "aria-posinset": index + 1,
+      "aria-setsize": labels.length,
+    }),
+  );
+  const pick = (chosen) => {
+    for (const input of inputs) {
+      input.checked = input === chosen;
+      input.tabIndex = input === chosen ? 0 : -1;
+    }
+    const group = chosen.closest("fieldset");
+    group.querySelector(".error").hidden = true;
+    group.setAttribute("aria-describedby", describedBy);
+  };
+  inputs.forEach((input, index) => {
+    input.addEventListener("change", () => pick(input));
+    input.addEventListener("keydown", (event) => {
+      const forward = getComputedStyle(input).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
+      const step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: -1, ArrowLeft: -1, [forward]: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const next = inputs[(index + step + inputs.length) % inputs.length];
+      pick(next);
+      next.focus();
+    });
+  });
+  return el(
+    "fieldset",
+    { id, "aria-describedby": describedBy, "data-odds": describedBy },
+    el("legend", { dir: "auto" }, text),
+    el("p", { class: "error", id: `${id}-error`, hidden: "" }, say("open_here")),
+    ...inputs.map((input, index) => el("label", { class: "option" }, input, el("span", { dir: "auto" }, labels[index]))),
+  );
+}
+
+const chosen = (group) => [...group.querySelectorAll("input")].findIndex((input) => input.checked);
+
+function send(summary) {
+  const groups = [...form.querySelectorAll("fieldset")];
+  const missing = groups.filter((group) => chosen(group) < 0);
+  if (missing.length) return showMissing(summary, missing);
+  if (page.preview) return announce(say("preview"));
+  const group = (id) => chosen(groups.find((each) => each.id === id));
+  const answers = survey.questions.map((question, index) =>
+    question.decoy ? { answer: group(`q${index}`), decoy: group(`q${index}-second`) } : group(`q${index}`),
+  );
+  // Another tab may have drawn already: then that one counts. Drawn once, kept, and only then sent.
+  if (!recall()) {
+    try {
+      remember({ ...newReport(survey, answers), state: "waiting" });
+    } catch {
+      return showFailure(say("fail_chance"));
+    }
+  }
+  form.reset();
+  form = null;
+  history.replaceState(null, "");
+  deliver();
+}
+
+function showMissing(summary, missing) {
+  for (const group of missing) {
+    const error = group.querySelector(".error");
+    error.hidden = false;
+    group.setAttribute("aria-describedby", `${error.id} ${group.dataset.odds}`);
+  }
+  const title = missing.length === 1 ? say("open_one") : say("open_many", { n: missing.length });
+  const items = missing.map((group) => {
+    const jump = el("a", { href: `#${group.id}` }, group.querySelector("legend").textContent);
+    jump.addEventListener("click", (event) => {
+      event.preventDefault(); // the fragment holds the survey's hash
+      group.querySelector("input").focus();
+    });
+    return el("li", { dir: "auto" }, jump);
+  });
+  summary.replaceChildren(el("h2", {}, title), el("ul", {}, ...items));
+  summary.hidden = false;
+  summary.setAttribute("role", "alert");
+  summary.focus();
+}
+
+// After ----------------------------------------------------------------------------------------------------------
+
+// Send what is kept, as it is. `quiet` is an attempt that nobody asked for just now: it leaves the screen alone.
+async function deliver({ quiet = false } = {}) {
+  if (sending) return;
+  const record = recall();
+  if (!record) return showStart();
+  clearTimeout(timer);
+  timer = null;
+  sending = true;
+  if (!quiet) show(el("header", {}, el("h1", {}, say("sending"))));
+  let status = 0; // no answer at all
+  let wait = 0;
+  try {
+    const response = await fetch(page.reports, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: reportBytes(record, invitation()),
+      credentials: "omit",
+      cache: "no-store",
+      redirect: "error",
+      signal: AbortSignal.timeout(TIMEOUT),
+    });
+    status = response.status;
+    wait = Number(response.headers.get("Retry-After")) || 0;
+  } catch {
+    // Lost, refused or too slow: the report may or may not have arrived. Sending it again is harmless.
+  }
+  sending = false;
+  if (status === 200 || status === 201) accepted(record);
+  else showWaiting(record, refusal(status, wait), quiet);
+}
+
+const invitation = () => (survey.settings.invitation ? link.code : null);
+
+// What an answer of the server means: a sentence, and whether trying again makes sense (by itself, or by hand).
+function refusal(status, wait) {
+  const known = { 403: "was_uninvited", 404: "was_unknown", 409: "was_other", 410: "was_closed" };
+  if (known[status]) return { text: say(known[status]), again: status === 403 || status === 404 };
+  if (status >= 400 && status < 500 && status !== 408 && status !== 429) return { text: say("was_refused"), again: true };
+  const [spread] = crypto.getRandomValues(new Uint8Array(1)); // a whole classroom must not come back in the same second
+  const seconds = Math.ceil(Math.max(wait, WAITS[Math.min(attempts++, WAITS.length - 1)]) * (1 + spread / 512));
+  timer = setTimeout(() => deliver({ quiet: true }), 1000 * seconds);
+  return { text: status ? say("was_busy", { n: seconds }) : say("was_offline"), again: true };
+}
+
+function accepted(record) {
+  if (survey.settings.kiosk) forget();
+  else remember({ ...record, state: "sent" });
+  showSent(record);
+}
+
+function showRecord(record) {
+  if (record.state === "sent") showSent(record);
+  else showWaiting(record, { text: "", again: true });
+}
+
+function showSent(record) {
+  const { kiosk } = survey.settings;
+  show(
+    el("header", { class: "done" }, el("h1", {}, say("sent")), el("p", { class: "lead" }, say("sent_text"))),
+    !survey.questions.some(isOpen) && el("p", {}, say("sent_stayed")),
+    kiosk && el("p", {}, say("kiosk_text")),
+    // On a shared device the next person must not read the last one's report.
+    ...(kiosk ? [el("div", { class: "bar" }, button("next", () => showStart()))] : [whatWasSent(record), clearing("clear_sent")]),
+  );
+  announce(`${say("sent")}. ${say("sent_text")}`);
+}
+
+function whatWasSent(record) {
+  const items = survey.questions.map((question, index) =>
+    el("li", {}, `${numbered([index + 1])}. `, say("recorded_as", { recorded: isolated(reportLabels(question)[record.reports[index]]) })),
+  );
+  const text = new TextDecoder().decode(reportBytes(record, invitation()));
+  return el("details", {}, el("summary", {}, say("sent_see")), el("pre", { dir: "ltr", tabindex: "0" }, text), el("ul", {}, ...items));
+}
+
+function showWaiting(record, { text, again }, quiet = false) {
+  const problem = document.getElementById("problem");
+  if (quiet && problem) problem.textContent = text;
+  else {
+    show(
+      el("header", {}, el("h1", {}, say("waiting"))),
+      ...notices(volatile && say("no_memory")),
+      el("p", { class: "notice", id: "problem", hidden: text ? false : "" }, text),
+      again && el("p", {}, say("waiting_text")),
+      clearing("clear_waiting"),
+      again && el("div", { class: "bar" }, button("resend", () => deliver())),
+    );
+  }
+  if (text) announce(text);
+}
+
+function clearing(text) {
+  const clear = button("clear", () => {
+    clearTimeout(timer);
+    timer = null;
+    forget();
+    showStart(say("cleared"));
+  }, "quiet");
+  return el("details", {}, el("summary", {}, say("clear")), el("p", {}, say(text)), clear);
+}
+
+function showFailure(text, heading = say("fail_heading")) {
+  show(el("header", {}, el("h1", {}, heading)), text && el("p", { class: "notice" }, text), text && el("p", {}, say("fail_nothing")));
+  announce(`${heading}. ${text ?? ""}`);
+}
+
+// The memory of this device: the random id, the reports, and whether they have arrived. Nothing else is ever kept.
+
+const key = () => `hushpoll:${page.hash}`;
+
+function recall() {
+  let kept = volatile;
+  try {
+    kept ??= JSON.parse(localStorage.getItem(key()));
+  } catch {
+    // No storage, or something else under this name: as if nothing were kept.
+  }
+  const fits = (reports) => survey.questions.every(({ channel }, i) => Number.isInteger(reports[i]) && reports[i] >= 0 && reports[i] < channel.outcomes);
+  const { id, reports, state } = kept ?? {};
+  const valid = /^[0-9a-f]{32}$/.test(id) && Array.isArray(reports) && reports.length === survey.questions.length && fits(reports);
+  return valid && (state === "waiting" || state === "sent") ? { id, reports, state } : null;
+}
+
+function remember(record) {
+  try {
+    localStorage.setItem(key(), JSON.stringify(record));
+    volatile = null;
+  } catch {
+    volatile = record; // private windows may keep nothing: then it lives as long as this page
+  }
+}
+
+function forget() {
+  volatile = null;
+  try {
+    localStorage.removeItem(key());
+  } catch {
+    // Nothing was kept.
+  }
+}
+
+function memoryWorks() {
+  try {
+    return localStorage.length >= 0;
+  } catch {
+    return false;
+  }
+}
+
+// Screen ---------------------------------------------------------------------------------------------------------
+
+function show(...children) {
+  const first = main.hasAttribute("aria-busy");
+  main.removeAttribute("aria-busy");
+  main.replaceChildren(...children.filter(Boolean));
+  const heading = main.querySelector("h1");
+  heading.tabIndex = -1;
+  scrollTo(0, 0);
+  if (!first) heading.focus({ preventScroll: true }); // a reader hears where they are; at loading the page itself speaks
+}
+
+function announce(text) {
+  announcer.textContent = text;
+}
+
+function button(label, action, kind = "") {
+  const made = el("button", { type: "button", class: kind }, say(label));
+  made.addEventListener("click", action);
+  return made;
+}
