@@ -1,0 +1,312 @@
+"""Cross-tables and comparisons: golden numbers, the full Kronecker inverse, coverage, and bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import compare, crosstab, estimate
+from hushpoll_analysis.channels import channel_view
+from hushpoll_analysis.comparisons import fieller
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_client import Channel, Survey, mechanisms
+from hushpoll_client.channel import SCALE
+from scipy import stats
+
+RESULTS = Path(__file__).parents[1] / "results"
+GOLDEN = json.loads((RESULTS / "weights_power_crosstab.json").read_text(encoding="utf-8"))
+WARNERS = {"warner75": mechanisms.warner(truth="3/4"), "warner80_y2": mechanisms.warner(truth="4/5")}
+KRR = mechanisms.krr(options=3, epsilon=1.5)
+KUK = mechanisms.kuk("0.8", "0.3", draws=2)
+
+
+@pytest.fixture(scope="module")
+def sample() -> pd.DataFrame:
+    return pd.read_csv(RESULTS / "data" / "synthA.csv")
+
+
+def draw(truth: np.ndarray, channel: Channel, rng: np.random.Generator) -> np.ndarray:
+    """Randomize a whole array by inverting each row's cumulative probabilities."""
+    edges = np.cumsum(np.array(channel.rows) / SCALE, axis=1)
+    edges[:, -1] = 1.0
+    return (rng.random(len(truth))[:, None] >= edges[truth]).sum(axis=1)
+
+
+def test_two_by_two_agrees_with_rrreg(sample: pd.DataFrame) -> None:
+    wanted = GOLDEN["crosstab_2x2_rr_rr"]
+    got = crosstab(sample, WARNERS, "warner80_y2", "warner75")
+    assert got.counts.reshape(-1).tolist() == wanted["data"]["counts_a0b0_a1b0_a0b1_a1b1"]
+    assert got.estimate.reshape(-1) == pytest.approx(wanted["output"]["pi"], abs=1e-9)
+    assert got.se.reshape(-1) == pytest.approx(wanted["output"]["se"], abs=1e-9)
+    again = crosstab(got.counts, WARNERS, "warner80_y2", "warner75")
+    assert again.estimate == pytest.approx(got.estimate)
+    assert again.se == pytest.approx(got.se)
+
+
+def test_axis_by_axis_is_the_full_kronecker_inverse() -> None:
+    rng = np.random.default_rng(3)
+    counts = rng.integers(20, 60, (2, 3, 4))
+    channels = {
+        "a": WARNERS["warner75"],
+        "b": KRR,
+        "c": mechanisms.forced(shares=["1/10", "1/20", "0", "1/5"]),
+    }
+    got = crosstab(counts, channels, "a", ["b", "c"])
+    full = np.array([[1.0]])
+    for one in channels.values():
+        full = np.kron(full, np.array(one.analysis.rows) / SCALE)
+    weights = np.linalg.inv(full)
+    f = counts.reshape(-1) / counts.sum()
+    assert got.estimate.reshape(-1) == pytest.approx(f @ weights)
+    variance = (f @ weights**2 - (f @ weights) ** 2) / (counts.sum() - 1)
+    assert got.se.reshape(-1) == pytest.approx(np.sqrt(variance))
+    assert got.estimate.sum() == pytest.approx(1)
+    assert got.constrained.sum() == pytest.approx(1)
+    assert got.constrained.min() >= 0
+
+
+def test_marginals_agree_with_estimate(sample: pd.DataFrame) -> None:
+    table = crosstab(sample, WARNERS, "warner80_y2", "warner75")
+    counts = np.bincount(sample["warner75"]).tolist()
+    wanted = estimate(counts, WARNERS["warner75"]).estimates[0]
+    got = table.marginal("warner75").loc[1]
+    assert got["estimate"] == pytest.approx(wanted.estimate)
+    assert got["se"] == pytest.approx(wanted.se)
+
+
+def test_an_exact_group_is_the_estimate_of_its_members(sample: pd.DataFrame) -> None:
+    got = crosstab(sample, WARNERS, "x2", "warner75").conditional("warner75", given="x2")
+    for group in (0, 1):
+        counts = np.bincount(sample.loc[sample["x2"] == group, "warner75"]).tolist()
+        wanted = estimate(counts, WARNERS["warner75"]).estimates[0]
+        assert got.loc[(group, 1), "estimate"] == pytest.approx(wanted.estimate)
+        assert got.loc[(group, 1), "se"] == pytest.approx(wanted.se)
+    difference = compare(sample, WARNERS, "warner75", "x2").differences[0]
+    assert difference.difference == pytest.approx(got.loc[(1, 1), "estimate"] - got.loc[(0, 1), "estimate"])
+    assert difference.se == pytest.approx(np.hypot(got.loc[(0, 1), "se"], got.loc[(1, 1), "se"]))
+
+
+def test_a_survey_gives_labels_and_reported_columns_are_found() -> None:
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": "T",
+            "questions": [
+                {
+                    "id": "cheated",
+                    "kind": "yes_no",
+                    "text": "?",
+                    "mechanism": {"name": "warner", "epsilon": 2},
+                },
+                {
+                    "id": "reason",
+                    "kind": "choice",
+                    "text": "?",
+                    "options": ["Time", "Fear", "Habit"],
+                    "mechanism": {"name": "krr", "epsilon": 2},
+                },
+            ],
+        }
+    )
+    rng = np.random.default_rng(5)
+    reports = pd.DataFrame(
+        {
+            "cheated_reported": rng.integers(0, 2, 300),
+            "reason_reported": rng.integers(0, 3, 300),
+            "sex": ["f", "m"] * 150,
+        }
+    )
+    table = crosstab(reports, survey, "cheated", "reason")
+    assert table.labels == (("No", "Yes"), ("Time", "Fear", "Habit"))
+    assert list(table.table().columns) == ["Time", "Fear", "Habit"]
+    assert table.table("low").loc["Yes", "Habit"] == pytest.approx(table.low[1, 2])
+    assert "Habit" in table._repr_html_()
+    assert json.loads(json.dumps(table.to_dict()))["names"] == ["cheated", "reason"]
+    groups = compare(reports, survey, "reason", "sex", reference="f")
+    assert [one.option for one in groups.differences] == ["Time", "Fear", "Habit"]
+    assert all(one.group == "m" for one in groups.differences)
+    assert groups.to_frame().shape[0] == 3
+    assert json.loads(json.dumps(groups.to_dict()))["by"] == "sex"
+    three = crosstab(reports, survey, "cheated", ["reason", "sex"])
+    assert three.table().shape == (2, 6)
+    assert three.marginal("sex")["se"].min() > 0
+
+
+def test_simultaneous_intervals_are_wider(sample: pd.DataFrame) -> None:
+    plain = crosstab(sample, WARNERS, "warner80_y2", "warner75")
+    wide = crosstab(sample, WARNERS, "warner80_y2", "warner75", simultaneous=True)
+    ratio = (wide.high - wide.low) / (plain.high - plain.low)
+    assert ratio == pytest.approx(stats.norm.isf(0.025 / 4) / stats.norm.isf(0.025))
+
+
+def test_fieller_by_hand() -> None:
+    ratio, low, high, words = fieller(0.4, 0.2, 0.0004, 0.0001, 0.0, 1.96)
+    for end in (low, high):
+        assert (0.4 - end * 0.2) ** 2 == pytest.approx(1.96**2 * (0.0004 + end**2 * 0.0001))
+    assert low < ratio < high
+    assert words == ""
+    assert fieller(0.4, 0.01, 0.0004, 0.0001, 0.0, 1.96)[1:3] == (-np.inf, np.inf)
+
+
+def test_a_faint_group_is_named_not_divided_by() -> None:
+    counts = np.array([[400, 300], [110, 90]])
+    got = crosstab(counts, WARNERS, "warner75", "warner80_y2")
+    assert got.marginal("warner75").loc[1, "estimate"] < 0
+    within = got.conditional("warner80_y2", given="warner75")
+    assert "not clear of zero" in within.loc[(1, 0), "note"]
+    assert within.loc[(0, 0), "note"] == ""
+    faint = compare(counts, WARNERS, "warner80_y2", "warner75").differences[0]
+    assert "not clear of zero" in faint.note
+
+
+def simulate_tables(repetitions: int, n: int, seed: int) -> dict[str, np.ndarray]:
+    """Draw tables with a known truth; give coverage of cells and the p-values under independence."""
+    rng = np.random.default_rng(seed)
+    truth = np.array([[0.30, 0.15, 0.05], [0.10, 0.25, 0.15]])
+    channels = [WARNERS["warner80_y2"].analysis, KRR.analysis]
+    names = {"a": WARNERS["warner80_y2"], "b": KRR}
+    tables = [np.array(one.rows) / SCALE for one in channels]
+    dependent = tables[0].T @ truth @ tables[1]
+    independent = tables[0].T @ np.outer(truth.sum(axis=1), truth.sum(axis=0)) @ tables[1]
+    inside, within, p_values = np.zeros(truth.shape), 0.0, []
+    wanted = truth[1, 1] / truth[1].sum() - truth[0, 1] / truth[0].sum()
+    for _ in range(repetitions):
+        counts = rng.multinomial(n, dependent.reshape(-1)).reshape(truth.shape)
+        table = crosstab(counts, names, "a", "b")
+        inside += (table.low <= truth) & (truth <= table.high)
+        one = compare(counts, names, "b", "a", option=1).differences[0]
+        within += one.low <= wanted <= one.high
+        free = rng.multinomial(n, independent.reshape(-1)).reshape(truth.shape)
+        test = crosstab(free, names, "a", "b").test
+        assert test is not None
+        p_values.append(test.p_value)
+    return {
+        "cells": inside / repetitions,
+        "difference": np.array(within / repetitions),
+        "rejected": np.mean(np.array(p_values) < 0.05),
+    }
+
+
+def check_coverage(got: dict[str, np.ndarray], repetitions: int) -> None:
+    slack = 4 * np.sqrt(0.05 * 0.95 / repetitions)
+    assert got["cells"].min() > 0.95 - slack - 0.005
+    assert got["cells"].max() < 0.95 + slack + 0.005
+    assert abs(got["difference"] - 0.95) < slack + 0.005
+    assert abs(got["rejected"] - 0.05) < slack
+
+
+def test_coverage_small() -> None:
+    check_coverage(simulate_tables(150, 1500, 21), 150)
+
+
+@pytest.mark.long
+def test_coverage() -> None:
+    check_coverage(simulate_tables(3000, 1500, 22), 3000)
+
+
+def test_the_design_corrected_test_is_calibrated() -> None:
+    """Clusters that share their answers: the plain test rejects far too often, the corrected one does not."""
+    rng = np.random.default_rng(8)
+    nearly = mechanisms.warner(epsilon=3)
+    plain, corrected = [], []
+    for _ in range(80):
+        cluster = np.repeat(np.arange(40), 25)
+        first = (rng.random(40) < 0.5)[cluster] ^ (rng.random(1000) < 0.1)
+        second = (rng.random(40) < 0.5)[cluster] ^ (rng.random(1000) < 0.1)
+        data = pd.DataFrame(
+            {
+                "first": draw(first.astype(int), nearly.analysis, rng),
+                "second": draw(second.astype(int), nearly.analysis, rng),
+                "cluster": cluster,
+            }
+        )
+        for found, design in ((plain, {}), (corrected, {"clusters": "cluster"})):
+            test = crosstab(data, {"first": nearly, "second": nearly}, "first", "second", **design).test
+            assert test is not None
+            found.append(test.p_value < 0.05)
+    assert np.mean(plain) > 0.2
+    assert np.mean(corrected) < 0.15
+
+
+def test_ten_thousand_cells_need_no_large_matrix() -> None:
+    mechanism = mechanisms.krr(options=100, epsilon=6)
+    rng = np.random.default_rng(2)
+    truth = rng.dirichlet(np.full(100, 0.5), 1)[0]
+    reports = pd.DataFrame(
+        {name: draw(rng.choice(100, 50_000, p=truth), mechanism.analysis, rng) for name in ("a", "b")}
+    )
+    got = crosstab(reports, {"a": mechanism, "b": mechanism}, "a", "b")
+    assert got.estimate.shape == (100, 100)
+    assert got.marginal("a")["estimate"].to_numpy() == pytest.approx(truth, abs=0.03)
+
+
+def test_more_reports_than_answers(sample: pd.DataFrame) -> None:
+    rng = np.random.default_rng(4)
+    truth = sample["y_true"].to_numpy()
+    data = sample.assign(cards=draw(truth, KUK.analysis, rng))
+    got = crosstab(data, {**WARNERS, "cards": KUK}, "cards", "warner80_y2")
+    assert got.counts.shape == (3, 2)
+    assert got.estimate.shape == (2, 2)
+    assert "reported" not in got.to_frame()
+    view = channel_view(KUK)
+    wanted = view.shares(got.counts.sum(axis=1) / got.n)
+    assert got.marginal("cards")["estimate"].to_numpy() == pytest.approx(wanted)
+
+
+def test_an_estimated_decoy_is_mentioned() -> None:
+    counts = np.array([[300, 200], [200, 300]])
+    names = {"tax": mechanisms.or_poll(decoy_counts=(412, 1000)), "warner75": WARNERS["warner75"]}
+    assert "estimated from 1,000 answers" in crosstab(counts, names, "tax", "warner75").notes[0]
+
+
+@pytest.mark.parametrize(
+    ("reports", "names", "message"),
+    [
+        (pd.DataFrame({"warner75": [0, 1]}), ("warner75", "nobody"), "no column 'nobody'"),
+        (
+            pd.DataFrame({"warner75": [0, 7], "x": [0, 1]}),
+            ("warner75", "x"),
+            "no report code .*first is .*7.* in row 1",
+        ),
+        (pd.DataFrame({"warner75": [0, 0.5], "x": [0, 1]}), ("warner75", "x"), "no report code"),
+        (pd.DataFrame({"warner75": [0, None], "x": [0, 1]}), ("warner75", "x"), "1 missing values"),
+        (pd.DataFrame({"warner75": ["Yes", "No"], "x": [0, 1]}), ("warner75", "x"), "no report code"),
+        (pd.DataFrame({"warner75": [0], "x": [1]}), ("warner75", "x"), "at least 2 respondents"),
+        (pd.DataFrame({"warner75": [], "x": []}), ("warner75", "x"), "empty"),
+        (pd.DataFrame({"warner75": [0, 1]}), ("warner75", "warner75"), "named twice"),
+        (np.array([[1, 2], [3, -4]]), ("warner75", "warner80_y2"), "negative"),
+        (np.array([[1, 2], [3, 0.5]]), ("warner75", "warner80_y2"), "fractional"),
+        (np.zeros((2, 2)), ("warner75", "warner80_y2"), "all counts are 0"),
+        (np.array([1, 2]), ("warner75", "warner80_y2"), "1 axes of counts for 2 variables"),
+        (np.ones((2, 3)), ("warner75", "warner80_y2"), "2 possible reports but axis 1"),
+        ("nonsense", ("warner75", "warner80_y2"), "DataFrame"),
+    ],
+)
+def test_bad_tables_are_explained(reports: object, names: tuple[str, str], message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
+        crosstab(reports, WARNERS, *names)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"by": "one"}, "one group only"),
+        ({"option": "Perhaps"}, "no answer 'Perhaps'"),
+        ({"reference": 9}, "no answer 9"),
+        ({"level": 95}, "level is 95"),
+        ({"mechanisms": {"warner75": Channel.krr(2, SCALE // 2)}}, "same probability"),
+    ],
+)
+def test_bad_comparisons_are_explained(sample: pd.DataFrame, change: dict[str, object], message: str) -> None:
+    arguments = {"mechanisms": WARNERS, "outcome": "warner75", "by": "x2", **change}
+    with pytest.raises(AnalysisError, match=message):
+        compare(sample.assign(one=1), **arguments)
+
+
+def test_a_group_of_one_is_named() -> None:
+    data = pd.DataFrame({"warner75": [0, 1, 0, 1, 1], "town": ["a", "a", "b", "b", "c"]})
+    notes = compare(data, WARNERS, "warner75", "town").shares["note"]
+    assert "1 respondents, too few" in notes.loc[("c", 1)]
