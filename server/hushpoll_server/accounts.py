@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import secrets
 from typing import cast
 
 from flask import Blueprint, Flask, current_app, flash, redirect, render_template, request, session, url_for
@@ -205,7 +204,7 @@ def change_account() -> str | Response | tuple[str, int]:
 
 
 def _reset_password(name: str) -> str:
-    password = secrets.token_urlsafe(12)
+    password = workspace.new_password()
     workspace.set_password(get_store(), name, password, actor=current_user.name)
     return password
 

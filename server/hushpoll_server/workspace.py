@@ -69,6 +69,11 @@ def check_password(password: str) -> None:
         raise AccountError(f"the password must have at most {LONGEST_PASSWORD} characters", "password")
 
 
+def new_password() -> str:
+    """A password nobody chose: 96 random bits."""
+    return secrets.token_urlsafe(12)
+
+
 def add_user(
     store: Store,
     name: str,
@@ -82,7 +87,7 @@ def add_user(
     if role not in ROLES:
         raise AccountError(f"role {role!r} is unknown; choose one of {', '.join(ROLES)}", "role")
     if password is None:
-        password = secrets.token_urlsafe(12)
+        password = new_password()
     check_password(password)
     password_hash = _hasher.hash(password)
     with store.write() as tx:

@@ -48,6 +48,8 @@ drafts = Table(
     Column("revision", Integer, nullable=False),
     Column("expected_n", Integer, nullable=False),
     Column("margin", Float, nullable=False),
+    # What the slider says; every question without a mechanism of its own follows it.
+    Column("epsilon", String(32), nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("published_hash", String(64)),
 )

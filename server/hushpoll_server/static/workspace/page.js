@@ -23,3 +23,9 @@ document.addEventListener("submit", (event) => {
     setTimeout(() => delete form.dataset.sending, 4000);
   }
 });
+
+// A button that prints, where there is a script to do it.
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => print());
+}

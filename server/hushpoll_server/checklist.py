@@ -1,0 +1,72 @@
+"""What to look at before publishing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hushpoll_client import Survey, SurveyError
+
+from . import drafts, planner
+from .drafts import Draft
+from .privacy import cap
+
+SHORTEST_MINIMUM = 50  # below this many reports the report shows no estimate
+
+
+def checklist(draft: Draft) -> list[tuple[str, str]]:
+    """What to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
+    items = [
+        ("ok", f"The title is “{draft.title}”.")
+        if draft.title != drafts.UNTITLED
+        else ("look", "The survey still has no title of its own.")
+    ]
+    if not draft.document["intro"]:
+        items.append(("look", "There is no introduction: respondents will not read who asks and why."))
+    if not draft.questions:
+        return [*items, ("stop", "There is no question yet.")]
+    try:
+        survey = draft.survey(cap())
+    except SurveyError as error:
+        return [*items, ("stop", f"{error}.")]
+    items.append(
+        ("ok", f"{len(survey.questions)} question{'s' if len(survey.questions) > 1 else ''}, all complete.")
+    )
+    return items + _privacy_items(survey) + _accuracy_items(draft, survey) + _access_items(survey)
+
+
+def _privacy_items(survey: Survey) -> list[tuple[str, str]]:
+    total, warning = planner.total_text(survey)
+    if warning:
+        return [("look", warning)]
+    return [("ok", f"The total epsilon of one person is {total}, within this server's cap of {cap()}.")]
+
+
+def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
+    worst = max(planner.question_plans(draft, survey, draft.expected_n), key=lambda one: one.plan.margin)
+    n, margin = planner.whole(draft.expected_n), planner.points(worst.plan.margin)
+    said = f"With {n} answers, question {worst.number} will have a margin of {margin}"
+    items = [
+        ("ok", f"{said}, as precise as you need.")
+        if worst.plan.margin <= draft.margin * 1.0005
+        else ("look", f"{said}; you said you need {planner.points(draft.margin)}.")
+    ]
+    if draft.expected_n < SHORTEST_MINIMUM:
+        items.append(("look", f"Below {SHORTEST_MINIMUM} reports the report shows no estimate."))
+    return items
+
+
+def _access_items(survey: Survey) -> list[tuple[str, str]]:
+    if survey.settings.invitation:
+        return [("ok", "Only people with an invitation code can answer, once each.")]
+    return [("look", "Anybody with the link can answer, also more than once. Invitation codes prevent that.")]
+
+
+def one_sided(draft: Draft) -> list[dict[str, Any]]:
+    """The questions without a finite epsilon, with what one of their reports reveals."""
+    survey = draft.survey(cap())
+    return [
+        {"number": number, "text": one.text, "note": one.mechanism.epsilon_note}
+        for number, one in enumerate(survey.questions, 1)
+        if not math.isfinite(one.epsilon)
+    ]

@@ -1,0 +1,105 @@
+"""`hushpoll user`: add and manage the accounts of designers, analysts and admins."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from hushpoll_server import workspace
+from hushpoll_server.workspace import AccountError
+
+from .output import json_option, print_json
+from .stored import opened_store
+
+
+@click.group(short_help="Add and manage accounts.")
+def user() -> None:
+    """Work with the accounts that may sign in. Respondents have none."""
+
+
+@user.command(short_help="Add an account.")
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice(workspace.ROLES),
+    default="designer",
+    show_default=True,
+    help="designer: makes surveys; analyst: reads shared reports; admin: everything.",
+)
+@click.option("--generate", is_flag=True, help="Do not ask: generate the password and print it once.")
+@json_option
+def add(name: str, role: str, generate: bool, as_json: bool) -> None:
+    """Add the account NAME. Its password is asked for on a terminal; otherwise it is generated and printed once."""
+    given = None if generate or as_json else _ask()
+    with opened_store() as store:
+        password = workspace.add_user(store, name, role, given)
+    _tell(name, role, None if given else password, as_json, "Added")
+
+
+@user.command(short_help="Set a new password; ends the account's sessions.")
+@click.argument("name")
+@click.option("--generate", is_flag=True, help="Do not ask: generate the password and print it once.")
+@json_option
+def password(name: str, generate: bool, as_json: bool) -> None:
+    """Give the account NAME a new password and sign it out everywhere."""
+    given = None if generate or as_json else _ask()
+    with opened_store() as store:
+        fresh = given or workspace.new_password()
+        workspace.set_password(store, name, fresh, actor="command line")
+    _tell(name, None, None if given else fresh, as_json, "New password for")
+
+
+@user.command(short_help="Change a role, lock or unlock; ends the account's sessions.")
+@click.argument("name")
+@click.option("--role", type=click.Choice(workspace.ROLES), help="The new role.")
+@click.option(
+    "--lock/--unlock", "lock", default=None, help="Keep the account from signing in, or let it again."
+)
+def change(name: str, role: str | None, lock: bool | None) -> None:
+    """Change the account NAME."""
+    if role is None and lock is None:
+        raise click.UsageError("say what to change: --role, --lock or --unlock")
+    with opened_store() as store:
+        active = None if lock is None else not lock
+        workspace.change_account(store, name, actor="command line", role=role, active=active)
+    click.echo(f"Changed: {name}")
+
+
+@user.command("list", short_help="List the accounts.")
+@json_option
+def list_users(as_json: bool) -> None:
+    """List the accounts with their roles."""
+    with opened_store() as store:
+        people = workspace.all_users(store)
+    if as_json:
+        print_json({"users": [{"name": one.name, "role": one.role, "active": one.active} for one in people]})
+        return
+    for one in people:
+        click.echo(f"{one.role:8}  {one.name}{'' if one.active else '  (locked)'}")
+
+
+def _ask() -> str | None:
+    """Ask for a password, twice; an empty answer, or no terminal to ask on, means: generate one."""
+    if not sys.stdin.isatty():
+        return None
+    prompt = "Password (empty: generate one)"
+    given: str = click.prompt(
+        prompt, default="", hide_input=True, show_default=False, confirmation_prompt=True
+    )
+    if not given:
+        return None
+    try:
+        workspace.check_password(given)
+    except AccountError as error:
+        raise click.UsageError(str(error)) from None
+    return given
+
+
+def _tell(name: str, role: str | None, password: str | None, as_json: bool, said: str) -> None:
+    if as_json:
+        print_json({"name": name, **({"role": role} if role else {}), "password": password})
+        return
+    click.echo(f"{said}: {name}" + (f" ({role})" if role else ""))
+    if password is not None:
+        click.echo(f"Password, shown only now: {password}")

@@ -1,0 +1,245 @@
+"""The designer's workspace: the list of surveys, new drafts, title and questions, the definition in and out.
+
+The view modules imported at the end add their routes to the same blueprint: questions (the editor), privacy (the
+screen that decides, and the rehearsal), publishing (checklist, share, monitor, close).
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any, cast
+
+from flask import (
+    Blueprint,
+    Flask,
+    Response,
+    abort,
+    flash,
+    g,
+    redirect,
+    render_template,
+    request,
+    send_file,
+    url_for,
+)
+from hushpoll_client import HushpollError, Survey, SurveyError, strict_json
+from werkzeug.wrappers import Response as BaseResponse
+
+from . import drafts, opens, workspace
+from .access import can_edit, current_user, guard_forms, role_required
+from .drafts import Draft, DraftIsPublished, StaleDraft
+from .forms import DetailsForm, ImportForm, place_error, pretty
+from .planner import epsilon_text, points, whole
+from .store import get_store
+from .templates_library import TEMPLATES, document_of
+
+bp = Blueprint("design", __name__)
+bp.before_request(guard_forms)
+bp.record_once(lambda state: opens.init_app(cast(Flask, state.app)))
+
+designer = role_required("designer", "admin")
+reader = role_required("designer", "analyst", "admin")
+Page = str | BaseResponse | tuple[str, int]
+LARGEST_IMPORT = 1 << 20
+
+bp.add_app_template_filter(points, "points")
+bp.add_app_template_filter(whole, "whole")
+bp.add_app_template_filter(epsilon_text, "epsilon")
+
+
+@bp.after_request
+def _private(response: Response) -> Response:
+    # What an account sees is for that account: no copy in a shared cache, none after signing out.
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def own_draft(draft_id: str) -> Draft:
+    """The draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
+    draft = drafts.find(get_store(), draft_id)
+    if draft is None or (draft.owner != current_user.name and current_user.role != "admin"):
+        abort(404, "there is no draft of yours at this address; see the list of surveys")
+    return draft
+
+
+def open_draft(draft_id: str) -> Draft:
+    """The account's own draft, which may still be changed."""
+    draft = own_draft(draft_id)
+    if draft.published_hash is not None:
+        raise DraftIsPublished(draft.published_hash)
+    return draft
+
+
+@bp.app_errorhandler(DraftIsPublished)
+def _already_published(error: DraftIsPublished) -> BaseResponse:
+    flash(
+        "This draft is published already. A published survey cannot be changed; you can make a copy.",
+        "problem",
+    )
+    return redirect(url_for("design.survey", survey_hash=error.hash))
+
+
+@bp.get("/")
+@bp.get("/design/")
+def front() -> BaseResponse:
+    """The address without a path leads to the workspace."""
+    return redirect(url_for("design.home"))
+
+
+@bp.get("/surveys")
+@reader
+def home() -> str:
+    """Drafts, own surveys, surveys of the house, shared ones."""
+    store, user = get_store(), current_user
+    listed = store.list_surveys()
+    mine = [one for one in listed if one.owner == user.name]
+    readable = [one for one in listed if one.owner != user.name and workspace.can_read(store, user, one.hash)]
+    own_drafts = [] if user.role == "analyst" else drafts.unpublished(store, user.name)
+    counts = {one.hash: store.count(one.hash) for one in mine + readable}
+    return render_template("design/home.html", drafts=own_drafts, mine=mine, others=readable, counts=counts)
+
+
+@bp.get("/surveys/new")
+@designer
+def new() -> str:
+    """Begin: blank, from a template, from a file."""
+    return render_template("design/new.html", templates=TEMPLATES, form=ImportForm())
+
+
+@bp.post("/drafts")
+@designer
+def create() -> BaseResponse:
+    """Make a draft, blank or from a template."""
+    key = request.form.get("template", "")
+    if key and key not in TEMPLATES:
+        abort(404, "there is no template of that name; see the list")
+    if key:
+        template = TEMPLATES[key]
+        plan = (template.expected_n, template.margin, template.epsilon)
+        draft = drafts.create(get_store(), current_user.name, document_of(key), *plan)
+    else:
+        draft = drafts.create(get_store(), current_user.name, drafts.blank())
+    return redirect(url_for("design.draft", draft_id=draft.id))
+
+
+@bp.post("/drafts/import")
+@designer
+def import_definition() -> Page:
+    """Make a draft from a file, read as strictly as a client reads a survey; nothing is kept of a refused file."""
+    form = ImportForm()
+    if form.validate_on_submit():
+        try:
+            document = read_definition(form.file.data.read(LARGEST_IMPORT + 1))
+            draft = drafts.create(get_store(), current_user.name, document)
+            flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
+            return redirect(url_for("design.draft", draft_id=draft.id))
+        except HushpollError as error:
+            form.file.errors = [f"This file was refused and nothing was kept: {error}."]
+    return render_template("design/new.html", templates=TEMPLATES, form=form), 422
+
+
+def read_definition(data: bytes) -> dict[str, Any]:
+    """A draft document from the bytes of a file; questions that named no mechanism follow the slider again."""
+    survey = Survey.parse(data)
+    document = drafts.imported(survey)
+    written = strict_json.loads(data)["questions"]
+    for question, source in zip(document["questions"], written, strict=True):
+        if "name" not in source["mechanism"]:
+            question["mechanism"] = {"epsilon": question["mechanism"]["epsilon"]}
+    return document
+
+
+@bp.get("/drafts/<draft_id>")
+@designer
+def draft(draft_id: str) -> Page:
+    """The questions of a draft."""
+    return show_draft(open_draft(draft_id), DetailsForm(formdata=None))
+
+
+def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool = False) -> Page:
+    """The draft's first page; the form keeps what was typed where it was refused."""
+    document = draft.document
+    if not form.errors and not stale:
+        kept = {"title": document["title"], "intro": document["intro"], **document["settings"]}
+        form = DetailsForm(formdata=None, revision=draft.revision, **kept)
+    if stale:
+        # Saving again now means: over the version that the page has warned of.
+        form.revision.data = draft.revision
+    from .privacy import summaries
+
+    g.csp = {"frame-src": "'self'"}
+    page = render_template(
+        "design/draft.html", draft=draft, form=form, rows=summaries(draft), stale=stale, step="questions"
+    )
+    return page, status
+
+
+@bp.post("/drafts/<draft_id>")
+@designer
+def save_details(draft_id: str) -> Page:
+    """Save title, introduction and settings."""
+    draft = open_draft(draft_id)
+    form = DetailsForm()
+    if not form.validate_on_submit():
+        return show_draft(draft, form, 422)
+    document = {
+        **draft.document,
+        "title": form.title.data.strip(),
+        "intro": (form.intro.data or "").replace("\r\n", "\n").strip(),
+        "settings": {"kiosk": form.kiosk.data, "invitation": form.invitation.data},
+    }
+    try:
+        check_details(document)
+        drafts.save(get_store(), replace(draft, document=document), form.read_revision())
+    except SurveyError as error:
+        place_error(form, error)
+        return show_draft(draft, form, 422)
+    except StaleDraft:
+        return show_draft(draft, form, 409, stale=True)
+    flash("Saved.", "done")
+    return redirect(url_for("design.draft", draft_id=draft.id))
+
+
+def check_details(document: dict[str, Any]) -> None:
+    """Check title and introduction also while there is no question yet."""
+    probe = {"id": "probe", "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
+    Survey.from_draft({**document, "questions": [probe]})
+
+
+@bp.route("/drafts/<draft_id>/delete", methods=["GET", "POST"])
+@designer
+def delete(draft_id: str) -> Page:
+    """Ask, then delete a draft."""
+    draft = open_draft(draft_id)
+    if request.method == "GET":
+        return render_template("design/delete.html", draft=draft)
+    drafts.remove(get_store(), draft, actor=current_user.name)
+    flash(f"“{draft.title}” is deleted.", "done")
+    return redirect(url_for("design.home"))
+
+
+@bp.get("/drafts/<draft_id>/definition.json")
+@designer
+def draft_definition(draft_id: str) -> BaseResponse:
+    """The draft as a file."""
+    draft = own_draft(draft_id)
+    return download(pretty(draft.document), "application/json", f"{draft.id}.json")
+
+
+def download(data: bytes, mimetype: str, name: str) -> BaseResponse:
+    """A file for the designer's disk."""
+    return send_file(io.BytesIO(data), mimetype, as_attachment=True, download_name=name)
+
+
+def editable_survey(survey_hash: str) -> Survey:
+    """A published survey that this account may share, invite to and close."""
+    survey = get_store().get_survey(survey_hash)
+    if survey is None or not can_edit(current_user, survey_hash):
+        abort(404, "there is no survey of yours at this address; see the list of surveys")
+    return survey
+
+
+from . import preview, privacy, publishing, questions, rehearsal  # noqa: E402
+
+__all__ = ["bp", "preview", "privacy", "publishing", "questions", "rehearsal"]

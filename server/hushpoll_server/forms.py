@@ -1,0 +1,214 @@
+"""The forms of the workspace. Limits of a survey are checked where they are defined, in the client: `place_error`
+puts what it says beside the field it is about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from flask_wtf import FlaskForm
+from flask_wtf.file import FileField, FileRequired
+from hushpoll_client import SurveyError
+from wtforms import (
+    BooleanField,
+    DateField,
+    FloatField,
+    HiddenField,
+    IntegerField,
+    RadioField,
+    SelectField,
+    StringField,
+    TextAreaField,
+)
+from wtforms.validators import InputRequired, NumberRange, Optional
+
+from .kinds import KINDS, MECHANISMS
+
+LARGEST_N = 100_000_000
+
+
+class RevisionForm(FlaskForm):  # type: ignore[misc]
+    """A form on a draft: it carries the revision of the draft that its page showed."""
+
+    revision = HiddenField()
+
+    def read_revision(self) -> int:
+        """The revision, or one that never fits where the field was tampered with."""
+        text = self.revision.data or ""
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+
+
+def _count(label: str, **more: Any) -> IntegerField:
+    checks = [
+        InputRequired("Type a whole number."),
+        NumberRange(1, LARGEST_N, f"Type a whole number from 1 to {LARGEST_N:,}."),
+    ]
+    return IntegerField(label, checks, **more)
+
+
+class DetailsForm(RevisionForm):
+    """Title, introduction and the settings that are part of the survey's hash."""
+
+    title = StringField(
+        "Title", [InputRequired("Give the survey a title.")], description="Respondents see it first."
+    )
+    intro = TextAreaField(
+        "Introduction",
+        description="Plain text. Who asks, why, and what happens with the result. How the privacy works is explained"
+        " to respondents automatically.",
+    )
+    invitation = BooleanField(
+        "Only people with an invitation code may answer",
+        description="One report per code. Codes are made after publishing and are never stored with a report.",
+    )
+    kiosk = BooleanField(
+        "Shared device",
+        description="For a tablet that is handed on: it forgets everything after each report.",
+    )
+
+
+class QuestionForm(RevisionForm):
+    """One question with its mechanism."""
+
+    text = TextAreaField(
+        "Question", [InputRequired("Write the question.")], description="Plain text, one sentence."
+    )
+    kind = RadioField(
+        "Kind of answer", choices=[(name, kind.label) for name, kind in KINDS.items()], default="yes_no"
+    )
+    options = TextAreaField("Options", description="One option per line, at least two.")
+    prefer_not = BooleanField(
+        "Offer “Prefer not to say”",
+        description="An ordinary option inside the randomized set: choosing it is as private as choosing any other.",
+    )
+    id = StringField(
+        "Name in the data", description="Letters, digits and _. It heads this question's column in exports."
+    )
+    mechanism = RadioField(
+        "Mechanism", choices=[(name, choice.label) for name, choice in MECHANISMS.items()], default=""
+    )
+    epsilon = StringField("Epsilon of this question", description="A positive number such as 1.")
+    truth = StringField("Probability of the truth", description="A share or fraction, such as 0.75 or 3/4.")
+    forced = StringField(
+        "Forced share per option",
+        description="One share per option, in their order (No, Yes), separated by commas: 1/6, 1/6.",
+    )
+    decoy = StringField(
+        "Harmless question",
+        description="Unrelated to the topic, and nobody around should know a person's answer.",
+    )
+    decoy_from = RadioField(
+        "Known share of Yes to the harmless question",
+        choices=[("share", "Typed"), ("counts", "From counts"), ("survey", "From another survey's estimate")],
+        default="share",
+    )
+    decoy_share = StringField("Share", description="Such as 0.25 or 1/4; treated as known exactly.")
+    decoy_yes = StringField("Answered Yes")
+    decoy_of = StringField(
+        "Out of", description="The uncertainty of the counts is carried into every margin."
+    )
+    decoy_survey = SelectField("Survey and question", choices=[], validate_choice=False)
+
+
+class PlanForm(RevisionForm):
+    """How many answers are expected, what margin is needed, and the slider."""
+
+    expected_n = _count("How many answers do you expect?")
+    margin = FloatField(
+        "What margin do you need?",
+        [InputRequired("Type a number such as 5."), NumberRange(0.1, 50, "Type a number from 0.1 to 50.")],
+        description="In percentage points, at 95 % confidence: 5 means ± 5 points.",
+    )
+    epsilon = SelectField("Privacy level", choices=[])
+    focus = SelectField("Figures for", choices=[], validate_choice=False)
+
+
+class PublishForm(RevisionForm):
+    """The last confirmation."""
+
+    frozen = BooleanField(
+        "I understand that a published survey cannot be changed, only copied.",
+        [InputRequired("Tick this to publish.")],
+    )
+    one_sided = BooleanField("I accept what the reports of these questions reveal, and respondents are told.")
+
+
+class CloseForm(FlaskForm):  # type: ignore[misc]
+    """When to stop taking reports."""
+
+    when = RadioField(
+        "When",
+        choices=[("date", "After a day"), ("n", "At a number of reports"), ("never", "When I say so")],
+        default="date",
+    )
+    on = DateField("Last day (UTC)", [Optional()])
+    at = IntegerField(
+        "Number of reports", [Optional(), NumberRange(1, LARGEST_N, "Type a whole number from 1.")]
+    )
+
+
+class InviteForm(FlaskForm):  # type: ignore[misc]
+    """How many codes to make."""
+
+    n = IntegerField(
+        "Number of codes",
+        [
+            InputRequired("Type a whole number."),
+            NumberRange(1, 100_000, "Type a whole number from 1 to 100,000."),
+        ],
+    )
+
+
+class ShareForm(FlaskForm):  # type: ignore[misc]
+    """Whom to let read the report."""
+
+    name = StringField("Account name", [InputRequired("Type the name of an account.")])
+
+
+class ImportForm(FlaskForm):  # type: ignore[misc]
+    """A survey document from a file."""
+
+    file = FileField(
+        "Survey document (JSON)",
+        [FileRequired("Choose a file.")],
+        description="A definition exported here, written by hand, or a published document.",
+    )
+
+
+# Which field of the editor a place in the survey document belongs to.
+_FIELD_OF = {
+    "text": "text",
+    "id": "id",
+    "options": "options",
+    "kind": "kind",
+    "name": "mechanism",
+    "mechanism": "mechanism",
+    "epsilon": "epsilon",
+    "truth": "truth",
+    "forced": "forced",
+    "decoy": "decoy",
+    "decoy_share": "decoy_share",
+    "decoy_counts": "decoy_of",
+    "title": "title",
+    "intro": "intro",
+}
+
+
+def place_error(form: FlaskForm, error: SurveyError) -> None:
+    """Show what the survey's own check said, beside the field it is about."""
+    named = [str(part) for part in error.path if part not in ("questions",) and not isinstance(part, int)]
+    name = next((_FIELD_OF[part] for part in reversed(named) if _FIELD_OF.get(part) in form), None)
+    message = f"{error.problem[:1].upper()}{error.problem[1:]}; {error.remedy}."
+    field = form[name] if name else next(iter(form))
+    field.errors = [*field.errors, message]
+
+
+def choices(values: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Pairs for a select field."""
+    return list(values)
+
+
+def pretty(document: dict[str, Any]) -> bytes:
+    """A document for people to read and keep."""
+    return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()

@@ -1,0 +1,45 @@
+"""The preview: a draft compiled as publishing would, on the respondents' own page, which sends and keeps nothing."""
+
+from __future__ import annotations
+
+from flask import abort, g, render_template, url_for
+from hushpoll_client import Survey, SurveyError
+from werkzeug.wrappers import Response
+
+from .design import bp, designer, own_draft
+from .privacy import cap
+
+
+def _compiled(draft_id: str) -> Survey:
+    draft = own_draft(draft_id)
+    if not draft.questions:
+        abort(404, "this draft has no question yet; add one, then look at the preview")
+    try:
+        return draft.survey(cap())
+    except SurveyError as error:
+        abort(422, str(error))
+
+
+@bp.get("/drafts/<draft_id>/preview")
+@designer
+def preview(draft_id: str) -> Response:
+    """The respondents' page of a draft, in the editor's frame or in a tab of its own."""
+    from .respond import render_page
+
+    document = url_for("design.preview_document", draft_id=draft_id)
+    return render_page(_compiled(draft_id), preview=True, document=document)
+
+
+@bp.get("/drafts/<draft_id>/preview.json")
+@designer
+def preview_document(draft_id: str) -> Response:
+    """The canonical bytes that the preview verifies and shows."""
+    return Response(_compiled(draft_id).canonical, mimetype="application/json")
+
+
+@bp.get("/drafts/<draft_id>/phone")
+@designer
+def phone(draft_id: str) -> str:
+    """The preview at a phone's width, on a page of its own."""
+    g.csp = {"frame-src": "'self'"}
+    return render_template("design/phone.html", draft=own_draft(draft_id), step="preview")

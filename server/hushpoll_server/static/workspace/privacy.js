@@ -1,0 +1,119 @@
+// The privacy and accuracy screen, live: a slider in place of the list of stops, and fresh figures at every move.
+// All numbers come from the server; nothing is computed here but places in the figure, and nothing is saved until Save.
+
+const form = document.getElementById("plan-form");
+const list = form.elements.epsilon;
+const stops = [...list.options].map((option) => option.value);
+
+// The slider stands for the list: same label, same value when the form is sent.
+const slider = document.createElement("input");
+Object.assign(slider, { type: "range", min: 0, max: stops.length - 1, step: 1, className: "form-range", id: "privacy-slider" });
+const label = document.querySelector(`label[for="${list.id}"]`);
+label.htmlFor = slider.id;
+const place = () => {
+  slider.value = list.selectedIndex;
+  slider.setAttribute("aria-valuetext", `epsilon ${list.value}`);
+};
+place();
+const value = document.createElement("output");
+value.className = "slider-value";
+value.htmlFor = slider.id;
+const ticks = document.createElement("div");
+ticks.className = "slider-ticks";
+ticks.setAttribute("aria-hidden", "true");
+ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: stop })));
+list.before(slider, ticks);
+label.append(" ", value);
+list.hidden = true;
+const showValue = () => { value.textContent = `epsilon ${list.value} per question`; };
+showValue();
+
+slider.addEventListener("input", () => {
+  list.selectedIndex = Number(slider.value);
+  place();
+  showValue();
+  ask();
+});
+
+let running = null;
+let timer;
+function ask() {
+  clearTimeout(timer);
+  timer = setTimeout(refresh, 60);
+}
+
+async function refresh() {
+  running?.abort();
+  running = new AbortController();
+  const query = new URLSearchParams();
+  for (const name of ["expected_n", "margin", "epsilon", "focus"]) query.set(name, form.elements[name]?.value ?? "");
+  try {
+    const response = await fetch(`${form.dataset.plan}?${query}`, { signal: running.signal });
+    if (response.status === 422) return say((await response.json()).errors);
+    if (response.ok) draw(await response.json());
+  } catch (error) {
+    if (error.name !== "AbortError") say({ expected_n: "The server cannot be reached; the figures are those of before." });
+  }
+}
+
+function say(errors) {
+  const labels = { expected_n: "Answers", margin: "Margin" };
+  const text = Object.entries(errors).map(([name, message]) => `${labels[name] ?? name}: ${message}`).join(" ");
+  if (text) setText(document, "[data-readout=advice]", text);
+}
+
+const setText = (root, selector, text) => {
+  for (const node of root.querySelectorAll(selector)) if (node.textContent !== text) node.textContent = text;
+};
+
+function draw({ texts, rows, curve, total_x: totalX, met }) {
+  for (const [key, text] of Object.entries(texts)) setText(document, `[data-readout="${key}"]`, text);
+  document.querySelector("[data-readout=verdict]").dataset.met = met ? "yes" : "no";
+  document.querySelector("[data-warning]").hidden = !texts.warning;
+  document.querySelector("[data-over-cap]").hidden = !texts.over_cap;
+  for (const [id, row] of Object.entries(rows)) {
+    const line = document.querySelector(`[data-row="${CSS.escape(id)}"]`);
+    for (const cell of line?.querySelectorAll("[data-cell]") ?? []) cell.textContent = row[cell.dataset.cell];
+  }
+  const pointer = document.querySelector("[data-total-pointer]");
+  pointer.setAttribute("visibility", totalX === null ? "hidden" : "visible");
+  if (totalX !== null) pointer.setAttribute("transform", `translate(${totalX} 28)`);
+  if (curve) drawCurve(curve);
+}
+
+function drawCurve(curve) {
+  const part = (name) => document.querySelector(`[data-curve="${name}"]`);
+  if (!part("line")) return;
+  part("line").setAttribute("d", curve.line);
+  part("curator").setAttribute("d", curve.curator);
+  part("description").textContent = curve.description;
+  for (const [name, y] of [["sampling", curve.sampling_y], ["needed", curve.needed_y]]) {
+    part(name).setAttribute("visibility", y === null ? "hidden" : "visible");
+    for (const end of ["y1", "y2"]) part(name).setAttribute(end, y ?? 0);
+  }
+  part("point").setAttribute("visibility", curve.point ? "visible" : "hidden");
+  if (curve.point) {
+    part("point").setAttribute("cx", curve.point[0]);
+    part("point").setAttribute("cy", curve.point[1]);
+  }
+  const texts = part("y-ticks").querySelectorAll("text");
+  const lines = part("y-ticks").querySelectorAll("line");
+  curve.y_ticks.forEach(([y, text], index) => {
+    texts[index].textContent = text;
+    texts[index].setAttribute("y", y + 4);
+    for (const end of ["y1", "y2"]) lines[index].setAttribute(end, y);
+  });
+}
+
+for (const name of ["expected_n", "margin"]) form.elements[name].addEventListener("input", ask);
+form.elements.focus.addEventListener("change", ask);
+
+// "Next" keeps what the slider says: leaving the page must not lose it silently.
+let saved = new URLSearchParams(new FormData(form)).toString();
+document.querySelector("[data-next]").addEventListener("click", (event) => {
+  if (new URLSearchParams(new FormData(form)).toString() === saved) return;
+  event.preventDefault();
+  const next = Object.assign(document.createElement("input"), { type: "hidden", name: "next", value: "preview" });
+  form.append(next);
+  form.requestSubmit(form.querySelector("button:not([name])"));
+});

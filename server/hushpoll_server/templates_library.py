@@ -1,0 +1,198 @@
+"""Ready surveys on sensitive topics, to be copied and changed.
+
+The wording follows what survey research advises for sensitive behaviour: name a period, name the behaviour plainly
+and without blame, and offer "Prefer not to say" where not answering is itself meaningful. Decoy questions must be
+unrelated to the topic, with a share of Yes that is known from elsewhere: each template says that the share is to be
+replaced by one known for the people asked.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from .kinds import PREFER_NOT
+
+__all__ = ["TEMPLATES", "Template", "document_of"]
+
+
+@dataclass(frozen=True)
+class Template:
+    """One ready survey with the plan that suits it."""
+
+    topic: str
+    summary: str
+    why: str
+    expected_n: int
+    margin: float
+    epsilon: str
+    document: dict[str, Any]
+
+
+def _yes_no(name: str, text: str, epsilon: str, prefer_not: bool = False) -> dict[str, Any]:
+    if prefer_not:
+        return _choice(name, text, ["No", "Yes"], epsilon)
+    return {"id": name, "kind": "yes_no", "text": text, "mechanism": {"epsilon": epsilon}}
+
+
+def _choice(name: str, text: str, options: list[str], epsilon: str) -> dict[str, Any]:
+    listed = [*options, PREFER_NOT]
+    return {"id": name, "kind": "choice", "text": text, "options": listed, "mechanism": {"epsilon": epsilon}}
+
+
+def _or_poll(name: str, text: str, decoy: str, share: str, epsilon: str) -> dict[str, Any]:
+    mechanism = {"name": "or_poll", "decoy": decoy, "decoy_share": share, "epsilon": epsilon}
+    return {"id": name, "kind": "yes_no", "text": text, "mechanism": mechanism}
+
+
+def _survey(title: str, intro: str, *questions: dict[str, Any], invitation: bool = False) -> dict[str, Any]:
+    settings = {"kiosk": False, "invitation": invitation}
+    return {"hushpoll": 1, "title": title, "intro": intro, "questions": list(questions), "settings": settings}
+
+
+TEMPLATES: dict[str, Template] = {
+    "exam": Template(
+        topic="Cheating in an exam",
+        summary="How many used unauthorised help, and what pushed them to it. For a course of a few hundred students.",
+        why="Two questions at a moderate epsilon: the share is what a teacher acts on, the reason tells how.",
+        expected_n=400,
+        margin=0.08,
+        epsilon="1.4",
+        document=_survey(
+            "Exam honesty",
+            "Two short questions about the last exam. No teacher, tutor or examination office can learn what you"
+            " choose here: it is mixed with chance on your own device first.",
+            _yes_no(
+                "unauthorised_help",
+                "In the last exam of this course, did you use any help that was not allowed?",
+                "1.4",
+            ),
+            _choice(
+                "reason",
+                "If somebody used help that was not allowed, what do you think was the main reason?",
+                [
+                    "Too little time to prepare",
+                    "Fear of failing",
+                    "Others did it too",
+                    "The rules were unclear",
+                ],
+                "1.4",
+            ),
+        ),
+    ),
+    "tax": Template(
+        topic="Undeclared income",
+        summary="The share of people who left income out of their tax return. For a survey of the public.",
+        why="An OR-poll with a coin on top: people follow it easily, and the coin gives a finite epsilon even to an"
+        " onlooker who knows the answer to the harmless question.",
+        expected_n=2000,
+        margin=0.06,
+        epsilon="1.4",
+        document=_survey(
+            "Income and taxes",
+            "One question about tax returns and one that has nothing to do with it. Your device combines both answers"
+            " and mixes the result with chance; neither answer leaves it.",
+            _or_poll(
+                "undeclared",
+                "In your last tax return, did you leave out any income that you knew should be declared?",
+                "Is your mother's birthday in January, February or March?",
+                "0.25",
+                "1.4",
+            ),
+        ),
+    ),
+    "drugs": Template(
+        topic="Drug use",
+        summary="Use of cannabis and of other illegal drugs in the past twelve months. For a school, club or city.",
+        why="A low epsilon, because an answer could have legal consequences; it takes more respondents.",
+        expected_n=3000,
+        margin=0.05,
+        epsilon="0.7",
+        document=_survey(
+            "Drugs in the past twelve months",
+            "Two questions. The results help to plan advice and treatment. Nobody receives what you actually choose,"
+            " not even under a court's order: it never leaves your device.",
+            _yes_no("cannabis", "In the past 12 months, have you used cannabis?", "0.7"),
+            _yes_no(
+                "other_drugs",
+                "In the past 12 months, have you used any other illegal drug (for example cocaine, ecstasy or speed)?",
+                "0.7",
+            ),
+        ),
+    ),
+    "harassment": Template(
+        topic="Harassment at work",
+        summary="Whether people were harassed, whether they told anybody, and how safe telling feels.",
+        why="Not answering is itself meaningful here, so every question offers it inside the randomized set.",
+        expected_n=800,
+        margin=0.08,
+        epsilon="1.4",
+        document=_survey(
+            "Respect at work",
+            "Three questions about the past twelve months at this workplace. Harassment means unwanted remarks,"
+            " touching, threats or pressure, in person or in writing. If you need help now, please turn to"
+            " somebody you trust: this survey cannot answer you.",
+            _yes_no(
+                "experienced",
+                "In the past 12 months, have you been harassed at this workplace?",
+                "1.4",
+                prefer_not=True,
+            ),
+            _yes_no(
+                "witnessed",
+                "In the past 12 months, have you seen or heard somebody else being harassed at this workplace?",
+                "1.4",
+                prefer_not=True,
+            ),
+            _choice(
+                "reporting",
+                "If it happened to you tomorrow, would you report it here?",
+                ["Yes, without hesitation", "Yes, but with worries", "No"],
+                "1.4",
+            ),
+            invitation=True,
+        ),
+    ),
+    "vote": Template(
+        topic="How people will vote",
+        summary="Vote intention among a few parties, where saying it openly can cost a friend or a job.",
+        why="One K-ary question at a higher epsilon: with five options each share needs more accuracy, and it is the"
+        " only question a person answers.",
+        expected_n=2500,
+        margin=0.04,
+        epsilon="2",
+        document=_survey(
+            "If there were an election on Sunday",
+            "One question. Replace the parties by those on your ballot before you publish.",
+            _choice(
+                "vote",
+                "If there were a general election next Sunday, which party would you vote for?",
+                ["Party A", "Party B", "Party C", "Another party", "I would not vote"],
+                "2",
+            ),
+        ),
+    ),
+    "health": Template(
+        topic="Mental health",
+        summary="Thoughts of self-harm and whether people know where to get help. For a university or a company.",
+        why="A very low epsilon on the most sensitive question is worth more honesty than it costs in accuracy.",
+        expected_n=3000,
+        margin=0.06,
+        epsilon="0.7",
+        document=_survey(
+            "How are you?",
+            "Two questions about the past twelve months. Nobody can see what you choose, so nobody can react to it:"
+            " if you are in danger now, please call your local emergency number or a crisis line.",
+            _yes_no(
+                "thoughts", "In the past 12 months, have you thought seriously about harming yourself?", "0.7"
+            ),
+            _yes_no("knows_help", "Do you know where you could get help within a week?", "0.7"),
+        ),
+    ),
+}
+
+
+def document_of(key: str) -> dict[str, Any]:
+    """A fresh copy of a template's document."""
+    return copy.deepcopy(TEMPLATES[key].document)
