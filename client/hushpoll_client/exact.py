@@ -16,6 +16,7 @@ Number = int | float | str | Decimal | Fraction
 # Bounds on length keep a hostile "1e-999999999" from becoming a number of a billion digits.
 _DECIMAL = re.compile(r"[0-9]{0,20}\.?[0-9]{0,40}(?:[eE][+-]?[0-9]{1,2})?")
 _FRACTION = re.compile(r"([0-9]{1,18})/([0-9]{1,18})")
+_PLACES = 40  # decimals in _DECIMAL
 _PRECISE = Context(prec=110)
 
 
@@ -34,9 +35,17 @@ def _read(value: Number, field: str, fractions: bool) -> Fraction:
     raise MechanismError(f"{field} must be a number such as {example}, got {text[:40]!r}", field)
 
 
+def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
+    # Clients read the published spelling by the same bounds: what they would refuse is refused here.
+    spelling = spell(abs(value))
+    if _DECIMAL.fullmatch(spelling) or (fractions and _FRACTION.fullmatch(spelling)):
+        return value
+    raise MechanismError(f"{field} has more than {_PLACES} decimals; round it", field)
+
+
 def read_decimal(value: Number, field: str) -> Fraction:
     """Read a decimal number exactly; a float counts as the shortest decimal that prints it."""
-    return _read(value, field, fractions=False)
+    return _publishable(_read(value, field, fractions=False), field, fractions=False)
 
 
 def read_number(value: Number, field: str) -> Fraction:
@@ -46,23 +55,23 @@ def read_number(value: Number, field: str) -> Fraction:
 
 def read_share(value: Number, field: str) -> Fraction:
     """Read a probability exactly, as a decimal or as a fraction like 3/4; refuse what lies outside 0..1."""
-    share = _read(value, field, fractions=True)
+    share = _publishable(_read(value, field, fractions=True), field, fractions=True)
     if not 0 <= share <= 1:
         raise MechanismError(f"{field} must lie between 0 and 1, got {spell(share)}", field)
     return share
 
 
 def spell(value: Fraction) -> str:
-    """Write a number in its one published spelling: the shortest decimal, or a fraction where no decimal ends."""
+    """Write a number in its one published spelling: the shortest decimal, or a fraction where no decimal ends soon."""
     twos = fives = 0
     rest = value.denominator
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
-    if rest != 1:
-        return f"{value.numerator}/{value.denominator}"
     places = max(twos, fives)
+    if rest != 1 or places > _PLACES:
+        return f"{value.numerator}/{value.denominator}"
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 else ""
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)

@@ -113,6 +113,8 @@ def drafts() -> Iterator[tuple[str, Json]]:
             yes_no("d", {"name": "warner", "truth": "6/9"}),
             yes_no("e", {"name": "forced", "forced": ["2/4", ".125"]}),
             yes_no("f", {"name": "or_poll", "decoy": "d", "decoy_share": "7e-3", "epsilon": 0.1}),
+            yes_no("g", {"name": "or_poll", "decoy": "d", "decoy_share": "3/1125899906842624"}),
+            yes_no("h", {"name": "or_poll", "decoy": "d", "decoy_share": "1/1099511627776"}),
         ),
     )
     yield (

@@ -186,8 +186,8 @@ function lowest(top, bottom) {
 
 function spell([top, bottom]) {
   let places = 0n;
-  while (places <= 60n && 10n ** places % bottom) places++;
-  if (places > 60n) return `${top}/${bottom}`;
+  while (places <= 40n && 10n ** places % bottom) places++;
+  if (places > 40n) return `${top}/${bottom}`;
   if (!places) return `${top}`;
   const digits = `${(top * 10n ** places) / bottom}`.padStart(Number(places) + 1, "0");
   return `${digits.slice(0, -Number(places))}.${digits.slice(-Number(places))}`;
