@@ -70,7 +70,9 @@ def make_survey(title: str = "Exam honesty", **settings: bool) -> Survey:
 class Postgres:
     """A cluster of its own in a temporary folder, reached through a Unix socket only."""
 
-    def __init__(self) -> None:
+    def __init__(self, fsync: bool = False) -> None:
+        # Without fsync for tests: they kill our server and PostgreSQL's processes, never the machine.
+        self.fsync = "on" if fsync else "off"
         # Not pytest's folder: the postgres user has to get in, and a socket's path must be short.
         self.folder = Path(tempfile.mkdtemp(prefix="pg"))
         self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
@@ -89,8 +91,7 @@ class Postgres:
         return Path(tempfile.mkdtemp(dir=None, prefix="hushpoll"))
 
     def start(self) -> None:
-        # Without fsync: tests kill our server and PostgreSQL's processes, never the machine.
-        options = f"-k {self.folder} -c listen_addresses='' -c fsync=off -c max_connections=200 -c shared_buffers=16MB"
+        options = f"-k {self.folder} -c listen_addresses='' -c fsync={self.fsync} -c max_connections=200"
         self._run(
             "pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/log", "-o", options, "start"
         )
@@ -234,11 +235,14 @@ class LiveServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def command(self) -> list[str]:
+        """What `hushpoll serve` becomes."""
+        return [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.gunicorn_conf"]
+
     def start(self) -> None:
-        command = [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.gunicorn_conf"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, env=self.environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+                self.command(), env=self.environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
             )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:

@@ -22,9 +22,10 @@ def create_app(config: Config | None = None) -> Flask:
     app.config.update(HUSHPOLL=config, SECRET_KEY=keeper.secret, TESTING=config.testing)
     store.init_app(app, keeper)
     problems.init_app(app)
-    security.init_app(app, config)
     for name in BLUEPRINTS:
         if find_spec(f"{__name__}.{name}") is None:
             continue
         app.register_blueprint(import_module(f"{__name__}.{name}").bp)
+    # Last, so that its proxy headers are read before any other middleware.
+    security.init_app(app, config)
     return app

@@ -7,6 +7,7 @@ default: SQLite takes one writer at a time, and one process shares each commit a
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,14 @@ def post_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Start the writer, which also seals and closes when nobody sends anything."""
-    _ = worker.wsgi.extensions["hushpoll"].writer
+    # Python lets a busy thread keep the interpreter for 5 ms; the writer, on which all others wait, asks for it several
+    # times per commit.
+    sys.setswitchinterval(0.0005)
+    if "hushpoll" in worker.wsgi.extensions:
+        _ = worker.wsgi.extensions["hushpoll"].writer
 
 
 def worker_exit(server: Any, worker: Any) -> None:
     """Store what waits, give the connections back."""
-    if getattr(worker, "wsgi", None) is not None:
+    if "hushpoll" in getattr(getattr(worker, "wsgi", None), "extensions", {}):
         worker.wsgi.extensions["hushpoll"].close()

@@ -80,20 +80,20 @@ def init_app(app: Flask) -> None:
         headers = {name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After")}
         return respond(error.code, error.description or "the request cannot be answered", headers)
 
-    @app.errorhandler(DBAPIError)
-    @app.errorhandler(PoolTimeoutError)
-    def database(error: Exception) -> Response:
-        if isinstance(error, DBAPIError) and not passes(error):
-            return unexpected(error)
-        log.error("database not available: %s", type(error).__name__)
-        problem = unavailable("the server cannot reach its database right now; try again in a few seconds")
-        return respond(problem.status, problem.detail, problem.headers)
-
     @app.errorhandler(Exception)
     def unexpected(error: Exception) -> Response:
-        # The traceback names places, never values: see logs.py.
-        log.error("unexpected %s in %s", type(error).__name__, request.endpoint, exc_info=error)
-        return respond(500, "the server made a mistake; it has been noted without any of your data")
+        problem = of_exception(error, request.endpoint or "nowhere")
+        return respond(problem.status, problem.detail, problem.headers)
+
+
+def of_exception(error: Exception, place: str) -> Problem:
+    """What to tell a client about an error that is not its own: 503 where it passes, else 500."""
+    if isinstance(error, PoolTimeoutError) or (isinstance(error, DBAPIError) and passes(error)):
+        log.error("database not available in %s: %s", place, type(error).__name__)
+        return unavailable("the server cannot reach its database right now; try again in a few seconds")
+    # The traceback names places, never values: see logs.py.
+    log.error("unexpected %s in %s", type(error).__name__, place, exc_info=error)
+    return Problem(500, "the server made a mistake; it has been noted without any of your data")
 
 
 def passes(error: DBAPIError) -> bool:

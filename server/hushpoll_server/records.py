@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from hushpoll_client import Survey
 
@@ -37,7 +38,7 @@ class RecordFormat:
         """Bytes in a record."""
         return sum(self.widths)
 
-    @property
+    @cached_property
     def struct(self) -> struct.Struct:
         """The same, for the standard library."""
         return struct.Struct("<" + "".join(_CODES[width] for width in self.widths))

@@ -9,6 +9,7 @@ import secrets
 import socket
 import threading
 import time
+from functools import lru_cache
 
 from flask import Flask, Response, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -66,11 +67,8 @@ def init_app(app: Flask, config: Config) -> None:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
 
     @app.before_request
-    def check_host() -> None:
-        if not host_is_ours(request.environ.get("HTTP_HOST", ""), config):
-            raise Problem(
-                400, "this server does not answer under that host name; its owner can set TRUSTED_HOSTS"
-            )
+    def before() -> None:
+        check_host(request.environ.get("HTTP_HOST", ""), config)
 
     @app.after_request
     def add_headers(response: Response) -> Response:
@@ -82,6 +80,14 @@ def init_app(app: Flask, config: Config) -> None:
         return response
 
 
+def check_host(host: str, config: Config) -> None:
+    """Refuse a request for somebody else's name."""
+    if not host_is_ours(host, config):
+        detail = "this server does not answer under that host name; its owner can set TRUSTED_HOSTS"
+        raise Problem(400, detail)
+
+
+@lru_cache(maxsize=256)
 def host_is_ours(host: str, config: Config) -> bool:
     """Whether a Host header names this server.
 

@@ -7,11 +7,12 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from .accept import Incoming, Outcome, Raced, accept
+from .accept import Incoming, Outcome, Raced, accept, store_new
 from .closing import close_due
 from .problems import passes, unavailable
 from .seal import seal_due
@@ -25,6 +26,7 @@ LONGEST_QUEUE = 2_000
 # Jobs in one commit: enough to share its cost, few enough not to make the first ones wait.
 LARGEST_COMMIT = 256
 IDLE_SECONDS = 10.0
+_ATTEMPTS = 3
 
 log = logging.getLogger(__name__)
 
@@ -104,14 +106,7 @@ class Writer:
 
     def _store_jobs(self, jobs: list[_Job]) -> None:
         try:
-            for attempt in range(3):
-                try:
-                    with self._store.engine.begin() as tx:
-                        outcomes = accept(tx, [job.reports for job in jobs])
-                    break
-                except Raced:
-                    if attempt == 2:
-                        raise
+            outcomes = self._store_reports([job.reports for job in jobs])
         except Exception as error:
             log.error("%d requests were not stored: %s", len(jobs), type(error).__name__, exc_info=error)
             for job in jobs:
@@ -119,6 +114,16 @@ class Writer:
             return
         for job, outcome in zip(jobs, outcomes, strict=True):
             job.outcomes = outcome
+
+    def _store_reports(self, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
+        with self._store.engine.connect() as tx:
+            if store_new(tx, jobs):
+                tx.commit()
+                return [[Outcome.NEW] * len(job) for job in jobs]
+        for _ in range(_ATTEMPTS):
+            with suppress(Raced), self._store.engine.begin() as tx:
+                return accept(tx, jobs)
+        raise Raced
 
     def _tidy(self) -> None:
         """Close what is due, seal what may be sealed. A failure here is tried again later and loses nothing."""

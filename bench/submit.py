@@ -1,0 +1,142 @@
+"""Durable submission against a bare Flask route: ratios inside one run, interleaved rounds, wrk with 32 connections.
+
+    .venv/bin/python bench/submit.py [--rounds 5] [--seconds 4] [--no-postgres]
+
+Prints for SQLite and PostgreSQL the throughput and the 99th percentile beside those of the bare route, the batch
+ingest beside a plain executemany, and the memory of a worker that only collects. Needs wrk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import secrets
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from hushpoll_client import Report  # noqa: E402
+
+from tests.serving import LiveServer, Postgres, make_survey  # noqa: E402
+
+CONNECTIONS = 32
+SURVEY = make_survey()
+
+
+class Bare(LiveServer):
+    """The bare route under the same gunicorn settings."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        super().__init__(folder, BARE_DATABASE=str(folder / "plain.sqlite3"), PYTHONPATH=str(HERE), **environment)
+
+    def command(self) -> list[str]:
+        return [*super().command(), "bare:create_app()"]
+
+
+def wrk(url: str, seconds: int) -> tuple[float, float]:
+    """Requests per second and the 99th percentile in milliseconds; any failed request ends the bench."""
+    command = ["wrk", "-t2", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "-s", str(HERE / "submit.lua")]
+    path = f"{url}/api/surveys/{SURVEY.hash}/reports"
+    text = subprocess.run([*command, path], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"RESULT (\d+) (\d+) ([\d.]+) (\d+)", text)
+    assert found, text
+    requests, microseconds, p99, errors = map(float, found.groups())
+    assert not errors, text
+    return requests / microseconds * 1e6, p99
+
+
+def batch(url: str, reports: int = 10_000) -> float:
+    """Reports per second of one batch."""
+    blank = Report.new(SURVEY, [0, 0, 0]).reports
+    lines = [Report(secrets.token_hex(16), blank).to_bytes() for _ in range(reports)]
+    request = urllib.request.Request(
+        f"{url}/api/surveys/{SURVEY.hash}/reports/batch",
+        b"\n".join(lines),
+        {"Content-Type": "application/x-ndjson"},
+    )
+    start = time.perf_counter()
+    urllib.request.urlopen(request, timeout=60).close()
+    return reports / (time.perf_counter() - start)
+
+
+def memory(server: LiveServer) -> float:
+    """Resident memory of the largest worker in MB."""
+    sizes = []
+    for worker in server.workers:
+        status = Path(f"/proc/{worker}/status").read_text()
+        sizes.append(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024)  # type: ignore[index]
+    return max(sizes)
+
+
+def main() -> None:
+    """Run the rounds and print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=4)
+    parser.add_argument("--no-postgres", action="store_true")
+    options = parser.parse_args()
+    if shutil.which("wrk") is None:
+        sys.exit("bench/submit.py: wrk is missing; install it (Debian: apt-get install wrk)")
+    folder = Path(tempfile.mkdtemp(prefix="bench"))
+    cluster = None if options.no_postgres else Postgres(fsync=True)
+    # As `hushpoll serve` sets them, for all alike.
+    common = {key: os.environ[key] for key in ("WORKERS", "THREADS") if key in os.environ} or {"THREADS": "32"}
+    servers: dict[str, LiveServer] = {}
+    try:
+        for name in ("bare", "sqlite", "postgresql"):
+            (folder / name).mkdir()
+        servers["bare"] = Bare(folder / "bare", **common)
+        servers["sqlite"] = LiveServer(folder / "sqlite", **common)
+        if cluster is not None:
+            url = cluster.create("bench", "migrated")
+            servers["postgresql"] = LiveServer(folder / "postgresql", url, **common)
+        for server in servers.values():
+            server.store.publish(SURVEY)
+            server.start()
+            wrk(server.url, 1)
+        run(servers, options.rounds, options.seconds)
+    finally:
+        for server in servers.values():
+            server.close()
+        if cluster is not None:
+            cluster.close()
+        shutil.rmtree(folder)
+
+
+def run(servers: dict[str, LiveServer], rounds: int, seconds: int) -> None:
+    """Let all servers take turns, so that a noisy machine is noisy for all of them."""
+    speed: dict[str, list[float]] = {name: [] for name in servers}
+    p99: dict[str, list[float]] = {name: [] for name in servers}
+    batches: dict[str, list[float]] = {name: [] for name in servers}
+    for number in range(rounds):
+        for name, server in servers.items():
+            requests, slow = wrk(server.url, seconds)
+            speed[name].append(requests)
+            p99[name].append(slow)
+            print(f"round {number + 1}  {name:10}  {requests:7.0f} requests/s  p99 {slow:6.1f} ms", flush=True)
+        for name, server in servers.items():
+            batches[name].append(batch(server.url))
+    print()
+    for name in servers:
+        ratio = statistics.median(a / b for a, b in zip(speed[name], speed["bare"], strict=True))
+        slower = statistics.median(a / b for a, b in zip(p99[name], p99["bare"], strict=True))
+        ingest = statistics.median(a / b for a, b in zip(batches[name], batches["bare"], strict=True))
+        print(
+            f"{name:10}  {statistics.median(speed[name]):7.0f} requests/s ({ratio:4.2f} of bare)"
+            f"  p99 {statistics.median(p99[name]):6.1f} ms ({slower:4.2f} x bare)"
+            f"  batch {statistics.median(batches[name]):7.0f} reports/s ({ingest:4.2f} of executemany)"
+            f"  worker {memory(servers[name]):5.1f} MB"
+        )
+
+
+if __name__ == "__main__":
+    main()
