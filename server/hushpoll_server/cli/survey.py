@@ -5,20 +5,16 @@ from __future__ import annotations
 import csv
 import datetime
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
-from hushpoll_client import HushpollError
 
 from hushpoll_server import closing, invitations
-from hushpoll_server.store import Store, SurveyState, open_store
+from hushpoll_server.store import Store, SurveyState
 
 from .output import json_option, print_json, read_survey
+from .stored import find_survey, opened_store
 from .survey_check import check
-
-_SHORTEST_PREFIX = 6
 
 
 @click.group(short_help="Check, publish, list, close surveys; make invitations.")
@@ -37,7 +33,7 @@ survey.add_command(check)
 def publish(file: str, public_results: bool, target: int | None, as_json: bool) -> None:
     """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing."""
     document = read_survey(file)
-    with _store() as store:
+    with opened_store() as store:
         new = store.publish(document, target_n=target, results_public=public_results)
         url = f"{store.config.address}/s/{document.hash}#{document.hash}"
     if as_json:
@@ -51,7 +47,7 @@ def publish(file: str, public_results: bool, target: int | None, as_json: bool) 
 @json_option
 def list_surveys(as_json: bool) -> None:
     """List published surveys, the newest first, with the number of reports received."""
-    with _store() as store:
+    with opened_store() as store:
         found = [_describe(store, state) for state in store.list_surveys()]
     if as_json:
         print_json({"surveys": found})
@@ -69,8 +65,8 @@ def list_surveys(as_json: bool) -> None:
 @json_option
 def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: bool) -> None:
     """Close the survey HASH. Its reports stay and those that wait are sealed; nothing is deleted."""
-    with _store() as store:
-        survey_hash = _find(store, hash_)
+    with opened_store() as store:
+        survey_hash = find_survey(store, hash_)
         closing.close(store, survey_hash, on.date() if on else None, at)
         state = store.state(survey_hash)
         assert state is not None
@@ -91,8 +87,8 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
 @json_option
 def invite(hash_: str, number: int, as_json: bool) -> None:
     """Print fresh invitations to the survey HASH as CSV (code, url). They are kept here only as hashes."""
-    with _store() as store:
-        survey_hash = _find(store, hash_)
+    with opened_store() as store:
+        survey_hash = find_survey(store, hash_)
         codes = invitations.invite(store, survey_hash, number)
         links = [invitations.link(store.config.address, survey_hash, code) for code in codes]
     if as_json:
@@ -106,24 +102,6 @@ def invite(hash_: str, number: int, as_json: bool) -> None:
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(["code", "url"])
     table.writerows(zip(codes, links, strict=True))
-
-
-@contextmanager
-def _store() -> Iterator[Store]:
-    store = open_store()
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-def _find(store: Store, text: str) -> str:
-    """Give the whole hash for its first signs."""
-    found = [state.hash for state in store.list_surveys() if state.hash.startswith(text)]
-    if len(text) < _SHORTEST_PREFIX or len(found) != 1:
-        problem = "fits several surveys" if len(text) >= _SHORTEST_PREFIX and found else "is not known here"
-        raise HushpollError(f"survey {text[:64]!r} {problem}; see `hushpoll survey list`")
-    return found[0]
 
 
 def _describe(store: Store, state: SurveyState) -> dict[str, Any]:

@@ -1,0 +1,56 @@
+"""`hushpoll export`: the sealed reports of a survey with everything needed to use them elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from hushpoll_client import HushpollError
+from tqdm import tqdm
+
+from .output import json_option, print_json
+from .stored import find_survey, opened_store
+
+
+@click.command()
+@click.argument("hash_", metavar="HASH")
+@click.option(
+    "--out", required=True, type=click.Path(), metavar="DIR", help="Folder to write into (made if absent)."
+)
+@click.option(
+    "--level", type=float, default=0.95, show_default=True, help="Confidence level of reproduce.py."
+)
+@json_option
+def export(hash_: str, out: str, level: float, as_json: bool) -> None:
+    """Write the sealed reports of the survey HASH as CSV and Parquet, in random order, with a codebook.
+
+    Columns end in _reported. Beside them: survey.json, label scripts for SPSS, Stata and R, and reproduce.py, which
+    repeats the table of estimates.
+    """
+    from hushpoll_analysis.exporting import write_export
+
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise HushpollError(f"--out {out}: is a file; name a folder")
+    with opened_store() as store:
+        survey_hash = find_survey(store, hash_)
+        survey = store.get_survey(survey_hash)
+        assert survey is not None
+        size, read = store.record_format(survey_hash).size, []
+        with tqdm(
+            total=store.sealed_count(survey_hash), unit=" reports", unit_scale=True, disable=None, leave=False
+        ) as bar:
+
+            def counted(part: bytes) -> bytes:
+                read.append(len(part) // size)
+                bar.update(read[-1])
+                return part
+
+            files = write_export(survey, map(counted, store.record_parts(survey_hash)), folder, level)
+    n = sum(read)
+    if as_json:
+        print_json({"hash": survey_hash, "n": n, "files": [str(file) for file in files]})
+        return
+    click.echo(f"{n:,} reports of survey {survey_hash[:12]}:")
+    for file in files:
+        click.echo(f"  {file}")

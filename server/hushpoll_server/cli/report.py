@@ -1,0 +1,103 @@
+"""`hushpoll report`: the debiased report of a survey, from the store or from a file of reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from hushpoll_client import HushpollError, Survey
+from tqdm import tqdm
+
+from .output import read_survey
+from .stored import find_survey, opened_store
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.reporting import SurveyReport
+
+
+@click.command()
+@click.argument("survey", metavar="SURVEY|FILE")
+@click.option(
+    "--data", type=click.Path(), metavar="REPORTS", help="Reports in a .csv, .parquet, or folder of Parquet."
+)
+@click.option(
+    "--by", metavar="QUESTION", help="Also every other question within the groups of this one (or column)."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "csv", "html"]),
+    help="Default: by the name of --out, or text.",
+)
+@click.option("--out", type=click.Path(), metavar="F", help="Write to this file.")
+@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
+@click.option(
+    "--minimum",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="Fewer reports, no estimates.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def report(
+    survey: str,
+    data: str | None,
+    by: str | None,
+    form: str | None,
+    out: str | None,
+    level: float,
+    minimum: int,
+    as_json: bool,
+) -> None:
+    """Estimate every question of a survey, with intervals, privacy, and the method in words.
+
+    SURVEY is the hash of a published survey, or its first six signs or more; FILE a survey document. Without --data
+    the sealed reports of the store (DATA, DATABASE_URL) are read.
+    """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other; give one of them")
+    form = "json" if as_json else form or _by_name(out)
+    document = read_survey(survey) if Path(survey).is_file() else None
+    if document is not None and data is not None:
+        made = _make(document, data, by, level, minimum, None)
+    else:
+        with opened_store() as store:
+            survey_hash = document.hash if document is not None else find_survey(store, survey)
+            known = store.get_survey(survey_hash)
+            if known is None:
+                raise HushpollError(
+                    f"{survey}: this survey is not published here; publish it, or give its reports with --data"
+                )
+            source: Any = data if data is not None else store.record_parts(survey_hash)
+            total = store.sealed_count(survey_hash) if data is None else None
+            made = _make(known, source, by, level, minimum, total)
+    _write(made, form, out)
+
+
+def _make(
+    survey: Survey, source: Any, by: str | None, level: float, minimum: int, total: int | None
+) -> SurveyReport:
+    from hushpoll_analysis import report as make_report
+
+    with tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
+        return make_report(survey, source, by=by, level=level, minimum=minimum, progress=bar.update)
+
+
+def _by_name(out: str | None) -> str:
+    endings = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
+    return endings.get(Path(out).suffix.lower(), "text") if out else "text"
+
+
+def _write(made: SurveyReport, form: str, out: str | None) -> None:
+    text = {"text": made.to_text, "json": made.to_json, "csv": made.to_csv, "html": made.to_html}[form]()
+    if out is None:
+        # CSV brings its own line ends.
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    try:
+        Path(out).write_text(text, encoding="utf-8-sig" if form == "csv" else "utf-8", newline="")
+    except OSError as error:
+        raise HushpollError(
+            f"--out {out}: cannot be written ({error.strerror}); choose another place"
+        ) from None

@@ -1,0 +1,90 @@
+"""`hushpoll simulate`: reports of made-up respondents whose true shares are known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import click
+from hushpoll_client import HushpollError, strict_json
+from tqdm import tqdm
+
+from .output import json_option, print_json, read_survey
+
+MOST = 100_000_000
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("-n", "--number", type=click.IntRange(1, MOST), required=True, help="How many respondents.")
+@click.option(
+    "--truth",
+    required=True,
+    metavar="TRUTH",
+    help='True shares, {"question id": [share per option, ...], ...}: a JSON file, or the JSON itself.',
+)
+@click.option("--out", required=True, type=click.Path(), help="Where to write: a .parquet or .csv file.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Repeatable, for studies; without it draws are secure."
+)
+@json_option
+def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_json: bool) -> None:
+    """Simulate respondents of the survey in FILE and write their randomized reports.
+
+    Each respondent answers every question independently with the given true shares; the answers go through the same
+    integer rule as on a device. Only the reports are written, in columns <question id>_reported.
+    """
+    import pandas as pd
+    from hushpoll_analysis.exporting import write_reports
+    from hushpoll_analysis.simulation import simulate_survey
+    from hushpoll_analysis.sources import column_of
+
+    survey = read_survey(file)
+    target = Path(out)
+    if target.suffix not in (".parquet", ".csv"):
+        raise HushpollError(f"--out {out}: cannot tell the format to write; name it .parquet or .csv")
+    if not target.absolute().parent.is_dir():
+        raise HushpollError(f"--out {out}: there is no folder {target.parent}; make it first")
+    shares = read_truth(truth)
+    columns = {}
+    # disable=None: a bar on a terminal, nothing in a pipe.
+    with tqdm(total=number * len(survey.questions), unit=" answers", unit_scale=True, disable=None) as bar:
+        for name, reports in simulate_survey(survey, number, shares, seed):
+            columns[column_of(name)] = reports
+            bar.update(number)
+    write_reports(survey, pd.DataFrame(columns), target)
+    if as_json:
+        print_json({"hash": survey.hash, "n": number, "out": out, "seed": seed})
+    else:
+        click.echo(f"{number:,} simulated reports of survey {survey.hash[:12]} in {out}")
+
+
+def read_truth(text: str) -> Mapping[str, Any]:
+    """Read the true shares: a file's name, or JSON that begins with a brace."""
+    if text.lstrip().startswith("{"):
+        data, where = text.encode(), "--truth"
+    else:
+        try:
+            data, where = Path(text).read_bytes(), f"--truth {text}"
+        except OSError as error:
+            reason = error.strerror or "is no file"
+            raise HushpollError(
+                f'--truth {text}: {reason}; give a file or JSON such as {{"id": [0.7, 0.3]}}'
+            ) from None
+    try:
+        value = strict_json.loads(data)
+    except HushpollError as error:
+        raise HushpollError(f"{where}: {error}") from None
+    if not isinstance(value, dict):
+        shown = json.dumps(value)[:40]
+        raise HushpollError(f'{where}: must be an object {{"question id": [share per option]}}, got {shown}')
+    # Strict JSON keeps decimals exact; shares may be doubles.
+    return {
+        name: [float(x) if isinstance(x, Decimal) else x for x in listed]
+        if isinstance(listed, list)
+        else listed
+        for name, listed in value.items()
+    }

@@ -1,0 +1,31 @@
+"""Commands that read the store: open it, find a survey by the beginning of its hash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hushpoll_client import HushpollError
+
+from hushpoll_server.store import Store, open_store
+
+SHORTEST_PREFIX = 6
+
+
+@contextmanager
+def opened_store() -> Iterator[Store]:
+    """The store that DATA and DATABASE_URL name, for the time of a command."""
+    store = open_store()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def find_survey(store: Store, text: str) -> str:
+    """Give the whole hash for its first signs."""
+    found = [state.hash for state in store.list_surveys() if state.hash.startswith(text)]
+    if len(text) < SHORTEST_PREFIX or len(found) != 1:
+        problem = "fits several surveys" if len(text) >= SHORTEST_PREFIX and found else "is not known here"
+        raise HushpollError(f"survey {text[:64]!r} {problem}; see `hushpoll survey list`")
+    return found[0]
