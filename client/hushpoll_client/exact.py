@@ -24,7 +24,7 @@ def _read(value: Number, field: str, fractions: bool) -> Fraction:
     example = "0.75 or 3/4" if fractions else "1.0"
     if isinstance(value, Fraction):
         return value
-    text = repr(value) if isinstance(value, float) else str(value).strip()
+    text = repr(float(value)) if isinstance(value, float) else str(value).strip()
     if not isinstance(value, bool):
         sign = -1 if text.startswith("-") else 1
         bare = text.removeprefix("-")
