@@ -1,0 +1,285 @@
+"""From a link to a delivered report: check the survey, keep what was drawn, send it until it has arrived.
+
+The Python twin of the browser's page, with the standard library only. What is kept on this machine is the random id,
+the randomized reports and whether they have arrived; never an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from . import strict_json
+from .errors import DocumentError, ReportError, SubmitError
+from .report import Report
+from .survey import CAP, Survey
+
+__all__ = ["Kept", "Link", "Memory", "fetch_survey", "submit"]
+
+TIMEOUT = 30.0
+MAX_DOCUMENT = 1 << 20
+_PATH = re.compile(r"(?P<base>(?:/[^?#]*)?)/s/(?P<hash>[0-9a-f]{8,64})/?")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_KEPT = "the mixed report is kept on this machine; run the same command again to send it as it is"
+_REFUSED = {
+    403: f"the survey needs an invitation that is not spent; use the link from your invitation ({_KEPT})",
+    404: f"this server does not know the survey; check the link ({_KEPT})",
+    409: "this server holds another report under the same id; nothing was changed there",
+    410: "the survey is closed; the report was not stored",
+}
+
+
+@dataclass(frozen=True)
+class Link:
+    """A respondent's link, taken apart: `/s/<hash>#<hash>` or `/s/<hash>#<hash>.<invitation>`.
+
+    The part after # never reaches a server, so the hash in it tells whether the survey is the one that was meant.
+    """
+
+    server: str
+    hash: str
+    invitation: str | None = None
+    in_fragment: bool = True
+
+    @classmethod
+    def parse(cls, url: str) -> Link:
+        """Read a link; a hash in the address that differs from the one after # is refused."""
+        try:
+            parts = urlsplit(url.strip())
+            host = parts.hostname
+        except ValueError:
+            raise SubmitError(f"{url!r} is not an address; copy the whole link") from None
+        if parts.scheme not in ("http", "https") or not host:
+            raise SubmitError(f"{url!r} is not an http or https address; copy the whole link")
+        path = _PATH.fullmatch(parts.path)
+        if path is None:
+            raise SubmitError(
+                f"{url!r} is not the address of a survey; it must end in /s/ and the survey's hash"
+            )
+        named, _, code = parts.fragment.partition(".")
+        if named and not _HASH.fullmatch(named):
+            raise SubmitError("the part after # is not a survey's hash; copy the whole link")
+        if named and not named.startswith(path["hash"]):
+            raise SubmitError(
+                "the hash after # is not that of the address; do not answer; ask for a fresh link"
+            )
+        full = named or path["hash"]
+        if not _HASH.fullmatch(full):
+            raise SubmitError(
+                "a short address needs the survey's hash after #; open it in a browser and copy the link"
+            )
+        return cls(f"{parts.scheme}://{parts.netloc}{path['base']}", full, code or None, bool(named))
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether somebody on the way could read or change what is exchanged."""
+        parts = urlsplit(self.server)
+        return parts.scheme == "http" and parts.hostname not in _LOOPBACK
+
+    @property
+    def document_url(self) -> str:
+        """Where the published survey is."""
+        return f"{self.server}/api/surveys/{self.hash}"
+
+    @property
+    def reports_url(self) -> str:
+        """Where reports go."""
+        return f"{self.document_url}/reports"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A report that was drawn on this machine, and whether it has arrived."""
+
+    report: Report
+    state: str  # "waiting" or "sent"
+
+
+class Memory:
+    """What this machine remembers of each survey, one file for its owner's eyes only.
+
+    A survey is randomized once: whoever comes second, also at the same moment, gets the first one's report.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = state_folder() if folder is None else folder
+
+    def recall(self, survey: Survey) -> Kept | None:
+        """Read what is kept; None where nothing is."""
+        path = self._path(survey)
+        try:
+            value = strict_json.loads(path.read_bytes(), max_depth=4, floats=False)
+        except FileNotFoundError:
+            return None
+        except (OSError, DocumentError) as error:
+            raise SubmitError(
+                f"{path}: cannot be read ({error}); remove it only if nothing was sent"
+            ) from None
+        state = value.pop("state", None) if isinstance(value, dict) else None
+        try:
+            report, _ = Report.check(survey, value)
+        except ReportError as error:
+            raise SubmitError(f"{path}: is damaged ({error}); remove it only if nothing was sent") from None
+        if state not in ("waiting", "sent"):
+            raise SubmitError(f"{path}: is damaged (state); remove it only if nothing was sent")
+        return Kept(report, state)
+
+    def keep(self, survey: Survey, report: Report) -> Kept:
+        """Keep a fresh report, on the disk before it is sent; give the one that was kept first."""
+        fresh = self._write(survey, Kept(report, "waiting"))
+        try:
+            os.link(fresh, self._path(survey))  # fails where a report is kept already
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+        self._sync()
+        kept = self.recall(survey)
+        assert kept is not None
+        return kept
+
+    def sent(self, survey: Survey, report: Report) -> None:
+        """Note that a report has arrived."""
+        os.replace(self._write(survey, Kept(report, "sent")), self._path(survey))
+        self._sync()
+
+    def forget(self, survey_hash: str) -> bool:
+        """Clear this machine; False where nothing was kept."""
+        try:
+            (self.folder / f"{survey_hash}.json").unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _path(self, survey: Survey) -> Path:
+        return self.folder / f"{survey.hash}.json"
+
+    def _write(self, survey: Survey, kept: Kept) -> Path:
+        path = self.folder / f"{survey.hash}.{secrets.token_hex(8)}.part"
+        value = {"id": kept.report.id, "reports": list(kept.report.reports), "state": kept.state}
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(strict_json.dumps(value))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise SubmitError(
+                f"{self.folder}: cannot be written ({error.strerror}); nothing was sent"
+            ) from None
+        return path
+
+    def _sync(self) -> None:
+        # The name of a new file is on the disk only after its folder is.
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def state_folder() -> Path:
+    """Where programs of this user keep their state (XDG base directories)."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    # The specification asks to ignore a relative path.
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    return root / "hushpoll"
+
+
+def fetch_survey(link: Link, cap: str = CAP, timeout: float = TIMEOUT) -> Survey:
+    """Get the survey and verify it: hash, channels, and the total epsilon against this client's own cap."""
+    try:
+        with _open(urllib.request.Request(link.document_url), timeout) as response:  # noqa: S310 - http(s) only
+            data: bytes = response.read(MAX_DOCUMENT + 1)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 404:
+            raise SubmitError("there is no survey at this address; check the link") from None
+        raise SubmitError(f"the survey could not be loaded (status {error.code}); try again later") from None
+    except (OSError, HTTPException) as error:
+        raise SubmitError(f"{link.server} does not answer ({_reason(error)}); check the connection") from None
+    return Survey.from_published(data, expected_hash=link.hash, cap=cap)
+
+
+def submit(
+    link: Link,
+    survey: Survey,
+    report: Report,
+    *,
+    attempts: int = 3,
+    timeout: float = TIMEOUT,
+    sleep: Callable[[float], None] = time.sleep,
+) -> int:
+    """Send a report until it has arrived: 201 when it is new, 200 when the server had it already.
+
+    The same bytes each time, so that an attempt whose answer was lost does no harm.
+    """
+    body = report.to_bytes(link.invitation if survey.settings.invitation else None)
+    for left in reversed(range(attempts)):
+        status, wait, problem = _post(link.reports_url, body, timeout)
+        if status in (200, 201):
+            return status
+        if status in _REFUSED:
+            raise SubmitError(_REFUSED[status])
+        if 400 <= status < 500 and status != 429:
+            raise SubmitError(f"the server refused the report: {problem} ({_KEPT})")
+        if left:
+            sleep(min(wait, 10.0))
+    raise SubmitError(f"{problem}; {_KEPT}")
+
+
+def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
+    """One attempt: the status (0 without an answer), how long to wait, and what was wrong."""
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})  # noqa: S310
+    try:
+        with _open(request, timeout) as response:
+            return int(response.status), 0.0, ""
+    except urllib.error.HTTPError as error:
+        with error:
+            after = error.headers.get("Retry-After", "")
+            wait = float(after) if after.isascii() and after.isdigit() else 1.0
+            return error.code, wait, _detail(error)
+    except (OSError, HTTPException) as error:
+        return 0, 1.0, f"the server does not answer ({_reason(error)})"
+
+
+def _detail(error: urllib.error.HTTPError) -> str:
+    """What the problem document says, in one printable line; whoever sent it may be anybody."""
+    try:
+        detail = json.loads(error.read(65536)).get("detail", "")
+    except (OSError, HTTPException, ValueError, AttributeError, RecursionError):
+        detail = ""
+    text = "".join(sign if sign.isprintable() else " " for sign in detail) if isinstance(detail, str) else ""
+    return text[:300] or f"the server answered with status {error.code}"
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A report goes to the address in the link and nowhere else."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        return None
+
+
+def _open(request: urllib.request.Request, timeout: float) -> Any:
+    # A proxy of the environment is for the world outside, not for this machine.
+    local = urlsplit(request.full_url).hostname in _LOOPBACK
+    handlers = [_NoRedirect(), *([urllib.request.ProxyHandler({})] if local else [])]
+    request.add_header("User-Agent", "hushpoll")
+    return urllib.request.build_opener(*handlers).open(request, timeout=timeout)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or error) or type(error).__name__

@@ -1,0 +1,167 @@
+"""`hushpoll answer`: the independent way to answer a survey, with the same checks and memory as the page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from hushpoll_client import Question, Survey, strict_json
+from hushpoll_client.report import Report, read_answers
+from hushpoll_client.submit import Kept, Link, Memory, fetch_survey, submit
+
+from .output import finite, json_option, print_json
+
+
+@click.command()
+@click.argument("url")
+@click.option(
+    "--answers",
+    "answers_file",
+    metavar="FILE",
+    help='JSON file {question id: option}; with a decoy {"answer": ..., "decoy": ...}. "-" reads standard input.',
+)
+@click.option("--clear", is_flag=True, help="Forget what this machine keeps of the survey; send nothing.")
+@json_option
+def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> None:
+    """Answer the survey at URL; answers are randomized on this machine, once.
+
+    URL is the whole link, with the survey's hash after #: the survey that the server sends is checked against it.
+    Without --answers the questions are asked here. What was drawn is kept under the user's state folder
+    (XDG_STATE_HOME, else ~/.local/state); running the command again sends the same report again, never a new one.
+    """
+    link, memory = Link.parse(url), Memory()
+    if clear:
+        _clear(link, memory, as_json)
+        return
+    survey = fetch_survey(link)
+    _warn(link, survey)
+    kept = memory.recall(survey)
+    if kept is None:
+        given = _read_file(answers_file) if answers_file else _ask(survey)
+        kept = memory.keep(survey, Report.new(survey, read_answers(survey, given)))
+    else:
+        _tell("This machine has answered already; the same report is sent again, nothing is drawn anew.")
+    status = submit(link, survey, kept.report)
+    if survey.settings.kiosk:
+        memory.forget(survey.hash)
+    else:
+        memory.sent(survey, kept.report)
+    _report(survey, kept, status, as_json)
+
+
+def _clear(link: Link, memory: Memory, as_json: bool) -> None:
+    cleared = memory.forget(link.hash)
+    if as_json:
+        print_json({"hash": link.hash, "cleared": cleared})
+    else:
+        click.echo("This machine is cleared." if cleared else "Nothing was kept of this survey.")
+
+
+def _report(survey: Survey, kept: Kept, status: int, as_json: bool) -> None:
+    if as_json:
+        total = finite(survey.epsilon_total)
+        sent = {"id": kept.report.id, "reports": list(kept.report.reports)}
+        print_json(
+            {"hash": survey.hash, "status": status, "new": status == 201, "epsilon_total": total, **sent}
+        )
+        return
+    click.echo("Sent." if status == 201 else "The server had it already; it counts once.")
+    click.echo(f"Exactly this was sent: {kept.report.to_bytes().decode()}")
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _warn(link: Link, survey: Survey) -> None:
+    """Say on stderr what a respondent must know before answering."""
+    if link.unprotected:
+        _tell("The connection is not encrypted: someone on the network could read the mixed report.")
+    if not link.in_fragment:
+        _tell("The link carries no hash after #, so only the address says which survey is meant.")
+    for question in survey.questions:
+        for line in one_sided_truths(question):
+            _tell(f"{question.id}: {line}")
+
+
+def one_sided_truths(question: Question) -> list[str]:
+    """What the report of an unbounded question gives away; empty when its epsilon is finite."""
+    mechanism = question.mechanism
+    if mechanism.device.ratio is not None:
+        return []
+    labels = ("different", "same") if mechanism.combine == "same" else question.options
+    lines = []
+    for label, column in zip(labels, zip(*mechanism.analysis.rows, strict=True), strict=True):
+        possible = [option for option, weight in zip(question.options, column, strict=True) if weight]
+        if possible == [label]:
+            lines.append(f"A {label} does reveal your {label}.")
+        elif 0 < len(possible) < len(question.options):
+            lines.append(f"A recorded {label} does reveal that you chose {' or '.join(possible)}.")
+        if mechanism.combine == "or" and possible == [label]:
+            lines.append(f"It is sent only if both of your answers are {label}.")
+    if mechanism.has_decoy:
+        lines.append(
+            "Someone who knows your answer to the second question can learn more, up to your own answer."
+        )
+    return lines
+
+
+def odds(question: Question) -> str:
+    """Of 100 people who choose an option, how many are recorded as it."""
+    rows = question.mechanism.analysis.rows
+    if question.mechanism.combine == "same":
+        return "Only whether your two answers are the same or different is sent."
+    kept = [100 * row[x] / sum(row) for x, row in enumerate(rows)]
+    if len(rows) == 2:
+        yes, no = question.options[1], question.options[0]
+        other = 100 * rows[0][1] / sum(rows[0])
+        return (
+            f"Of 100 people who choose {yes}, about {kept[1]:.0f} are recorded as {yes}; "
+            f"of 100 who choose {no}, about {other:.0f} are recorded as {yes}."
+        )
+    low, high = f"{min(kept):.0f}", f"{max(kept):.0f}"
+    spread = low if low == high else f"{low} to {high}"
+    return f"Of 100 people who choose an option, about {spread} are recorded as that option."
+
+
+def _ask(survey: Survey) -> dict[str, Any]:
+    """Ask in the terminal; on stderr, so that stdout holds only the result."""
+    _tell(f"\n{survey.title}")
+    if survey.intro:
+        _tell(survey.intro)
+    _tell("Your answers are mixed on this machine before they are sent.")
+    given: dict[str, Any] = {}
+    for number, question in enumerate(survey.questions, 1):
+        _tell(f"\nQuestion {number} of {len(survey.questions)}. {odds(question)}")
+        chosen = _choose(question.text, question.options)
+        given[question.id] = chosen
+        if question.decoy is not None:
+            _tell("Second question, for this machine only.")
+            given[question.id] = {"answer": chosen, "decoy": _choose(question.decoy, question.options)}
+    return given
+
+
+def _choose(text: str, options: tuple[str, ...]) -> str:
+    _tell(text)
+    for number, option in enumerate(options, 1):
+        _tell(f"  {number}  {option}")
+    chosen: int = click.prompt("Number", type=click.IntRange(1, len(options)), err=True)
+    return options[chosen - 1]
+
+
+def _read_file(name: str) -> dict[str, Any]:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise click.UsageError(
+            f"{name}: cannot be read ({error.strerror}); give a JSON file of answers"
+        ) from None
+    try:
+        value = strict_json.loads(data, max_depth=4)
+    except ValueError as error:
+        raise click.UsageError(f"{name}: {error}") from None
+    if not isinstance(value, dict):
+        raise click.UsageError(f"{name}: must hold an object, like {{question id: option}}")
+    return value

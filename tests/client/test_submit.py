@@ -1,0 +1,219 @@
+"""The Python client against a small server of its own: links, checks, memory, resending."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from hushpoll_client import Report, SubmitError, Survey, SurveyError
+from hushpoll_client.submit import Kept, Link, Memory, fetch_survey, state_folder, submit
+
+SURVEY = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "Exam",
+        "questions": [
+            {"id": "cheated", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "truth": "3/4"}}
+        ],
+    }
+)
+INVITED = Survey.from_draft({**SURVEY.as_document(published=False), "settings": {"invitation": True}})
+HASH = SURVEY.hash
+
+
+@dataclass
+class FakeServer:
+    """Serves one document and answers reports with the statuses it was given; 0 hangs up without an answer."""
+
+    document: bytes = SURVEY.canonical
+    statuses: list[int] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    fake = FakeServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def answer(self, status: int, body: bytes = b"") -> None:
+            self.send_response(status)
+            if status == 307:
+                self.send_header("Location", "/elsewhere")
+            if status in (429, 503):
+                self.send_header("Retry-After", "7")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            fake.paths.append(self.path)
+            self.answer(200 if self.path == f"/api/surveys/{HASH}" else 404, fake.document)
+
+        def do_POST(self) -> None:
+            fake.paths.append(self.path)
+            fake.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            assert self.headers["Content-Type"] == "application/json"
+            status = fake.statuses.pop(0) if fake.statuses else 201
+            if status == 0:
+                self.close_connection = True
+                return
+            self.answer(status, json.dumps({"detail": "reports[0]: \x1b[31mwrong"}).encode())
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        fake.url = f"http://127.0.0.1:{http.server_port}"
+        yield fake
+        http.shutdown()
+        thread.join()
+
+
+def test_a_link_is_taken_apart() -> None:
+    link = Link.parse(f"https://polls.example.org/school/s/{HASH}?lang=fr#{HASH}.abc-1")
+    assert link == Link("https://polls.example.org/school", HASH, "abc-1")
+    assert link.document_url == f"https://polls.example.org/school/api/surveys/{HASH}"
+    assert not link.unprotected
+    assert Link.parse(f"http://127.0.0.1:8000/s/{HASH}") == Link("http://127.0.0.1:8000", HASH, None, False)
+    assert Link.parse(f"http://[::1]:8000/s/{HASH[:12]}#{HASH}").hash == HASH
+
+
+@pytest.mark.parametrize(("url", "unprotected"), [("http://10.0.0.2", True), ("http://localhost:80", False)])
+def test_an_unencrypted_address_of_another_machine_is_known(url: str, unprotected: bool) -> None:
+    assert Link.parse(f"{url}/s/{HASH}").unprotected is unprotected
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("exam", "not an http or https address"),
+        (f"ftp://example.org/s/{HASH}", "not an http or https address"),
+        ("http://[broken/s/1", "not an address"),
+        (f"http://example.org/t/{HASH}", "not the address of a survey"),
+        (f"http://example.org/s/{HASH}#{'0' * 64}", "not that of the address"),
+        (f"http://example.org/s/{HASH}#abc", "not a survey's hash"),
+        (f"http://example.org/s/{HASH[:12]}", "short address"),
+    ],
+)
+def test_a_bad_link_is_refused(url: str, message: str) -> None:
+    with pytest.raises(SubmitError, match=message):
+        Link.parse(url)
+
+
+def test_the_survey_is_checked_against_the_link(server: FakeServer) -> None:
+    link = Link.parse(f"{server.url}/s/{HASH}#{HASH}")
+    assert fetch_survey(link).hash == HASH
+    server.document = SURVEY.canonical.replace(b"Exam", b"exam")
+    with pytest.raises(SurveyError, match="hash is not the one in the link"):
+        fetch_survey(link)
+
+
+def test_a_survey_above_the_own_cap_is_refused(server: FakeServer) -> None:
+    with pytest.raises(SurveyError, match=r"total epsilon of one person is above 1\b"):
+        fetch_survey(Link.parse(f"{server.url}/s/{HASH}"), cap="1")
+
+
+def test_an_unknown_survey_and_a_silent_server_are_said_in_words(server: FakeServer) -> None:
+    with pytest.raises(SubmitError, match="no survey at this address"):
+        fetch_survey(Link.parse(f"{server.url}/s/{'0' * 64}"))
+    with pytest.raises(SubmitError, match="does not answer"):
+        fetch_survey(Link.parse(f"http://127.0.0.1:9/s/{HASH}"), timeout=5)
+
+
+def test_the_same_bytes_are_sent_until_they_arrive(server: FakeServer) -> None:
+    report = Report.new(SURVEY, [1])
+    server.statuses = [503, 0, 201]
+    waits: list[float] = []
+    link = Link.parse(f"{server.url}/s/{HASH}")
+    assert submit(link, SURVEY, report, sleep=waits.append) == 201
+    assert server.bodies == [report.to_bytes()] * 3
+    assert waits == [7.0, 1.0]
+
+
+def test_an_invitation_is_sent_only_where_it_is_asked_for(server: FakeServer) -> None:
+    report = Report.new(SURVEY, [1])
+    link = Link.parse(f"{server.url}/s/{HASH}#{HASH}.code")
+    submit(link, SURVEY, report)
+    submit(link, INVITED, report)
+    assert server.bodies == [report.to_bytes(), report.to_bytes("code")]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (403, "invitation"),
+        (404, "does not know"),
+        (409, "another report"),
+        (410, "closed"),
+        (422, r"reports\[0\]:  \[31mwrong"),
+        (413, "refused"),
+    ],
+)
+def test_a_refusal_is_final_and_said_in_words(server: FakeServer, status: int, message: str) -> None:
+    server.statuses = [status]
+    with pytest.raises(SubmitError, match=message):
+        submit(Link.parse(f"{server.url}/s/{HASH}"), SURVEY, Report.new(SURVEY, [1]))
+    assert len(server.bodies) == 1
+
+
+def test_a_report_follows_no_redirect(server: FakeServer) -> None:
+    server.statuses = [307, 307]
+    with pytest.raises(SubmitError, match="kept on this machine"):
+        submit(
+            Link.parse(f"{server.url}/s/{HASH}"),
+            SURVEY,
+            Report.new(SURVEY, [1]),
+            attempts=2,
+            sleep=lambda _: None,
+        )
+    assert "/elsewhere" not in server.paths
+
+
+def test_a_report_is_kept_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "state")
+    assert memory.recall(SURVEY) is None
+    first, second = Report.new(SURVEY, [1]), Report.new(SURVEY, [0])
+    assert memory.keep(SURVEY, first) == Kept(first, "waiting")
+    assert memory.keep(SURVEY, second) == Kept(first, "waiting")
+    memory.sent(SURVEY, first)
+    assert memory.recall(SURVEY) == Kept(first, "sent")
+    (file,) = memory.folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(memory.folder.stat().st_mode) == 0o700
+    assert set(json.loads(file.read_bytes())) == {"id", "reports", "state"}
+    assert memory.forget(HASH)
+    assert not memory.forget(HASH)
+    assert memory.recall(SURVEY) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"id":"00","reports":[0],"state":"sent"}',
+        b'{"id":"' + b"0" * 32 + b'","reports":[0]}',
+    ],
+)
+def test_a_damaged_memory_never_leads_to_a_second_draw(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / f"{HASH}.json").write_bytes(damage)
+    with pytest.raises(SubmitError, match="remove it only if nothing was sent"):
+        Memory(tmp_path).recall(SURVEY)
+
+
+def test_the_state_folder_follows_the_users_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert state_folder() == tmp_path / "hushpoll"
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    assert state_folder() == Path.home() / ".local" / "state" / "hushpoll"
