@@ -81,6 +81,8 @@ def test_surveys() -> None:
 
 
 def test_reports() -> None:
+    pairs = {(name, answer["answer"], answer["decoy"]) for name, answer in decoy_answers()}
+    assert pairs == {(name, x, y) for name in ("or", "same", "pair") for x in (0, 1) for y in (0, 1)}
     surveys = {v["hash"]: Survey.from_published(v["published"].encode()) for v in vectors("surveys.json")}
     for vector in vectors("reports.json"):
         survey = surveys[vector["survey"]]
@@ -95,6 +97,14 @@ def test_reports() -> None:
         report = Report.new(survey, given, lambda count, parts=parts: next(parts))
         assert report.to_bytes(vector["invitation"]) == vector["bytes"].encode()
         assert Report.parse(survey, vector["bytes"].encode()) == (report, vector["invitation"])
+
+
+def decoy_answers() -> Iterator[tuple[str, Any]]:
+    combine = {v["hash"]: v["combine"] for v in vectors("surveys.json")}
+    for vector in vectors("reports.json"):
+        for name, answer in zip(combine[vector["survey"]], vector["answers"], strict=True):
+            if isinstance(answer, dict):
+                yield name, answer
 
 
 @pytest.mark.parametrize("vector", vectors("bad_channels.json"), ids=lambda vector: vector["fault"])

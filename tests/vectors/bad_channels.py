@@ -52,6 +52,7 @@ def bad_forms() -> Iterator[tuple[str, Any]]:
         "65_rows": [[half, half]] * 65,
         "65_columns": [[SCALE, *[0] * 64]] * 2,
     }
+    yield "rows_beside_a_weight", {"form": "matrix", "rows": [[half, half], [half, half]], "weight": 1}
     for name, value in rows.items():
         yield f"rows_{name}", {"form": "matrix", "rows": value}
 

@@ -228,7 +228,10 @@ def shapes_at_fault() -> Iterator[tuple[str, list[Any]]]:
     yield "questions_is_object", put("questions", {"0": BASE["questions"][0]})
     yield "question_is_text", put("questions", 1, "warner")
     yield "question_is_null", put("questions", 1, None)
-    many = [{**BASE["questions"][WARNER], "id": f"q{number}"} for number in range(101)]
+    small = Survey.from_draft(survey(yes_no("q", {"name": "warner", "epsilon": "0.1"}))).document[
+        "questions"
+    ][0]
+    many = [{**small, "id": f"q{number}"} for number in range(101)]
     yield "questions_101", put("questions", many)
     yield "questions_10000", put("questions", [0] * 10000)
     yield "id_twice", of(KRR, "id", "warner")
@@ -327,6 +330,10 @@ def mechanisms_at_fault() -> Iterator[tuple[str, list[Any]]]:
     ]
     for value in [*spellings, 1, True, None, ["1"], {"value": "1"}]:
         yield f"epsilon_{value!r}", mechanism(WARNER, {"name": "warner", "epsilon": value})
+    yield (
+        "epsilon_too_small_for_integers",
+        mechanism(WARNER, {"name": "warner", "epsilon": "0.00000000000000001"}),
+    )
     yield "epsilon_as_fraction", mechanism(WARNER, {"name": "warner", "epsilon": "1/3"})
     yield "epsilon_missing", mechanism(KRR, {"name": "krr"})
     yield "epsilon_and_truth", mechanism(WARNER, {"name": "warner", "epsilon": "1", "truth": "0.75"})
