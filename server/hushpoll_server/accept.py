@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     Connection,
     Date,
-    Integer,
-    LargeBinary,
     bindparam,
     func,
     insert,
@@ -25,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 
-from .schema import inbox, invitations, seen, surveys
+from .schema import binary, inbox, invitations, seen, surveys, whole
 from .store import SURVEY_STATE, SurveyState, today
 
 # SQLite takes at least 32,766 variables in a statement; PostgreSQL 65,535.
@@ -91,13 +89,7 @@ _STORE_NEW = text(
     ON CONFLICT DO NOTHING
     """
 ).bindparams(
-    bindparam("n", type_=Integer),
-    bindparam("survey", type_=Integer),
-    bindparam("width", type_=Integer),
-    bindparam("ids", type_=LargeBinary),
-    bindparam("records", type_=LargeBinary),
-    bindparam("digests", type_=LargeBinary),
-    bindparam("today", type_=Date),
+    *binary("ids", "records", "digests"), *whole("n", "survey", "width"), bindparam("today", type_=Date)
 )
 _WAIT_FOR_SEALING = text("LOCK TABLE inbox IN ROW EXCLUSIVE MODE")
 

@@ -34,7 +34,7 @@ class Config:
     # Fewest reports that are sealed together while a survey is open.
     seal_at_least: int = 50
     # Seconds between two sealings of a busy server.
-    seal_every: float = 5.0
+    seal_every: float = 10.0
     # Reports a minute from one address; 0 means no limit, because classrooms share one address.
     reports_per_minute: int = 0
     # A survey whose total epsilon is finite and above this is not published.

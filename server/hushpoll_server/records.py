@@ -6,6 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import lt
 
 from hushpoll_client import Survey
 
@@ -42,6 +43,10 @@ class RecordFormat:
     def struct(self) -> struct.Struct:
         """The same, for the standard library."""
         return struct.Struct("<" + "".join(_CODES[width] for width in self.widths))
+
+    def holds(self, reports: Sequence[int]) -> bool:
+        """Whether these whole numbers from 0 on are one possible report of each question."""
+        return len(reports) == len(self.outcomes) and all(map(lt, reports, self.outcomes))
 
     def pack(self, reports: Sequence[int]) -> bytes:
         """Write reports that were checked before."""

@@ -8,6 +8,7 @@ keyed hash of the id, so that a replay is recognised and nothing links an id to 
 from __future__ import annotations
 
 from sqlalchemy import (
+    BindParameter,
     Boolean,
     Column,
     Date,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
     false,
 )
 
@@ -49,11 +51,12 @@ surveys = Table(
     Column("sealed_n", Integer, nullable=False, server_default="0"),
 )
 
-# A SQLite table with a rowid would keep the order of arrival: none of these has one.
+# A SQLite table with a rowid would keep the order of arrival: none of these has one. Nor has any a foreign key but the
+# invitations: surveys are never deleted, and PostgreSQL would look one up again for every report.
 inbox = Table(
     "inbox",
     metadata,
-    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("survey", Integer, primary_key=True, autoincrement=False),
     Column("id", LargeBinary(16), primary_key=True),
     Column("record", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
@@ -62,7 +65,7 @@ inbox = Table(
 sealed = Table(
     "sealed",
     metadata,
-    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("survey", Integer, primary_key=True, autoincrement=False),
     Column("key", LargeBinary(16), primary_key=True),
     Column("record", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
@@ -71,7 +74,7 @@ sealed = Table(
 seen = Table(
     "seen",
     metadata,
-    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("survey", Integer, primary_key=True, autoincrement=False),
     Column("digest", LargeBinary(16), primary_key=True),
     sqlite_with_rowid=False,
 )
@@ -84,3 +87,13 @@ invitations = Table(
     Column("spent", Boolean, nullable=False, server_default=false()),
     sqlite_with_rowid=False,
 )
+
+
+def binary(*names: str) -> list[BindParameter[bytes]]:
+    """Parameters of a textual statement that are bytes."""
+    return [bindparam(name, type_=LargeBinary) for name in names]
+
+
+def whole(*names: str) -> list[BindParameter[int]]:
+    """Parameters of a textual statement that are whole numbers."""
+    return [bindparam(name, type_=Integer) for name in names]

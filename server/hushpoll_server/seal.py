@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
-from .schema import inbox, sealed, seen, surveys
+from .schema import binary, inbox, sealed, surveys, whole
 from .store import SURVEY_STATE, SurveyState
 
 if TYPE_CHECKING:
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 # Any fixed number: one node seals at a time.
 _LOCK = 0x7365616C
 _KEY_BYTES = 16
+
+
+# Many rows in one statement: keys and records are each one string of bytes, cut in the database (see accept.py).
+_PLACES = "WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)"
+_INSERT_SEALED = text(
+    f"INSERT INTO sealed (survey, key, record) {_PLACES} SELECT :survey, substr(:keys, i * 16 + 1, 16),"  # noqa: S608
+    " substr(:records, i * :width + 1, :width) FROM place"
+).bindparams(*binary("keys", "records"), *whole("n", "survey", "width"))
+_INSERT_SEEN = text(
+    f"INSERT INTO seen (survey, digest) {_PLACES} SELECT :survey, substr(:digests, i * 16 + 1, 16) FROM place"  # noqa: S608
+).bindparams(*binary("digests"), *whole("n", "survey"))
+_PART = 20_000
 
 
 def seal_due(store: Store, wait: bool = True) -> int:
@@ -73,15 +85,19 @@ def _seal(store: Store, tx: Connection, state: SurveyState) -> int:
     records = [bytes(row.record) for row in rows] + _companions(tx, state, len(rows))
     pool = os.urandom(_KEY_BYTES * len(records))
     keys = [pool[place : place + _KEY_BYTES] for place in range(0, len(pool), _KEY_BYTES)]
-    tx.execute(
-        insert(sealed),
-        [
-            {"survey": state.number, "key": key, "record": record}
-            for key, record in sorted(zip(keys, records, strict=True))
-        ],
-    )
+    pairs = sorted(zip(keys, records, strict=True))
     digests = sorted(store.id_digest(state.hash, bytes(row.id)) for row in rows)
-    tx.execute(insert(seen), [{"survey": state.number, "digest": digest} for digest in digests])
+    values = {"survey": state.number, "width": len(records[0])}
+    for place in range(0, len(pairs), _PART):
+        part = pairs[place : place + _PART]
+        joined = {
+            "keys": b"".join([key for key, _ in part]),
+            "records": b"".join([record for _, record in part]),
+        }
+        tx.execute(_INSERT_SEALED, {**values, **joined, "n": len(part)})
+    for place in range(0, len(digests), _PART):
+        some = digests[place : place + _PART]
+        tx.execute(_INSERT_SEEN, {"survey": state.number, "n": len(some), "digests": b"".join(some)})
     counted = {"sealed_n": surveys.c.sealed_n + len(rows)}
     tx.execute(update(surveys).where(surveys.c.number == state.number).values(**counted))
     return len(rows)

@@ -70,6 +70,7 @@ class Published:
     number: int
     survey: Survey
     format: RecordFormat
+    asks_invitation: bool
 
 
 class Store:
@@ -140,7 +141,9 @@ class Store:
         if row is None:
             return None
         survey = Survey.from_published(bytes(row.document), expected_hash=survey_hash, cap=_ANY_EPSILON)
-        self._published[survey_hash] = known = Published(row.number, survey, RecordFormat.of(survey))
+        self._published[survey_hash] = known = Published(
+            row.number, survey, RecordFormat.of(survey), survey.settings.invitation
+        )
         return known
 
     def get_survey(self, survey_hash: str) -> Survey | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from .accept import Incoming, Outcome, Raced, accept, store_new
@@ -52,6 +53,7 @@ class Writer:
         self._store = store
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._tidied = time.monotonic()
+        self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="hushpoll-writer", daemon=True)
         self._thread.start()
 
@@ -92,6 +94,8 @@ class Writer:
                 job.done.release()
             if time.monotonic() - self._tidied >= self._store.config.seal_every:
                 self._tidy()
+        if self._connection is not None:
+            self._connection.close()
 
     def _drain(self, jobs: list[_Job]) -> bool:
         while len(jobs) < LARGEST_COMMIT:
@@ -116,14 +120,22 @@ class Writer:
             job.outcomes = outcome
 
     def _store_reports(self, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
-        with self._store.engine.connect() as tx:
+        # One connection for good: fetching one from the pool costs as much as a commit.
+        if self._connection is None or self._connection.closed:
+            self._connection = self._store.engine.connect()
+        tx = self._connection
+        try:
             if store_new(tx, jobs):
                 tx.commit()
                 return [[Outcome.NEW] * len(job) for job in jobs]
-        for _ in range(_ATTEMPTS):
-            with suppress(Raced), self._store.engine.begin() as tx:
-                return accept(tx, jobs)
-        raise Raced
+            tx.rollback()
+            for _ in range(_ATTEMPTS):
+                with suppress(Raced), tx.begin():
+                    return accept(tx, jobs)
+            raise Raced
+        except Exception:
+            self._connection.close()
+            raise
 
     def _tidy(self) -> None:
         """Close what is due, seal what may be sealed. A failure here is tried again later and loses nothing."""

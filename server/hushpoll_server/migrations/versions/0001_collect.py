@@ -5,6 +5,8 @@ Revision ID: 0001_collect
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -42,18 +44,18 @@ def upgrade() -> None:
         "invitations",
         sa.Column("digest", sa.LargeBinary(32)),
         sa.Column("spent", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.ForeignKeyConstraint(["survey"], ["surveys.number"], name="fk_invitations_survey"),
     )
 
 
-def _keyed(name: str, key: sa.Column[bytes], *columns: sa.Column[object]) -> None:
+def _keyed(name: str, key: sa.Column[bytes], *more: Any) -> None:
     """Make a table of one survey's things, without SQLite's rowid, which would keep the order of arrival."""
     op.create_table(
         name,
         sa.Column("survey", sa.Integer, nullable=False),
         key,
-        *columns,
+        *more,
         sa.PrimaryKeyConstraint("survey", key.name, name=f"pk_{name}"),
-        sa.ForeignKeyConstraint(["survey"], ["surveys.number"], name=f"fk_{name}_survey"),
         sqlite_with_rowid=False,
     )
 
