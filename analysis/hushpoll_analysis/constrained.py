@@ -30,7 +30,10 @@ __all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "kernel", "
 Map = Callable[[Floats], Floats]
 
 EM_START = 10  # EM moves fast at first: these steps bring the search near the face where the maximum lies
-EM_BETWEEN = 3
+EM_BETWEEN = (
+    3,
+    200,
+)  # between searches: few EM steps at first, more each time, because a search stalls on rounding
 ROUNDS = 30
 
 
@@ -121,13 +124,14 @@ def maximise(
     if gap > tolerance:
         shares = problem.em(shares, EM_START)
         gap = problem.gap(shares)
+    steps, most = EM_BETWEEN
     while gap > tolerance and rounds > 0:
         shares = problem.search(shares, tolerance)
         gap = problem.gap(shares)
         if gap > tolerance:
-            shares = problem.em(shares, EM_BETWEEN)
+            shares = problem.em(shares, steps)
             gap = problem.gap(shares)
-        rounds -= 1
+        steps, rounds = min(2 * steps, most), rounds - 1
     value = kernel(observed, forward(shares))
     return Maximum(shares, value, gap, problem.evaluations, gap <= tolerance)
 

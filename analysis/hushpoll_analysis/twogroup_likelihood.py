@@ -27,17 +27,28 @@ class TwoBinomials:
     def __init__(self, counts: npt.NDArray[np.int64], design: Floats, corners: Floats) -> None:
         self.counts = counts.astype(np.float64)
         self.design, self.corners = design, corners
-        yes = np.clip(corners @ design.T, 0.0, 1.0)
         sizes = self.counts.sum(axis=1)
-        # Row = corner, columns = (group, No or Yes), each group with its share of the respondents.
-        table = np.stack([1 - yes, yes], axis=2) * (sizes / sizes.sum())[:, None]
-        table = table.reshape(len(corners), 4)
-        start = np.full(len(corners), 1 / len(corners))
-        best = maximise(self.counts.ravel(), lambda h: h @ table, lambda g: table @ g, start, tolerance=1e-10)
-        self.peak: Floats = best.shares @ corners
+        free: Floats = np.linalg.solve(design, self.counts[:, 1] / sizes)
+        self.peak: Floats = free if self._holds(free) else self._climb(sizes)
         self.top = self.value(self.peak)
         probabilities = np.clip(design @ self.peak, 0.0, 1.0)
         self.log_likelihood = float(np.sum(binom.logpmf(self.counts[:, 1], sizes, probabilities)))
+
+    def _holds(self, theta: Floats) -> bool:
+        """Whether a point lies in the polygon, whose corners run counterclockwise."""
+        along = np.roll(self.corners, -1, axis=0) - self.corners
+        to = theta - self.corners
+        return bool(np.all(along[:, 0] * to[:, 1] - along[:, 1] * to[:, 0] >= 0))
+
+    def _climb(self, sizes: Floats) -> Floats:
+        yes = np.clip(self.corners @ self.design.T, 0.0, 1.0)
+        # Row = corner, columns = (group, No or Yes), each group with its share of the respondents.
+        table = np.stack([1 - yes, yes], axis=2) * (sizes / sizes.sum())[:, None]
+        table = table.reshape(len(self.corners), 4)
+        start = np.full(len(self.corners), 1 / len(self.corners))
+        best = maximise(self.counts.ravel(), lambda h: h @ table, lambda g: table @ g, start)
+        result: Floats = best.shares @ self.corners
+        return result
 
     def value(self, theta: Floats) -> float:
         """The log-likelihood without its constant."""

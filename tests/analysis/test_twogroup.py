@@ -1,0 +1,180 @@
+"""Two-group designs against RRreg, and where RRreg gives no standard error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hushpoll_analysis import (
+    AnalysisError,
+    cheating_detection,
+    cheating_detection_symmetric,
+    lie_detection,
+    unrelated_two_groups,
+)
+from scipy.stats import chi2
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "results" / "univariate.json").read_text())
+TOLERANCE = 1e-6
+
+
+def groups_of(case: dict[str, Any]) -> list[tuple[int, int]]:
+    counts = case["counts"]
+    return [(counts[f"n{i}"] - counts[f"yes{i}"], counts[f"yes{i}"]) for i in (1, 2)]
+
+
+def test_unrelated_question_with_unknown_share() -> None:
+    case = GOLDEN["uqtunknown_1"]
+    found = unrelated_two_groups(groups_of(case), truth=case["p"])
+    output = case["output"]
+    assert found["share"].estimate == pytest.approx(output["pi"], abs=TOLERANCE)
+    assert found["share"].se == pytest.approx(output["piSE"], abs=TOLERANCE)
+    assert found["decoy"].estimate == pytest.approx(output["piUQ"], abs=TOLERANCE)
+    assert found["decoy"].se == pytest.approx(output["piUQSE"], abs=TOLERANCE)
+    limits = [found["share"].low, found["share"].high]
+    assert limits == pytest.approx(output["wald95_from_piSE"][0], abs=TOLERANCE)
+    assert found.log_likelihood == pytest.approx(case["correct_logLik_saturated"], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["cdm_1", "cdmsym_1"])
+def test_cheating_detection(name: str) -> None:
+    case = GOLDEN[name]
+    p, output = case["p"], case["output"]
+    if name == "cdm_1":
+        found = cheating_detection(groups_of(case), forced_yes=p)
+    else:
+        # The peer warns that p[2] must differ from p[4]; the design is identified without that.
+        found = cheating_detection_symmetric(groups_of(case), forced_yes=(p[0], p[2]), forced_no=(p[1], p[3]))
+    for ours, theirs in [("share", "pi"), ("honest_no", "beta"), ("cheating", "gamma")]:
+        assert found[ours].estimate == pytest.approx(output[theirs], abs=TOLERANCE)
+        assert found[ours].constrained == pytest.approx(output[theirs], abs=1e-5)
+        if output[f"{theirs}SE"] != "NA":
+            assert found[ours].se == pytest.approx(output[f"{theirs}SE"], abs=TOLERANCE)
+    assert found.log_likelihood == pytest.approx(case["correct_logLik_saturated"], abs=TOLERANCE)
+
+
+def test_standard_error_that_the_peer_does_not_give() -> None:
+    """b = (z1 (1-v2) - z2 (1-v1)) / (u1 (1-v2) - u2 (1-v1)), both groups independent."""
+    case = GOLDEN["cdmsym_1"]
+    (u1, v1, u2, v2), groups = case["p"], groups_of(case)
+    assert case["output"]["betaSE"] == "NA"
+    found = cheating_detection_symmetric(groups, forced_yes=(u1, u2), forced_no=(v1, v2))
+    z = [yes / (no + yes) for no, yes in groups]
+    variances = [z[i] * (1 - z[i]) / (sum(groups[i]) - 1) for i in (0, 1)]
+    scale = u1 * (1 - v2) - u2 * (1 - v1)
+    expected = np.sqrt(variances[0] * (1 - v2) ** 2 + variances[1] * (1 - v1) ** 2) / abs(scale)
+    assert found["honest_no"].se == pytest.approx(expected, abs=1e-12)
+
+
+def test_lie_detection_recovers_what_made_the_counts() -> None:
+    share, admitting, phi, n = 0.3, 0.6, (0.5, 0.8), 1000
+    yes = [round(n * (share * admitting + (1 - share) * (1 - p))) for p in phi]
+    found = lie_detection([(n - count, count) for count in yes], truth=phi)
+    assert found["share"].estimate == pytest.approx(share)
+    assert found["admitting"].estimate == pytest.approx(admitting)
+    assert found["share"].constrained == pytest.approx(share, abs=1e-5)
+
+
+SHARE, DECOY, HONEST, ADMITTING = 0.3, 0.5, 0.5, 0.6
+DESIGNS = {
+    "unrelated": (
+        lambda groups: unrelated_two_groups(groups, (0.7, 0.3)),
+        [t * SHARE + (1 - t) * DECOY for t in (0.7, 0.3)],
+        {"share": SHARE, "decoy": DECOY},
+    ),
+    "cheating": (
+        lambda groups: cheating_detection(groups, (0.25, 0.75)),
+        [SHARE + HONEST * u for u in (0.25, 0.75)],
+        {"share": SHARE, "honest_no": HONEST, "cheating": 1 - SHARE - HONEST},
+    ),
+    "lie": (
+        lambda groups: lie_detection(groups, (0.5, 0.8)),
+        [SHARE * ADMITTING + (1 - SHARE) * (1 - phi) for phi in (0.5, 0.8)],
+        {"share": SHARE, "admitting": ADMITTING},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_standard_errors_are_what_simulation_says(name: str) -> None:
+    design, chances, names = DESIGNS[name]
+    rng = np.random.default_rng(31)
+    n, repetitions = 4000, 400
+    yes = [rng.binomial(n, chance, size=repetitions) for chance in chances]
+    results = [design([(n - a, a), (n - b, b)]) for a, b in zip(*yes, strict=True)]
+    for parameter, truth in names.items():
+        values = np.array([found[parameter].estimate for found in results])
+        typical = np.median([found[parameter].se for found in results])
+        assert values.mean() == pytest.approx(truth, abs=5 * typical / np.sqrt(repetitions))
+        assert np.std(values) / typical == pytest.approx(1, abs=0.15)
+
+
+def test_standard_error_at_the_boundary_belongs_to_the_unclipped_estimate() -> None:
+    found = cheating_detection([(495, 5), (110, 390)], forced_yes=(0.25, 0.75))
+    share = found["share"]
+    assert not found.possible
+    assert share.estimate == pytest.approx((0.75 * 0.01 - 0.25 * 0.78) / 0.5)
+    assert share.se > 0.01
+    assert share.shown.estimate == 0
+    assert share.constrained == pytest.approx(0, abs=1e-6)
+    # The Wald interval lies below 0: the profile likelihood inside the possible values is shown instead.
+    assert share.high < 0 == share.shown.low < share.shown.high < 0.02
+    assert any("constrained" in note for note in found.notes)
+
+
+def test_profile_interval_falls_by_the_chi_square() -> None:
+    """On the line through the constrained share's limit the best fit is 3.84/2 below the top."""
+    groups = [(300, 200), (110, 390)]
+    found = cheating_detection(groups, forced_yes=(0.25, 0.75), interval="likelihood")
+
+    def best_on(share: float) -> float:
+        honest = np.linspace(0, 1 - share, 200_001)
+        z = [share + honest * u for u in (0.25, 0.75)]
+        return float(
+            max(sum(no * np.log(1 - p) + yes * np.log(p) for (no, yes), p in zip(groups, z, strict=True)))
+        )
+
+    top = best_on(found["share"].estimate)
+    for limit in (found["share"].low, found["share"].high):
+        assert 2 * (top - best_on(limit)) == pytest.approx(chi2.ppf(0.95, 1), abs=1e-3)
+
+
+def test_results_show_themselves() -> None:
+    found = unrelated_two_groups([(340, 160), (285, 215)], truth=("7/10", "3/10"))
+    assert list(found.to_frame().index) == ["share", "decoy"]
+    assert "<table" in found._repr_html_()
+    assert json.loads(json.dumps(found.to_dict()))["groups"] == [[340, 160], [285, 215]]
+    with pytest.raises(KeyError):
+        found["cheating"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: unrelated_two_groups([(1, 2)], (0.7, 0.3)), "groups: exactly two"),
+        (lambda: unrelated_two_groups([(10, 20), (10, 20)], (0.7, 0.7)), "same way"),
+        (lambda: unrelated_two_groups([(10, 20), (10, 20)], (0.7, 1.3)), "truth: 1.3 for group 2"),
+        (lambda: unrelated_two_groups([(10, 20), (10, 20)], ("x", "1/3")), "truth: 'x' for group 1"),
+        (lambda: unrelated_two_groups([(10, 20), (10, 20, 30)], (0.7, 0.3)), "group 2: two counts"),
+        (
+            lambda: unrelated_two_groups([(10, -1), (10, 20)], (0.7, 0.3)),
+            "group 1: -1 at position 2 is negative",
+        ),
+        (lambda: unrelated_two_groups([(0, 1), (10, 20)], (0.7, 0.3)), "group 1: 1 reports"),
+        (
+            lambda: unrelated_two_groups([(10, 20), (10, 20)], (0.7, 0.3), interval="wilson"),
+            "interval: unknown",
+        ),
+        (
+            lambda: cheating_detection_symmetric([(10, 20), (10, 20)], (0.7, 0.3), (0.5, 0.3)),
+            "group 1; lower one",
+        ),
+        (lambda: lie_detection([(200, 300), (350, 150)], (0.5, 0.8)), "exactly 0"),
+    ],
+)
+def test_bad_input_says_what_and_where(call: Any, message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
+        call()
