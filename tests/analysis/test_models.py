@@ -1,0 +1,374 @@
+"""Regression with randomized variables: R's packages, derivatives, coverage, and data that cannot be fitted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import logit
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.formulas import read_model
+from hushpoll_analysis.models import linear
+from hushpoll_client import Channel, Survey, mechanisms
+from hushpoll_client.channel import SCALE
+from scipy import special
+
+RESULTS = Path(__file__).parents[1] / "results"
+GOLDEN = {
+    **json.loads((RESULTS / "regression.json").read_text(encoding="utf-8")),
+    **json.loads((RESULTS / "weights_power_crosstab.json").read_text(encoding="utf-8")),
+}
+WARNER, FORCED = mechanisms.warner(truth="3/4"), mechanisms.forced(shares=["1/6", "1/6"])
+CHANNELS = {
+    "warner75": WARNER,
+    "warner_eps1": mechanisms.warner(epsilon=1),
+    "forced": FORCED,
+    "crosswise25": mechanisms.crosswise(decoy_share="1/4"),
+    "warner80_y2": mechanisms.warner(truth="4/5"),
+}
+
+
+@pytest.fixture(scope="module")
+def sample() -> pd.DataFrame:
+    return pd.read_csv(RESULTS / "data" / "synthA.csv")
+
+
+def only(*names: str) -> dict[str, mechanisms.Mechanism]:
+    return {name: CHANNELS[name] for name in names}
+
+
+def draw(truth: np.ndarray, mechanism: mechanisms.Mechanism, rng: np.random.Generator) -> np.ndarray:
+    edges = np.cumsum(np.array(mechanism.analysis.rows) / SCALE, axis=1)
+    edges[:, -1] = 1.0
+    return (rng.random(len(truth))[:, None] >= edges[truth]).sum(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("case", "formula", "options"),
+    [
+        ("rrlog_warner75", "warner75 ~ x1 + x2", {}),
+        ("rrlog_warner75_x1", "warner75 ~ x1", {}),
+        ("rrlog_forced", "forced ~ x1 + x2", {}),
+        ("rrlog_crosswise", "crosswise25 ~ x1 + x2", {}),
+        ("rrreg_forced", "forced ~ x1 + x2", {"information": "opg"}),
+        ("rrreg_forced_intercept", "forced ~ 1", {"information": "opg"}),
+        ("rrreg_mirrored", "warner75 ~ x1 + x2", {"information": "opg"}),
+        ("rrreg_mirrored_eps1", "warner_eps1 ~ x1 + x2", {"information": "opg"}),
+        ("rrglm_warner_logit", "warner75 ~ x1 + x2", {"information": "expected"}),
+        ("rrglm_warner_probit", "warner75 ~ x1 + x2", {"information": "expected", "link": "probit"}),
+        ("glm_rrlogit_unweighted", "warner75 ~ x1 + x2", {"information": "expected"}),
+        ("glm_truth", "y_true ~ x1 + x2", {}),
+    ],
+)
+def test_logit_agrees_with_r(sample: pd.DataFrame, case: str, formula: str, options: dict[str, str]) -> None:
+    wanted = GOLDEN[case]["output"]
+    outcome = formula.split(" ~ ")[0]
+    got = logit(formula, sample, only(outcome) if outcome in CHANNELS else {}, **options)
+    assert got.coef == pytest.approx(np.ravel(wanted["coef"]), abs=1e-4)
+    assert got.se == pytest.approx(np.ravel(wanted["se"]), abs=1e-4)
+    if "logLik" in wanted:
+        assert got.log_likelihood == pytest.approx(wanted["logLik"], abs=1e-6)
+    if "vcov" in wanted:
+        assert got.covariance == pytest.approx(np.array(wanted["vcov"]), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["warner75", "forced", "crosswise25"])
+def test_likelihood_ratio_tests_agree_with_rrreg(sample: pd.DataFrame, name: str) -> None:
+    wanted = GOLDEN["rrlog_warner75" if name == "warner75" else f"rrlog_{name.removesuffix('25')}"]["output"]
+    got = logit(f"{name} ~ x1 + x2", sample, only(name)).likelihood_ratio_tests()
+    # The peer prints differences of log-likelihoods, negative.
+    assert got["chi2"].to_numpy() == pytest.approx(-2 * np.array(wanted["deltaG2"]), abs=1e-4)
+    assert got["p_value"].to_numpy() == pytest.approx(wanted["p"], rel=1e-3)
+
+
+def test_weighted_clustered_logit_agrees_with_survey() -> None:
+    design = pd.read_csv(RESULTS / "data" / "synthA_design.csv")
+    wanted = GOLDEN["svy_glm_rrlogit"]["output"]
+    got = logit(
+        "warner75 ~ x1 + x2",
+        design,
+        only("warner75"),
+        information="expected",
+        weights="w",
+        strata="stratum",
+        clusters="cluster",
+    )
+    assert got.coef == pytest.approx(wanted["coef"], abs=1e-4)
+    assert got.se == pytest.approx(wanted["se"], abs=1e-4)
+    assert got.degrees_of_freedom == wanted["df_resid"]
+    with pytest.raises(AnalysisError, match="no likelihood"):
+        got.likelihood_intervals()
+
+
+def test_linear_agrees_with_rrreg(sample: pd.DataFrame) -> None:
+    wanted = GOLDEN["rrlin_warner"]["output"]
+    got = linear("yc ~ warner75 + x1", sample, only("warner75"), predictors="~ 1")
+    assert got.coef[:3] == pytest.approx(wanted["beta"], abs=1e-4)
+    assert got.se[:3] == pytest.approx(wanted["betaSE"], abs=1e-4)
+    assert got.sigma == pytest.approx(wanted["sigma"], abs=1e-4)
+    assert special.expit(got.coef[3]) == pytest.approx(wanted["pi"][1], abs=1e-4)
+    assert got.log_likelihood == pytest.approx(wanted["logLik"], abs=1e-5)
+
+
+def test_linear_without_randomization_is_least_squares(sample: pd.DataFrame) -> None:
+    wanted = GOLDEN["lm_truth"]["output"]
+    got = linear("yc ~ y_true + x1", sample, {})
+    assert got.coef[:3] == pytest.approx(wanted["coef"], abs=1e-7)
+    # Maximum likelihood divides by n, least squares by n - p.
+    assert got.se[:3] * np.sqrt(len(sample) / (len(sample) - 3)) == pytest.approx(wanted["se"], abs=1e-7)
+
+
+def test_randomized_predictor_beats_the_penalised_peer(sample: pd.DataFrame) -> None:
+    """rr fits both parts with a prior (bayesglm), so its coefficients are near ours, not equal; ours are likelier.
+
+    Its standard errors cannot be right: for the latent item's intercept it prints .221, where the item alone gives .095
+    and a further outcome can only add information. `test_coverage_randomized_predictor` bears ours out.
+    """
+    peer = GOLDEN["rrreg_predictor_forced"]["output"]
+    got = logit("ybin ~ x1 + forced", sample, only("forced"))
+    theirs = np.array([*peer["est.t"], *peer["est.b"]])
+    assert got.coef == pytest.approx(theirs, abs=0.02)
+    likelihood = got.data.likelihood
+    assert got.log_likelihood > likelihood.evaluate(theirs * got.data.scale).log_likelihood
+    alone = logit("forced ~ x1", sample, only("forced"))
+    assert got.se[3] <= alone.se[0] * 1.01 < peer["se.b"][0]
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "identity"])
+def test_derivatives_are_those_of_the_likelihood(sample: pd.DataFrame, link: str) -> None:
+    formula = (
+        "yc ~ forced * x1 + warner80_y2" if link == "identity" else "warner75 ~ forced * x1 + warner80_y2"
+    )
+    names = only("forced", "warner80_y2") if link == "identity" else only("warner75", "forced", "warner80_y2")
+    model = read_model(formula, sample.head(200), names, link, None, None, None)
+    rng = np.random.default_rng(1)
+    size = len(model.scale)
+    point = 0.3 * rng.standard_normal(size)
+    at = model.likelihood.evaluate(point)
+    step = 1e-5
+    for k in range(size):
+        up, down = point.copy(), point.copy()
+        up[k] += step
+        down[k] -= step
+        high, low = model.likelihood.evaluate(up), model.likelihood.evaluate(down)
+        slope = (high.log_likelihood - low.log_likelihood) / (2 * step)
+        assert at.scores.sum(axis=0)[k] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+        bend = -(high.scores.sum(axis=0) - low.scores.sum(axis=0)) / (2 * step)
+        assert at.information[k] == pytest.approx(bend, rel=1e-4, abs=1e-4)
+
+
+def test_profile_interval_ends_where_the_likelihood_has_fallen(sample: pd.DataFrame) -> None:
+    got = logit("warner75 ~ x1 + x2", sample, only("warner75"))
+    ends = got.likelihood_intervals().loc["x1"]
+    for end in ends:
+        assert 2 * (got.log_likelihood - got._profile(1, end)) == pytest.approx(3.841459, abs=1e-4)
+    assert ends["low"] < got.coef[1] < ends["high"]
+
+
+def test_nearly_exact_channels_give_the_plain_regression(sample: pd.DataFrame) -> None:
+    sharp = mechanisms.warner(epsilon=20)
+    plain = logit("y_true ~ x1 + y2_true", sample, {})
+    got = logit("y_true ~ x1 + y2_true", sample, {"y_true": sharp, "y2_true": sharp})
+    assert got.coef[:3] == pytest.approx(plain.coef, abs=1e-4)
+    assert got.se[:3] == pytest.approx(plain.se, abs=1e-4)
+
+
+def test_scale_of_a_column_does_not_matter(sample: pd.DataFrame) -> None:
+    small = logit("warner75 ~ x1", sample, only("warner75"))
+    large = logit("warner75 ~ big", sample.assign(big=1e6 * sample["x1"]), only("warner75"))
+    assert large.coef[1] * 1e6 == pytest.approx(small.coef[1], rel=1e-6)
+    assert large.log_likelihood == pytest.approx(small.log_likelihood)
+
+
+def test_one_answer_of_several_can_be_modelled() -> None:
+    """K-ary outcome, one answer against the rest: the same as the two-report channel that it induces."""
+    rng = np.random.default_rng(9)
+    krr = mechanisms.krr(options=3, epsilon=2)
+    x = rng.standard_normal(4000)
+    event = rng.random(4000) < special.expit(-0.5 + x)
+    truth = np.where(event, 2, rng.integers(0, 2, 4000))
+    data = pd.DataFrame({"reason": draw(truth, krr, rng), "x": x})
+    got = logit("reason ~ x", data, {"reason": krr}, event=2)
+    low, high = krr.analysis.row(0)[2] / SCALE, krr.analysis.row(2)[2] / SCALE
+    induced = mechanisms.matrix([[1 - low, low], [1 - high, high]])
+    again = logit("hit ~ x", data.assign(hit=(data["reason"] == 2).astype(int)), {"hit": induced})
+    assert got.coef == pytest.approx(again.coef, abs=1e-6)
+    assert got.coef == pytest.approx([-0.5, 1.0], abs=4 * got.se.max())
+
+
+def test_a_survey_names_the_channels_and_a_choice_becomes_contrasts() -> None:
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": "T",
+            "questions": [
+                {
+                    "id": "cheated",
+                    "kind": "yes_no",
+                    "text": "?",
+                    "mechanism": {"name": "warner", "epsilon": 3},
+                },
+                {
+                    "id": "reason",
+                    "kind": "choice",
+                    "text": "?",
+                    "options": ["Time", "Fear", "Habit"],
+                    "mechanism": {"name": "krr", "epsilon": 3},
+                },
+            ],
+        }
+    )
+    rng = np.random.default_rng(12)
+    truth = rng.integers(0, 3, 5000)
+    yes = rng.random(5000) < special.expit(np.array([-1.0, 0.0, 1.0])[truth])
+    data = pd.DataFrame(
+        {
+            "cheated_reported": draw(yes.astype(int), survey.questions[0].mechanism, rng),
+            "reason_reported": draw(truth, survey.questions[1].mechanism, rng),
+        }
+    )
+    got = logit("cheated ~ reason", data, survey)
+    assert got.names[:3] == ("Intercept", "reason[T.Fear]", "reason[T.Habit]")
+    assert np.abs((got.coef[:3] - [-1, 1, 2]) / got.se[:3]).max() < 4
+    assert got.randomized == ("reason",)
+    assert len(got.to_frame()) == 3
+    assert len(got.to_frame(everything=True)) == 5
+    assert "reason[T.Habit]" in got._repr_html_()
+    assert json.loads(json.dumps(got.to_dict()))["n"] == 5000
+    assert got.odds_ratios().loc["reason[T.Fear]", "odds_ratio"] == pytest.approx(np.exp(got.coef[1]))
+
+
+def coverage(repetitions: int, n: int, seed: int, both: bool) -> np.ndarray:
+    """Share of 95 % intervals that hold the true coefficient; predictor randomized, and the outcome too if `both`."""
+    rng = np.random.default_rng(seed)
+    beta, gamma = np.array([-0.5, 0.6, 1.0]), np.array([-0.3, 0.5])
+    channels = {"t": mechanisms.warner(epsilon=2)}
+    if both:
+        channels["y"] = mechanisms.warner(epsilon=2.5)
+    inside = np.zeros(3)
+    for _ in range(repetitions):
+        x = rng.standard_normal(n)
+        t = (rng.random(n) < special.expit(gamma[0] + gamma[1] * x)).astype(int)
+        y = (rng.random(n) < special.expit(beta[0] + beta[1] * x + beta[2] * t)).astype(int)
+        data = pd.DataFrame({"x": x, "t": draw(t, channels["t"], rng), "y": y})
+        if both:
+            data["y"] = draw(y, channels["y"], rng)
+        frame = logit("y ~ x + t", data, channels).to_frame()
+        inside += (frame["low"].to_numpy() <= beta) & (beta <= frame["high"].to_numpy())
+    return inside / repetitions
+
+
+def test_coverage_small() -> None:
+    assert coverage(60, 1000, 31, both=False).min() > 0.85
+    assert coverage(40, 2500, 32, both=True).min() > 0.82
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("n", "both"), [(1000, False), (2500, True)])
+def test_coverage_randomized_predictor(n: int, both: bool) -> None:
+    got = coverage(2000, n, 33, both)
+    assert got.min() > 0.935
+    assert got.max() < 0.975
+
+
+@pytest.mark.long
+def test_coverage_randomized_outcome() -> None:
+    rng = np.random.default_rng(34)
+    beta, mechanism, inside = np.array([-0.7, 0.6]), mechanisms.warner(epsilon=1.5), np.zeros(2)
+    for _ in range(2000):
+        x = rng.standard_normal(1500)
+        y = (rng.random(1500) < special.expit(beta[0] + beta[1] * x)).astype(int)
+        frame = logit(
+            "y ~ x", pd.DataFrame({"x": x, "y": draw(y, mechanism, rng)}), {"y": mechanism}
+        ).to_frame()
+        inside += (frame["low"].to_numpy() <= beta) & (beta <= frame["high"].to_numpy())
+    assert (inside / 2000).min() > 0.94
+    assert (inside / 2000).max() < 0.96 + 0.01
+
+
+@pytest.mark.parametrize(
+    ("formula", "channels", "options", "message"),
+    [
+        ("warner75 ~ nobody", {"warner75": WARNER}, {}, "no column 'nobody'"),
+        ("nobody ~ x1", {}, {}, "no column 'nobody'"),
+        ("warner75 ~ x1 +* x2", {"warner75": WARNER}, {}, "cannot be read"),
+        ("x1 + x2", {}, {}, "one outcome on the left"),
+        ("warner75 ~ warner75", {"warner75": WARNER}, {}, "both sides"),
+        ("warner75 ~ x1", {"warner75": WARNER, "forced": FORCED}, {}, "not in the formula"),
+        ("warner75 ~ np.log(x1 - 100)", {"warner75": WARNER}, {}, "infinite or missing"),
+        ("x1 ~ x2", {}, {}, "no report code"),
+        ("three ~ x1", {"three": mechanisms.krr(options=3, epsilon=1)}, {}, "event="),
+        ("three ~ x1", {"three": mechanisms.krr(options=3, epsilon=1)}, {"event": 7}, "no answer 7"),
+        (
+            "three ~ x1",
+            {"three": mechanisms.matrix([[6, 3, 1], [1, 6, 3], [3, 1, 6]])},
+            {"event": 1},
+            "different chances",
+        ),
+        ("one ~ x1", {}, {}, "one value only"),
+        ("x2 ~ x1", {}, {"event": 5}, "never 5"),
+        ("warner75 ~ x1", {"warner75": WARNER}, {"link": "cauchit"}, "link"),
+        ("warner75 ~ x1", {"warner75": WARNER}, {"information": "guess"}, "information"),
+        ("warner75 ~ x1", {"warner75": WARNER}, {"level": 95}, "level is 95"),
+        ("ybin ~ forced", {"forced": FORCED}, {"information": "expected"}, "exact predictors"),
+        ("ybin ~ forced", {"forced": FORCED}, {"predictors": "~ forced"}, "must not use a randomized"),
+        ("ybin ~ forced", {"forced": FORCED}, {"predictors": "~ x1"}, "not in the outcome's formula"),
+        (
+            "ybin ~ many + many2",
+            {"many": mechanisms.krr(9, 1), "many2": mechanisms.krr(9, 1)},
+            {},
+            "81 joint answers",
+        ),
+    ],
+)
+def test_bad_models_are_explained(
+    sample: pd.DataFrame, formula: str, channels: dict[str, object], options: dict[str, object], message: str
+) -> None:
+    data = sample.assign(three=sample["id"] % 3, one=1, many=sample["id"] % 9, many2=sample["id"] % 9)
+    with pytest.raises(AnalysisError, match=message):
+        logit(formula, data, channels, **options)
+
+
+def test_a_linear_outcome_must_be_exact(sample: pd.DataFrame) -> None:
+    with pytest.raises(AnalysisError, match="is randomized"):
+        linear("warner75 ~ x1", sample, only("warner75"))
+
+
+@pytest.mark.parametrize(
+    ("formula", "channels", "message"),
+    [
+        ("y_true ~ x1 + twice", {}, "'twice' of the model is a combination"),
+        ("y_true ~ x1 + constant", {}, "'constant'"),
+        ("separated ~ x1", {}, "no maximum|singular"),
+        (
+            "warner75 ~ y_true + x1",
+            {"warner75": mechanisms.forced(shares=["1/100", "1/3"])},
+            "no maximum|singular",
+        ),
+        ("warner75 ~ x1", {"warner75": Channel.krr(2, SCALE // 2)}, "same probability"),
+        ("ybin ~ forced", {"forced": Channel.krr(2, SCALE // 2)}, "same probability"),
+        ("never ~ 1", {"never": WARNER}, "no maximum|singular"),
+    ],
+)
+def test_what_is_not_identified_is_refused(
+    sample: pd.DataFrame, formula: str, channels: dict[str, object], message: str
+) -> None:
+    data = sample.assign(
+        twice=2 * sample["x1"] + 1,
+        constant=3.0,
+        separated=(sample["x1"] > 0).astype(int),
+        never=(sample["id"] % 6 == 0).astype(int),
+        warner75=np.where(sample["y_true"] == 1, 1, sample["warner75"])
+        if "y_true + x1" in formula
+        else sample["warner75"],
+    )
+    with pytest.raises(NotIdentifiedError, match=message):
+        logit(formula, data, channels)
+
+
+def test_an_empty_table_is_refused() -> None:
+    with pytest.raises(AnalysisError, match="empty"):
+        logit("y ~ x", pd.DataFrame({"y": [], "x": []}), {})
