@@ -126,20 +126,28 @@ class GroupTable:
         }
 
 
-def group_tables(counted: Tally, level: float, minimum: int) -> tuple[GroupTable, ...]:
-    """Make the table of every question but the grouping one."""
+def group_tables(
+    counted: Tally, level: float, minimum: int, only: str | None = None, reference: str | None = None
+) -> tuple[GroupTable, ...]:
+    """Make the table of every question but the grouping one, or of `only` one, against the `reference` group."""
     by = counted.by
     assert by is not None
     asked = next((question for question in counted.survey.questions if question.id == by), None)
     text = by if asked is None else asked.text
-    questions = [question for question in counted.survey.questions if question.id != by]
+    questions = [q for q in counted.survey.questions if q.id != by and only in (None, q.id)]
     if not questions:
         raise AnalysisError(f'"{by}" is the only question, so nothing is left to show by it; leave `by` out')
-    return tuple(_table(counted, question, text, asked, level, minimum) for question in questions)
+    return tuple(_table(counted, question, text, asked, level, minimum, reference) for question in questions)
 
 
 def _table(
-    counted: Tally, question: Question, by_text: str, asked: Question | None, level: float, minimum: int
+    counted: Tally,
+    question: Question,
+    by_text: str,
+    asked: Question | None,
+    level: float,
+    minimum: int,
+    reference: str | None,
 ) -> GroupTable:
     by, joint = counted.by, counted.joint[question.id]
     assert by is not None
@@ -160,10 +168,11 @@ def _table(
     known: Any = counted.survey if asked is not None else {question.id: question.mechanism}
     if asked is None:
         names[question.id] = question.options
+    base = labels[0] if reference is None else reference
+    if base not in labels:
+        raise AnalysisError(f'"{base}" is no group of {by}; compare with one of {", ".join(labels)}')
     cross = crosstab(joint, known, by, question.id, labels=names or None, level=level)
-    comparison = compare(
-        joint, known, question.id, by, reference=labels[0], labels=names or None, level=level
-    )
+    comparison = compare(joint, known, question.id, by, reference=base, labels=names or None, level=level)
     notes += [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]
     return GroupTable(
         question, by, by_text, asked is not None, _shares(comparison), cross, comparison, tuple(notes)

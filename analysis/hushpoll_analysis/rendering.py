@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .question_report import QuestionReport
     from .reporting import SurveyReport
 
-__all__ = ["as_body", "as_csv", "as_html", "as_json", "as_notebook", "as_text", "stylesheet"]
+__all__ = ["as_body", "as_csv", "as_groups", "as_html", "as_json", "as_notebook", "as_text", "stylesheet"]
 
 TEXT_WIDTH = 100
 
@@ -51,6 +51,12 @@ def as_body(report: SurveyReport, heading: int = 2) -> Markup:
     """The report without page around it, for a page that has its own head and title."""
     body = _environment().get_template("body.html")
     return Markup(body.render(report=report, h=heading))  # noqa: S704 - the template escapes every value
+
+
+def as_groups(report: SurveyReport, heading: int = 2) -> Markup:
+    """Only the tables by groups, for a page that shows two questions."""
+    groups = _environment().get_template("groups.html").render(report=report, h=heading)
+    return Markup(f'<div class="report">{groups}</div>')  # noqa: S704 - the template escapes every value
 
 
 def as_notebook(report: SurveyReport) -> str:

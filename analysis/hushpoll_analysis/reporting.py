@@ -182,6 +182,8 @@ def report(
     interval: str = "wilson",
     minimum: int = MINIMUM,
     progress: Progress | None = None,
+    only: str | None = None,
+    reference: str | None = None,
 ) -> SurveyReport:
     """Make the report of a survey from its randomized reports.
 
@@ -202,6 +204,8 @@ def report(
         Fewer reports than this give no estimates (default 50).
     progress : callable, optional
         Called with the number of reports read since the last call.
+    only, reference : str, optional
+        With `by`: group this question only, and compare with this group rather than with the first.
 
     Returns
     -------
@@ -226,7 +230,7 @@ def report(
     counted = tally(survey, data, by, progress)
     enough = counted.n >= minimum
     parts = tuple(question_report(q, counted, level, interval, enough) for q in survey.questions)
-    groups = group_tables(counted, level, minimum) if by is not None and enough else ()
+    groups = group_tables(counted, level, minimum, only, reference) if by is not None and enough else ()
     return SurveyReport(survey, counted.n, level, interval, minimum, parts, by, groups)
 
 

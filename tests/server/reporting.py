@@ -1,0 +1,39 @@
+"""What the tests of reports share: a survey with simulated reports, and clients that are signed in."""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+import numpy as np
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_analysis.simulation import simulate_survey
+from hushpoll_client import Survey
+from hushpoll_server import workspace
+from hushpoll_server.store import Store
+
+TRUTH = {"cheated": [0.7, 0.3], "reason": [0.4, 0.3, 0.3, 0.0], "tax": [0.9, 0.1]}
+
+
+def fill(client: FlaskClient, survey: Survey, n: int, seed: int = 4) -> None:
+    """Send the reports of n simulated respondents, as devices would."""
+    columns = [codes.tolist() for _, codes in simulate_survey(survey, n, TRUTH, seed)]
+    rows = np.array(columns).T.tolist()
+    lines = [json.dumps({"id": secrets.token_hex(16), "reports": row}) for row in rows]
+    answer = client.post(
+        f"/api/surveys/{survey.hash}/reports/batch",
+        data="\n".join(lines).encode(),
+        content_type="application/x-ndjson",
+    )
+    assert answer.status_code == 201, answer.text
+
+
+def signed_in(app: Flask, store: Store, name: str, role: str) -> FlaskClient:
+    """A client with the session of a new account."""
+    password = workspace.add_user(store, name, role)
+    token = workspace.sign_in(store, name, password, store.secret)
+    client = app.test_client()
+    with client.session_transaction() as session:
+        session["token"] = token
+    return client

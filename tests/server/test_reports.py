@@ -1,0 +1,271 @@
+"""Report pages, the public page, downloads and the results API: who gets them, and what they say."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_analysis import report
+from hushpoll_client import Survey
+from hushpoll_server.store import Store
+
+from tests.server.reporting import fill, signed_in
+from tests.serving import make_survey
+
+PAGES = [
+    "report",
+    "report/table?outcome=reason&by=cheated",
+    "report.html",
+    "report.csv",
+    "report.json",
+    "report.txt",
+]
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> str:
+    """SQLite; a test that asks for it runs on PostgreSQL too (what is read is tested on both elsewhere)."""
+    return str(getattr(request, "param", "sqlite"))
+
+
+BOTH = pytest.mark.parametrize(
+    "backend", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
+
+
+@pytest.fixture
+def owned(store: Store) -> Survey:
+    """A survey of ada's."""
+    survey = make_survey("Ada's survey")
+    store.publish(survey, "ada")
+    return survey
+
+
+@pytest.fixture
+def ada(app: Flask, store: Store) -> FlaskClient:
+    return signed_in(app, store, "ada", "designer")
+
+
+def test_who_may_read_a_report(
+    app: Flask, store: Store, client: FlaskClient, owned: Survey, ada: FlaskClient
+) -> None:
+    fill(client, owned, 120)
+    others = {
+        "admin": (signed_in(app, store, "root", "admin"), 200),
+        "designer": (signed_in(app, store, "eve", "designer"), 404),
+        "analyst": (signed_in(app, store, "bob", "analyst"), 404),
+        "nobody": (app.test_client(), 302),
+    }
+    api = f"/api/surveys/{owned.hash}/results"
+    for page in [*PAGES, "export.zip"]:
+        address = f"/surveys/{owned.hash}/{page}"
+        with ada.get(address) as answer:
+            assert answer.status_code == 200, page
+        for role, (visitor, expected) in others.items():
+            with visitor.get(address) as answer:
+                assert answer.status_code == expected, (page, role)
+                if role == "nobody":
+                    assert "/sign-in?next=" in answer.headers["Location"]
+    for role, (visitor, expected) in others.items():
+        assert visitor.get(api).status_code == (200 if expected == 200 else 403), role
+        assert visitor.get(f"/results/{owned.hash}").status_code == 404, role
+    assert ada.get(api).status_code == 200
+
+
+def test_a_reader_with_whom_it_is_shared(
+    app: Flask, store: Store, client: FlaskClient, owned: Survey, ada: FlaskClient
+) -> None:
+    from hushpoll_server import workspace
+
+    bob = signed_in(app, store, "bob", "analyst")
+    workspace.share(store, owned.hash, "bob", actor="ada")
+    fill(client, owned, 60)
+    page = bob.get(f"/surveys/{owned.hash}/report")
+    assert page.status_code == 200
+    assert "Publish the results" not in page.text
+    assert "Publish the results" in ada.get(f"/surveys/{owned.hash}/report").text
+    with bob.get(f"/surveys/{owned.hash}/export.zip") as answer:
+        assert answer.status_code == 200
+
+
+@BOTH
+def test_published_results_are_for_everybody_and_can_be_withdrawn(
+    client: FlaskClient, store: Store, owned: Survey
+) -> None:
+    fill(client, owned, 200)
+    store.set_results_public(owned.hash, True)
+    page = client.get(f"/results/{owned.hash}")
+    assert page.status_code == 200
+    assert "Set-Cookie" not in page.headers
+    assert "Did you cheat at this exam?" in page.text
+    assert client.get(f"/surveys/{owned.hash}/report").headers["Location"].endswith(f"/results/{owned.hash}")
+    assert client.get(f"/results/{owned.hash}/report.csv").status_code == 200
+    assert client.get(f"/api/surveys/{owned.hash}/results").get_json()["n"] == 200
+    # Single reports stay with those who have access.
+    assert "/sign-in" in client.get(f"/surveys/{owned.hash}/export.zip").headers["Location"]
+    store.set_results_public(owned.hash, False)
+    assert client.get(f"/results/{owned.hash}").status_code == 404
+    assert client.get(f"/api/surveys/{owned.hash}/results").status_code == 403
+
+
+def test_the_api_gives_what_the_command_prints(
+    client: FlaskClient, store: Store, owned: Survey, ada: FlaskClient
+) -> None:
+    fill(client, owned, 300)
+    value = ada.get(f"/api/surveys/{owned.hash}/results").get_json()
+    expected = report(owned, [store.records(owned.hash)]).to_json()
+    assert value == json.loads(expected)
+    assert value["hash"] == owned.hash
+    assert value["level"] == 0.95
+    assert value["epsilon_total"] is None
+    assert [question["id"] for question in value["questions"]] == ["cheated", "reason", "tax"]
+    assert set(value["questions"][0]["estimates"][0]) >= {
+        "option", "reported", "estimate", "se", "low", "high", "shown", "se_privacy",
+    }  # fmt: skip
+
+
+def test_too_few_reports_show_no_estimate(
+    client: FlaskClient, owned: Survey, ada: FlaskClient, store: Store
+) -> None:
+    fill(client, owned, 49)
+    page = ada.get(f"/surveys/{owned.hash}/report").text
+    assert "No estimates yet: 0 reports" in page
+    assert "forest" not in page
+    assert ada.get(f"/api/surveys/{owned.hash}/results").get_json()["questions"][0]["estimates"] == []
+    assert "No estimates yet" in ada.get(f"/surveys/{owned.hash}/report/table?outcome=tax&by=cheated").text
+    fill(client, owned, 1, seed=9)
+    assert "forest" in ada.get(f"/surveys/{owned.hash}/report").text
+
+
+def test_new_reports_change_the_page_and_old_counts_are_not_read_again(
+    app: Flask,
+    client: FlaskClient,
+    owned: Survey,
+    ada: FlaskClient,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fill(client, owned, 100)
+    read: list[str] = []
+    parts = Store.record_parts
+
+    def watched(self: Store, survey_hash: str, rows: int = 50_000) -> object:
+        read.append(survey_hash)
+        return parts(self, survey_hash, rows)
+
+    monkeypatch.setattr(Store, "record_parts", watched)
+    address = f"/api/surveys/{owned.hash}/results"
+    assert [ada.get(address).get_json()["n"] for _ in range(3)] == [100, 100, 100]
+    assert len(read) == 1
+    fill(client, owned, 50, seed=5)
+    assert ada.get(address).get_json()["n"] == 150
+    assert len(read) == 2
+
+
+def test_two_questions_together(client: FlaskClient, owned: Survey, ada: FlaskClient) -> None:
+    fill(client, owned, 2000)
+    base = f"/surveys/{owned.hash}/report/table"
+    page = ada.get(f"{base}?outcome=reason&by=cheated&reference=Yes&level=90").text
+    assert "Pearson χ²" in page
+    assert "Differences between groups" in page
+    assert "90 % interval" in page
+    assert "<td>No</td><td>Yes</td>" in page
+    assert ada.get(base).status_code == 200
+    assert ada.get(f"{base}?outcome=tax&by=tax").status_code == 422
+    refused = ada.get(f"{base}?outcome=reason&by=cheated&reference=Maybe")
+    assert refused.status_code == 422
+    whole = ada.get(f"/surveys/{owned.hash}/report?by=cheated").text
+    assert whole.count("Pearson χ²") == 2
+
+
+@pytest.mark.parametrize("query", ["by=nothing", "level=42", "by=cheated'--"])
+def test_requests_that_cannot_be_met_say_why(owned: Survey, ada: FlaskClient, query: str) -> None:
+    answer = ada.get(f"/surveys/{owned.hash}/report?{query}", headers={"Accept": "application/problem+json"})
+    assert answer.status_code == 422
+    assert answer.content_type == "application/problem+json"
+    assert "choose one of" in answer.get_json()["detail"]
+
+
+def test_unknown_surveys(ada: FlaskClient, client: FlaskClient) -> None:
+    for visitor in (ada, client):
+        assert visitor.get(f"/surveys/{'0' * 64}/report").status_code == 404
+        assert visitor.get("/results/nothing").status_code == 404
+        answer = visitor.get(f"/api/surveys/{'0' * 64}/results")
+        assert answer.status_code == 404
+        assert answer.content_type == "application/problem+json"
+
+
+def test_the_style_and_page_need_no_exception_from_the_policy(
+    client: FlaskClient, owned: Survey, ada: FlaskClient
+) -> None:
+    fill(client, owned, 80)
+    answer = ada.get(f"/surveys/{owned.hash}/report?by=cheated")
+    assert "'unsafe-inline'" not in answer.headers["Content-Security-Policy"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert " style=" not in answer.text
+    assert "<style" not in answer.text
+    style = client.get("/reports/report.css")
+    assert style.content_type == "text/css; charset=utf-8"
+    assert ".forest" in style.text
+
+
+def test_a_survey_cannot_put_markup_into_its_report(
+    client: FlaskClient, store: Store, ada: FlaskClient
+) -> None:
+    evil = "<script>alert(1)</script>"
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": evil,
+            "questions": [
+                {
+                    "id": "q",
+                    "kind": "choice",
+                    "text": evil,
+                    "options": [evil, "=1+1", '"><img src=x onerror=alert(1)>'],
+                    "mechanism": {"name": "krr", "epsilon": "1"},
+                }
+            ],
+        }
+    )
+    store.publish(survey, "ada")
+    lines = [json.dumps({"id": f"{n:032x}", "reports": [n % 3]}) for n in range(90)]
+    batch = f"/api/surveys/{survey.hash}/reports/batch"
+    client.post(batch, data="\n".join(lines).encode(), content_type="application/x-ndjson")
+    for page in ("report", "report.html"):
+        text = ada.get(f"/surveys/{survey.hash}/{page}").text
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    table = ada.get(f"/surveys/{survey.hash}/report.csv").data.decode("utf-8-sig")
+    assert "q,'=1+1," in table
+
+
+def test_the_export_repeats_the_table(
+    client: FlaskClient, owned: Survey, ada: FlaskClient, store: Store, tmp_path: Path
+) -> None:
+    fill(client, owned, 400)
+    with ada.get(f"/surveys/{owned.hash}/export.zip") as answer:
+        assert answer.content_type == "application/zip"
+        zipfile.ZipFile(io.BytesIO(answer.data)).extractall(tmp_path)
+    folder = tmp_path / f"hushpoll-{owned.hash[:12]}"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "reports.csv", "reports.parquet", "survey.json", "codebook.csv", "codebook.md",
+        "labels.sps", "labels.do", "labels.R", "reproduce.py",
+    }  # fmt: skip
+    subprocess.run(
+        [sys.executable, str(folder / "reproduce.py")], check=True, cwd=tmp_path, capture_output=True
+    )
+    repeated = pd.read_csv(folder / "table.csv", keep_default_na=False)
+    expected = report(owned, [store.records(owned.hash)]).to_frame()
+    assert repeated["estimate"].astype(float).to_numpy() == pytest.approx(
+        expected["estimate"].to_numpy(), abs=1e-12
+    )
+    assert repeated["option"].tolist() == expected["option"].tolist()
