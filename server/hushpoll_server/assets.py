@@ -89,9 +89,7 @@ def scripts() -> list[dict[str, str]]:
         folder, name = path.split("/")
         found.append(
             {
-                "name": path,
                 "url": url_for("respond.static_file", folder=folder, name=name),
-                "sha256": script.digest.hex(),
                 "integrity": "sha256-" + b64encode(script.digest).decode(),
             }
         )

@@ -200,14 +200,8 @@ _STRINGS = {
     ),
     "resend": _("Send now"),
     "clear": _("Clear this device"),
-    "clear_sent": _(
-        "This removes the copy of what was sent from this device. If you answered again afterwards,"
-        " you would be counted"
-        " twice, and two reports tell more about you than one."
-    ),
-    "clear_waiting": _(
-        "This removes the mixed answers from this device. If they had reached the server after all,"
-        " answering again would"
+    "clear_text": _(
+        "This removes the mixed answers from this device. If they have reached the server, answering again would"
         " count you twice, and two reports tell more about you than one."
     ),
     "cleared": _("This device is cleared."),

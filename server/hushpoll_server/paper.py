@@ -25,6 +25,7 @@ from .accept import Incoming, Outcome
 from .assets import compressible, shell
 from .config import LOOPBACK
 from .i18n import LANGUAGES
+from .intake import unknown
 from .problems import Problem
 from .store import Published, get_store
 
@@ -140,8 +141,8 @@ def _form(survey: Survey) -> Form:
             validators=[InputRequired(missing), Length(max=64, message=missing)]
         )
     for index, question in enumerate(survey.questions):
-        choices = [(str(value), label) for value, label in enumerate(report_labels(question))]
-        fields[f"q{index}"] = RadioField(choices=choices, validators=[InputRequired(required)])
+        values = [str(value) for value in range(question.channel.outcomes)]
+        fields[f"q{index}"] = RadioField(choices=values, validators=[InputRequired(required)])
     made: Form = type("PaperForm", (Form,), fields)(request.form if request.method == "POST" else None)
     if request.method == "GET":
         made["id"].data = secrets.token_hex(16)
@@ -178,7 +179,7 @@ def send(survey_hash: str) -> BaseResponse:
     known = _known(survey_hash)
     if not is_possible(known.survey):
         raise Problem(422, "this survey cannot be answered on paper; open its page without /paper to see why")
-    wait = current_app.extensions["hushpoll_reports_throttle"].wait(request.remote_addr or "")
+    wait = current_app.extensions["hushpoll_intake"].throttle.wait(request.remote_addr or "")
     if wait:
         raise Problem(
             429,
@@ -207,7 +208,7 @@ def send(survey_hash: str) -> BaseResponse:
 def _known(survey_hash: str) -> Published:
     known = get_store().published(survey_hash)
     if known is None:
-        raise Problem(404, "no survey with this hash is published here; check the address")
+        raise unknown()
     return known
 
 
@@ -225,6 +226,18 @@ def _incoming(known: Published, form: Form) -> Incoming:
     )
 
 
+def _item(index: int, question: Question, form: Form | None) -> dict[str, Any]:
+    """Everything that the template needs to know about one question."""
+    return {
+        "name": f"q{index}",
+        "question": question,
+        "how": instruction(question),
+        "labels": report_labels(question),
+        "revealing": [] if question.decoy else revealing(question),
+        "field": None if form is None else form[f"q{index}"],
+    }
+
+
 def _render(
     survey: Survey, form: Form | None, status: int = 200, *, problem: str = "", sent: bool = False
 ) -> Response:
@@ -235,9 +248,8 @@ def _render(
         "respond/paper.html",
         survey=survey,
         form=form,
-        instructions=[instruction(question) for question in survey.questions],
-        labels=[report_labels(question) for question in survey.questions],
-        revealing=[revealing(question) for question in survey.questions],
+        items=[_item(index, question, form) for index, question in enumerate(survey.questions)],
+        possible=is_possible(survey),
         closed=not state.is_open,
         problem=problem,
         sent=sent,

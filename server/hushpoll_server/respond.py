@@ -11,6 +11,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from . import i18n, paper
 from .assets import asset, compressible, scripts, shell
+from .intake import unknown
 from .problems import Problem
 from .schema import surveys
 from .store import get_store, is_hash
@@ -29,7 +30,7 @@ def static_file(folder: str, name: str) -> BaseResponse:
         raise Problem(404, "there is no such file; check the address")
     response = compressible(found.body, found.content_type, found.compressed)
     response.headers["Cache-Control"] = "no-cache"
-    response.set_etag(found.digest.hex(), weak=True)
+    response.set_etag(found.digest.hex()[:16], weak=True)
     return response.make_conditional(request)
 
 
@@ -41,7 +42,7 @@ def page(survey_hash: str) -> BaseResponse:
     survey = get_store().get_survey(survey_hash)
     state = get_store().state(survey_hash)
     if survey is None or state is None:
-        raise Problem(404, "no survey with this hash is published here; check the address")
+        raise unknown()
     return render_page(survey, closed=not state.is_open)
 
 
@@ -58,7 +59,6 @@ def render_page(
         "closed": closed,
         "preview": preview,
         "languages": list(i18n.LANGUAGES.items()),
-        "scripts": [{"name": script["name"], "sha256": script["sha256"]} for script in scripts()],
         "strings": i18n.page_strings(),
     }
     html = render_template("respond/page.html", data=data, scripts=scripts(), **shell())

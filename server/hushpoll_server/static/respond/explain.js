@@ -119,7 +119,7 @@ export function howWeKnow(survey, linked) {
   const open = survey.questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
   const finite = survey.questions.filter((question) => !isOpen(question)).reduce((sum, { epsilon }) => sum + epsilon, 0);
   const total = open.length === 0 ? "know_epsilon" : finite ? "know_open" : "know_only_open";
-  const scripts = page.scripts.map(({ name, sha256: digest }) => el("li", {}, `${name} `, code(digest)));
+  const scripts = [...document.querySelectorAll("[integrity]")].map((script) => el("li", {}, scriptName(script), " ", code(digest(script))));
   return el(
     "details",
     {},
@@ -133,6 +133,11 @@ export function howWeKnow(survey, linked) {
     page.paper && el("p", {}, el("a", { href: page.paper }, say("paper"))),
   );
 }
+
+const scriptName = (script) => (script.href || script.src).split("/static/")[1];
+
+// The hash that the browser holds the script against, in the spelling of sha256sum.
+const digest = ({ integrity }) => Array.from(atob(integrity.split("-")[1]), (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
 
 function epsilonOf({ channel, analysis, combine, epsilon }) {
   const conditional = number(analysis.epsilon);

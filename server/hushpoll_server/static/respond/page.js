@@ -82,7 +82,7 @@ function showStart(notice) {
       survey.settings.invitation && el("p", {}, say("stored_invitation")),
     ),
     howWeKnow(survey, link.hash),
-    languages(),
+    !page.preview && languages(),
     el("div", { class: "bar" }, button("start", () => {
       history.pushState({ during: true }, "");
       showQuestions();
@@ -296,7 +296,7 @@ function showSent(record) {
     !survey.questions.some(isOpen) && el("p", {}, say("sent_stayed")),
     kiosk && el("p", {}, say("kiosk_text")),
     // On a shared device the next person must not read the last one's report.
-    ...(kiosk ? [el("div", { class: "bar" }, button("next", () => showStart()))] : [whatWasSent(record), clearing("clear_sent")]),
+    ...(kiosk ? [el("div", { class: "bar" }, button("next", () => showStart()))] : [whatWasSent(record), clearing()]),
   );
   announce(`${say("sent")}. ${say("sent_text")}`);
 }
@@ -318,21 +318,21 @@ function showWaiting(record, { text, again }, quiet = false) {
       ...notices(volatile && say("no_memory")),
       el("p", { class: "notice", id: "problem", hidden: text ? false : "" }, text),
       again && el("p", {}, say("waiting_text")),
-      clearing("clear_waiting"),
+      clearing(),
       again && el("div", { class: "bar" }, button("resend", () => deliver())),
     );
   }
   if (text) announce(text);
 }
 
-function clearing(text) {
+function clearing() {
   const clear = button("clear", () => {
     clearTimeout(timer);
     timer = null;
     forget();
     showStart(say("cleared"));
   }, "quiet");
-  return el("details", {}, el("summary", {}, say("clear")), el("p", {}, say(text)), clear);
+  return el("details", {}, el("summary", {}, say("clear")), el("p", {}, say("clear_text")), clear);
 }
 
 function showFailure(text, heading = say("fail_heading")) {

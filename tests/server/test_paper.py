@@ -1,0 +1,279 @@
+"""Paper mode: instructions that follow the channel exactly, and a form that takes what they gave, once."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_client import Question, Survey
+from hushpoll_client.channel import SCALE
+from hushpoll_server.closing import close
+from hushpoll_server.invitations import invite
+from hushpoll_server.paper import Instruction, instruction, is_possible, revealing
+from hushpoll_server.schema import inbox
+from hushpoll_server.store import Store
+from sqlalchemy import select
+from werkzeug.test import TestResponse
+
+DECOY = {"decoy": "Born in May?", "decoy_share": "1/12"}
+
+
+def question(mechanism: dict[str, Any], kind: str = "yes_no", **more: Any) -> Question:
+    draft = {"id": "q", "kind": kind, "text": "Is it true?", "mechanism": mechanism, **more}
+    return Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [draft]}).questions[0]
+
+
+def outcomes(how: Instruction) -> list[str]:
+    """Every equally likely outcome of the coins or dice, as the person who follows the steps sees them."""
+    if how.coins:
+        return ["".join(toss) for toss in itertools.product("HT", repeat=how.coins)]
+    rolls = ["".join(faces) for faces in itertools.product("123456", repeat=how.rolls)]
+    return [roll for roll in rolls if not how.again or int(roll) <= int(how.last)]
+
+
+def follow(how: Instruction, outcome: str, answers: list[int]) -> int:
+    """Do what the steps say; answers are the true ones, to the question and to the decoy."""
+    if how.coins:
+        branch = how.branches[0 if outcome.count("H") == how.heads else 1]
+    else:
+        (branch,) = [b for b in how.branches if int(b.low) <= int(outcome) <= int(b.high)]
+    done = {"truth": answers[0], "opposite": 1 - answers[0], "first": answers[0], "second": answers[-1]}
+    return done[branch.what] if branch.option is None else branch.option
+
+
+@pytest.mark.parametrize(
+    "truth", ["3/4", "1/4", "2/3", "5/6", "7/8", "5/8", "15/16", "0.9", "0.73", "7/12", "55/216"]
+)
+def test_warner_steps_have_exactly_the_published_odds(truth: str) -> None:
+    asked = question({"name": "warner", "truth": truth})
+    how = instruction(asked)
+    assert how is not None
+    for answer in (0, 1):
+        got = Counter(follow(how, outcome, [answer]) for outcome in outcomes(how))
+        assert Fraction(got[answer], got.total()) == Fraction(truth)
+        # The published integers are the same odds, rounded toward privacy by less than one part in 2^53.
+        assert abs(Fraction(asked.channel.row(answer)[answer], SCALE) - Fraction(truth)) < Fraction(1, SCALE)
+
+
+def test_two_coins_make_three_quarters_and_one_die_five_sixths() -> None:
+    coins = instruction(question({"name": "warner", "truth": "3/4"}))
+    assert coins is not None
+    assert (coins.coins, coins.heads, [branch.what for branch in coins.branches]) == (
+        2,
+        2,
+        ["opposite", "truth"],
+    )
+    die = instruction(question({"name": "warner", "truth": "5/6"}))
+    assert die is not None
+    assert [(b.low, b.high, b.what) for b in die.branches] == [("1", "1", "opposite"), ("2", "6", "truth")]
+    assert not die.again
+
+
+@pytest.mark.parametrize(
+    "shares", [["1/6", "1/6"], ["0", "1/2"], ["1/10", "1/5", "1/5"], ["0.05", "0", "0.1"]]
+)
+def test_forced_steps_have_exactly_the_published_odds(shares: list[str]) -> None:
+    if len(shares) == 2:
+        asked = question({"name": "forced", "forced": shares})
+    else:
+        asked = question({"name": "forced", "forced": shares}, "choice", options=["A", "B", "C"])
+    how = instruction(asked)
+    assert how is not None
+    for answer in range(len(shares)):
+        got = Counter(follow(how, outcome, [answer]) for outcome in outcomes(how))
+        for report, weight in enumerate(asked.channel.row(answer)):
+            assert abs(Fraction(got[report], got.total()) - Fraction(weight, SCALE)) < Fraction(
+                len(shares), SCALE
+            )
+
+
+def test_unrelated_steps_have_exactly_the_published_odds() -> None:
+    asked = question({"name": "unrelated", "truth": "2/3", **DECOY})
+    how = instruction(asked)
+    assert how is not None
+    for answer, decoy in itertools.product((0, 1), repeat=2):
+        got = Counter(follow(how, outcome, [answer, decoy]) for outcome in outcomes(how))
+        yes = Fraction(asked.channel.row(2 * answer + decoy)[1], SCALE)
+        assert abs(Fraction(got[1], got.total()) - yes) < Fraction(1, SCALE)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        {"name": "warner", "epsilon": "1"},
+        {"name": "warner", "truth": "0.7311"},
+        {"name": "krr", "epsilon": "1"},
+        {"name": "or_poll", "epsilon": "1", **DECOY},
+        {"name": "crosswise", "epsilon": "1", **DECOY},
+        {"name": "unrelated", "truth": "2/3", "epsilon": "1", **DECOY},
+    ],
+)
+def test_no_steps_where_coins_and_dice_cannot_be_exact(mechanism: dict[str, Any]) -> None:
+    assert instruction(question(mechanism)) is None
+
+
+def test_what_reveals_the_truth_is_known(app: Flask) -> None:
+    with app.test_request_context("/"):
+        check_revealing()
+
+
+def check_revealing() -> None:
+    assert revealing(question({"name": "warner", "truth": "3/4"})) == []
+    assert revealing(question({"name": "forced", "forced": ["1/6", "0"]})) == ["Yes"]
+    bare = {"name": "forced", "forced": ["0", "0", "1/2"]}
+    assert revealing(question(bare, "choice", options=["A", "B", "C"])) == ["A", "B"]
+
+
+@pytest.fixture
+def backend() -> str:
+    """The page is made from the survey alone; where something is stored, a test asks for both databases."""
+    return "sqlite"
+
+
+@pytest.fixture
+def paper_survey(store: Store) -> Survey:
+    return publish(store)
+
+
+def publish(store: Store, **settings: bool) -> Survey:
+    questions = [
+        {
+            "id": "a",
+            "kind": "yes_no",
+            "text": "Did you cheat?",
+            "mechanism": {"name": "warner", "truth": "3/4"},
+        },
+        {
+            "id": "b",
+            "kind": "yes_no",
+            "text": "Did you fraud tax?",
+            "mechanism": {"name": "or_poll", **DECOY},
+        },
+        {"id": "c", "kind": "yes_no", "text": "Do you steal?", "mechanism": {"name": "crosswise", **DECOY}},
+        {
+            "id": "d",
+            "kind": "choice",
+            "text": "Why?",
+            "options": ["<b>Time</b>", "Fear"],
+            "mechanism": {"name": "forced", "forced": ["1/6", "0"]},
+        },
+    ]
+    made = Survey.from_draft({"hushpoll": 1, "title": "Exam", "questions": questions, "settings": settings})
+    store.publish(made)
+    return made
+
+
+def opened(client: FlaskClient, survey: Survey) -> dict[str, str]:
+    """Open the page as a person without JavaScript does, and fill the form in."""
+    page = client.get(f"/s/{survey.hash}/paper")
+    assert page.status_code == 200
+    found = re.search(r'name="id" value="([0-9a-f]{32})"', page.text)
+    assert found
+    return {"id": found[1], "q0": "1", "q1": "0", "q2": "1", "q3": "0", "mixed": "y"}
+
+
+def send(client: FlaskClient, survey: Survey, form: dict[str, str]) -> TestResponse:
+    return client.post(f"/s/{survey.hash}/paper", data=form)
+
+
+def stored(store: Store) -> list[bytes]:
+    with store.read() as tx:
+        return [bytes(record) for record in tx.execute(select(inbox.c.record)).scalars()]
+
+
+def test_the_page_gives_steps_warnings_and_no_cookie(client: FlaskClient, paper_survey: Survey) -> None:
+    page = client.get(f"/s/{paper_survey.hash}/paper")
+    policy = page.headers["Content-Security-Policy"]
+    assert "form-action 'self'" in policy
+    assert "script-src 'none'" in policy
+    assert "Set-Cookie" not in page.headers
+    assert page.headers["Cache-Control"] == "no-store"
+    assert "<script" not in page.text
+    assert "Toss 2 coins where nobody can see them." in page.text
+    assert "A No does reveal that both are No." in page.text
+    assert "&lt;b&gt;Time&lt;/b&gt;" in page.text
+    assert "<b>" not in page.text
+    assert page.text.count("<fieldset") == page.text.count("<legend") == 4
+    assert f'href="/s/{paper_survey.hash}/paper"' in client.get(f"/s/{paper_survey.hash}").text
+
+
+@pytest.mark.parametrize("backend", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def test_mixed_answers_are_stored_once(client: FlaskClient, store: Store, paper_survey: Survey) -> None:
+    form = opened(client, paper_survey)
+    first, again = send(client, paper_survey, form), send(client, paper_survey, form)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert "The survey has received your mixed answers." in first.text
+    assert "Set-Cookie" not in first.headers
+    assert stored(store) == [store.record_format(paper_survey.hash).pack((1, 0, 1, 0))]
+    other = send(client, paper_survey, {**form, "q0": "0"})
+    assert other.status_code == 409
+    assert "sent before with other answers" in other.text
+    assert opened(client, paper_survey)["id"] != form["id"]
+
+
+@pytest.mark.parametrize(
+    ("change", "link"),
+    [
+        ({"q1": ""}, "#q1-0"),
+        ({"q1": "2"}, "#q1-0"),
+        ({"q0": "1.0"}, "#q0-0"),
+        ({"q3": "-1"}, "#q3-0"),
+        ({"mixed": ""}, "#mixed"),
+        ({"id": "00"}, None),
+        ({"id": "0" * 32 + "\n"}, None),
+    ],
+)
+def test_a_bad_form_is_refused_with_a_linked_message(
+    client: FlaskClient, store: Store, paper_survey: Survey, change: dict[str, str], link: str | None
+) -> None:
+    response = send(client, paper_survey, {**opened(client, paper_survey), **change})
+    assert response.status_code == 422
+    assert stored(store) == []
+    if link:
+        assert f'<a href="{link}">' in response.text
+        assert f'id="{link[1:]}"' in response.text
+
+
+def test_a_closed_survey_takes_no_paper(client: FlaskClient, store: Store, paper_survey: Survey) -> None:
+    form = opened(client, paper_survey)
+    close(store, paper_survey.hash)
+    assert send(client, paper_survey, form).status_code == 410
+    assert "This survey is closed" in client.get(f"/s/{paper_survey.hash}/paper").text
+    assert stored(store) == []
+
+
+def test_an_invitation_is_asked_for_and_spent(client: FlaskClient, store: Store) -> None:
+    survey = publish(store, invitation=True)
+    (code,) = invite(store, survey.hash, 1)
+    form = opened(client, survey)
+    assert send(client, survey, form).status_code == 422
+    assert send(client, survey, {**form, "invitation": "nonsense"}).status_code == 403
+    assert send(client, survey, {**form, "invitation": f" {code} "}).status_code == 201
+    assert send(client, survey, {**opened(client, survey), "invitation": code}).status_code == 403
+    assert len(stored(store)) == 1
+
+
+def test_a_survey_that_needs_a_device_says_why(client: FlaskClient, survey: Survey, store: Store) -> None:
+    assert not is_possible(survey)
+    page = client.get(f"/s/{survey.hash}/paper")
+    assert "This survey cannot be answered on paper." in page.text
+    assert "Did you cheat at this exam?" in page.text
+    assert "<form" not in page.text
+    assert f'href="/s/{survey.hash}/paper"' not in client.get(f"/s/{survey.hash}").text
+    assert (
+        send(client, survey, {"id": "0" * 32, "q0": "0", "q1": "0", "q2": "0", "mixed": "y"}).status_code
+        == 422
+    )
+    assert stored(store) == []
+
+
+def test_the_page_speaks_the_readers_language(client: FlaskClient, paper_survey: Survey) -> None:
+    page = client.get(f"/s/{paper_survey.hash}/paper?lang=ar")
+    assert '<html lang="ar" dir="rtl">' in page.text
+    assert "نعم" in page.text

@@ -1,0 +1,204 @@
+"""The respondent's page as the server sends it: policy, weight, languages, addresses."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import html
+import io
+import json
+import re
+from base64 import b64decode
+from pathlib import Path
+
+import hushpoll_client
+import hushpoll_server
+import pytest
+from babel.messages.extract import extract_from_dir
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from flask.testing import FlaskClient
+from hushpoll_client import Survey
+from hushpoll_server.closing import close
+from hushpoll_server.i18n import LANGUAGES
+from hushpoll_server.store import Store
+
+PACKAGE = Path(hushpoll_server.__file__).parent
+# The words that would promise what no survey can keep, in each language of the interface.
+BANNED = re.compile(r"anonym|anónim|anonim|مجهول|\blies?\b|\bfake|mensonge|lüg|mentir|كذب", re.IGNORECASE)
+
+
+@pytest.fixture
+def backend() -> str:
+    """Pages are made from the survey alone: one database will do."""
+    return "sqlite"
+
+
+def page_data(text: str) -> dict[str, object]:
+    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text, re.DOTALL)
+    assert found
+    data = json.loads(found[1])
+    assert isinstance(data, dict)
+    return data
+
+
+def test_the_page_forbids_forms_inline_code_and_other_origins(client: FlaskClient, survey: Survey) -> None:
+    response = client.get(f"/s/{survey.hash}")
+    assert response.status_code == 200
+    policy = dict(part.split(" ", 1) for part in response.headers["Content-Security-Policy"].split("; "))
+    assert policy["form-action"] == "'none'"
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "Set-Cookie" not in response.headers
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*(\ssrc=|application/json))", response.text)
+    assert not re.search(r"<form|<input|<button|\sname=(?!\"(viewport|robots)\")", response.text)
+    assert re.findall(r'(?:src|href)="(?!/|data:)[^"]*"', response.text) == []
+
+
+def test_the_page_holds_no_word_of_the_survey_before_it_is_verified(
+    client: FlaskClient, survey: Survey
+) -> None:
+    text = html.unescape(client.get(f"/s/{survey.hash}").text)
+    for question in survey.questions:
+        assert question.text not in text
+    assert survey.title not in text
+
+
+def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey: Survey) -> None:
+    text = client.get(f"/s/{survey.hash}").text
+    scripts = dict(re.findall(r'(?:src|href)="/static/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text))
+    sources = {
+        "client": Path(hushpoll_client.__file__).parent / "js",
+        "respond": PACKAGE / "static" / "respond",
+    }
+    assert {name for name in scripts if name.startswith("respond/")} == {
+        f"respond/{file.name}" for file in sources["respond"].glob("*.js")
+    }
+    assert text.count("modulepreload") + text.count('type="module"') == len(scripts)
+    for path, digest in scripts.items():
+        folder, name = path.split("/")
+        source = (sources[folder] / name).read_bytes()
+        assert b64decode(digest) == hashlib.sha256(source).digest()
+        served = client.get(f"/static/{path}")
+        assert served.data == source
+        assert served.content_type == "text/javascript; charset=utf-8"
+        # Every module that is imported is announced, so that none is found late.
+        for imported in re.findall(r'from "\.{1,2}/(?:client/)?([\w.]+)"', source.decode()):
+            assert imported in {other.split("/")[1] for other in scripts}
+
+
+def test_page_and_files_weigh_at_most_40_kb_in_12_requests(client: FlaskClient, survey: Survey) -> None:
+    page = client.get(f"/s/{survey.hash}", headers={"Accept-Encoding": "gzip", "Accept-Language": "ar"})
+    assert page.headers["Content-Encoding"] == "gzip"
+    text = gzip.decompress(page.data).decode()
+    addresses = sorted({*re.findall(r'(?:src|href)="(/[^"]+)"', text)} - {f"/s/{survey.hash}/paper"})
+    weight = len(page.data)
+    for address in addresses:
+        response = client.get(address, headers={"Accept-Encoding": "gzip"})
+        assert response.status_code == 200, address
+        weight += len(response.data)
+    assert f"/api/surveys/{survey.hash}" in addresses
+    print(f"{weight} bytes in {1 + len(addresses)} requests")
+    assert 1 + len(addresses) <= 12
+    assert weight <= 40 * 1024 - 12 * 660  # the rest is for headers, which a browser test counts as well
+
+
+def test_files_are_compressed_only_for_those_who_ask(client: FlaskClient) -> None:
+    plain = client.get("/static/respond/respond.css")
+    small = client.get("/static/respond/respond.css", headers={"Accept-Encoding": "br, gzip"})
+    refused = client.get("/static/respond/respond.css", headers={"Accept-Encoding": "gzip;q=0"})
+    assert "Content-Encoding" not in plain.headers
+    assert refused.data == plain.data == gzip.decompress(small.data)
+    assert plain.headers["Vary"] == small.headers["Vary"] == "Accept-Encoding"
+    assert b"--hush-accent:" in plain.data
+    again = client.get("/static/respond/respond.css", headers={"If-None-Match": small.headers["ETag"]})
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize(
+    "path", ["client/nothing.js", "respond/page.html", "client/..%2fsubmit.py", "respond/.."]
+)
+def test_only_the_pages_own_files_are_served(client: FlaskClient, path: str) -> None:
+    assert client.get(f"/static/{path}").status_code == 404
+
+
+def test_a_short_address_leads_to_the_whole_one(client: FlaskClient, survey: Survey) -> None:
+    response = client.get(f"/s/{survey.hash[:10]}")
+    assert response.status_code == 302
+    assert response.headers["Location"] == f"/s/{survey.hash}#{survey.hash}"
+
+
+@pytest.mark.parametrize("name", ["0" * 64, "0" * 12, "abc", "%25%25%25%25%25%25%25%25", "________"])
+def test_an_unknown_address_is_not_found(client: FlaskClient, survey: Survey, name: str) -> None:
+    assert client.get(f"/s/{name}").status_code == 404
+    assert client.get(f"/s/{name}/paper").status_code == 404
+
+
+def test_a_closed_survey_says_so(client: FlaskClient, store: Store, survey: Survey) -> None:
+    assert page_data(client.get(f"/s/{survey.hash}").text)["closed"] is False
+    close(store, survey.hash)
+    assert page_data(client.get(f"/s/{survey.hash}").text)["closed"] is True
+
+
+@pytest.mark.parametrize(
+    ("query", "header", "language", "direction", "yes"),
+    [
+        ("", "", "en", "ltr", "Yes"),
+        ("", "fr-CA,fr;q=0.9", "fr", "ltr", "Oui"),
+        ("", "nl,de;q=0.5", "de", "ltr", "Ja"),
+        ("?lang=es", "fr", "es", "ltr", "Sí"),
+        ("?lang=ar", "", "ar", "rtl", "نعم"),
+        ("?lang=xx", "fr", "fr", "ltr", "Oui"),
+        ("?lang=../..", "", "en", "ltr", "Yes"),
+    ],
+)
+def test_the_language_is_the_readers(
+    client: FlaskClient, survey: Survey, query: str, header: str, language: str, direction: str, yes: str
+) -> None:
+    response = client.get(f"/s/{survey.hash}{query}", headers={"Accept-Language": header} if header else {})
+    assert f'<html lang="{language}" dir="{direction}">' in response.text
+    strings = page_data(response.text)["strings"]
+    assert isinstance(strings, dict)
+    assert strings["yes"] == yes
+
+
+def messages() -> set[str]:
+    """Every message in the sources, found as `pybabel extract` finds it."""
+    methods = [("i18n.py", "python"), ("paper.py", "python"), ("templates/respond/**.html", "jinja2")]
+    keywords = {"_": None, "gettext": None, "lazy_gettext": None}
+    found = extract_from_dir(str(PACKAGE), method_map=methods, keywords=keywords)
+    return {message for _, _, message, _, _ in found if isinstance(message, str)}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_message_is_translated_and_compiled(language: str) -> None:
+    folder = PACKAGE / "translations" / language / "LC_MESSAGES"
+    catalog = read_po(io.BytesIO((folder / "messages.po").read_bytes()), locale=language)
+    entries = {str(entry.id): entry for entry in catalog if entry.id}
+    assert set(entries) == messages()
+    assert len(entries) > 100
+    assert not catalog.obsolete
+    for source, entry in entries.items():
+        translated = str(entry.string)
+        assert translated.strip(), source
+        assert not entry.fuzzy, source
+        assert set(re.findall(r"\{\w+\}", translated)) == set(re.findall(r"\{\w+\}", source)), source
+        assert not BANNED.search(translated), translated
+        if language == "en":
+            assert translated == source
+    compiled = io.BytesIO()
+    write_mo(compiled, catalog)
+    assert (folder / "messages.mo").read_bytes() == compiled.getvalue(), "run pybabel compile"
+
+
+def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(
+    client: FlaskClient, survey: Survey
+) -> None:
+    strings = page_data(client.get(f"/s/{survey.hash}").text)["strings"]
+    assert isinstance(strings, dict)
+    source = "".join(file.read_text() for file in (PACKAGE / "static" / "respond").glob("*.js"))
+    quoted = set(re.findall(r'"([a-z_]+)"', source))
+    assert set(strings) <= quoted
+    assert set(re.findall(r'\bsay\("([a-z_]+)"', source)) <= set(strings)
