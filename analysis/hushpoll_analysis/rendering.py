@@ -209,11 +209,12 @@ def _thousands(value: float) -> str:
 
 
 def _cell(value: Any) -> object:
-    if value is None:
-        return ""
+    """A cell of the table: numbers as Python's own, so that they are written as numbers."""
+    if value is None or isinstance(value, str):
+        return value or ""
     if isinstance(value, float):
-        return "" if math.isnan(value) else "unbounded" if math.isinf(value) else repr(float(value))
-    return value if isinstance(value, str) else repr(value)
+        return "" if math.isnan(value) else "unbounded" if math.isinf(value) else float(value)
+    return int(value)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -23,7 +23,7 @@ __all__ = ["MINIMUM", "Line", "QuestionReport", "SurveyReport", "report"]
 MINIMUM = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SurveyReport:
     """The report of a survey; made by `report`. Shows itself as text, HTML, JSON, CSV, data frame and figure."""
 
@@ -137,6 +137,9 @@ class SurveyReport:
         from .figures import draw
 
         return draw(self, axes)
+
+    def __repr__(self) -> str:
+        return f"<SurveyReport of {self.survey.title!r}: {self.n} reports, {len(self.questions)} questions; print it>"
 
     def __str__(self) -> str:
         return self.to_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import runpy
 import zipfile
 from pathlib import Path
 
@@ -260,9 +261,7 @@ def test_the_export_repeats_the_table(
         "reports.csv", "reports.parquet", "survey.json", "codebook.csv", "codebook.md",
         "labels.sps", "labels.do", "labels.R", "reproduce.py",
     }  # fmt: skip
-    subprocess.run(
-        [sys.executable, str(folder / "reproduce.py")], check=True, cwd=tmp_path, capture_output=True
-    )
+    runpy.run_path(str(folder / "reproduce.py"))
     repeated = pd.read_csv(folder / "table.csv", keep_default_na=False)
     expected = report(owned, [store.records(owned.hash)]).to_frame()
     assert repeated["estimate"].astype(float).to_numpy() == pytest.approx(

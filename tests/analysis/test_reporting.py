@@ -1,0 +1,372 @@
+"""The report says everything a statistician needs, the same in every form, and never more than the data allow."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import compare, crosstab, estimate, report
+from hushpoll_analysis.figures import axis_for
+from hushpoll_analysis.method_text import ESTIMATORS, LETTERS, WORKS, epsilon_text, percent
+from hushpoll_analysis.rendering import stylesheet
+from hushpoll_analysis.reporting import SurveyReport
+from hushpoll_analysis.simulation import simulate_survey
+from hushpoll_analysis.sources import Tally
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.compile import NAMES
+
+DRAFT: dict[str, Any] = {
+    "hushpoll": 1,
+    "title": "Exam honesty",
+    "questions": [
+        {
+            "id": "cheated",
+            "kind": "yes_no",
+            "text": "Did you cheat?",
+            "mechanism": {"name": "warner", "epsilon": 1},
+        },
+        {
+            "id": "reason",
+            "kind": "choice",
+            "text": "Why?",
+            "options": ["Time", "Fear", "Habit", "=SUM(A1)"],
+            "mechanism": {"name": "krr", "epsilon": 1.5},
+        },
+        {
+            "id": "tax",
+            "kind": "yes_no",
+            "text": "Tax?",
+            "mechanism": {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]},
+        },
+        {
+            "id": "drugs",
+            "kind": "yes_no",
+            "text": "Drugs?",
+            "mechanism": {"name": "crosswise", "decoy": "Born in spring?", "decoy_share": "0.25"},
+        },
+    ],
+}
+TRUTH = {"cheated": [0.7, 0.3], "reason": [0.5, 0.3, 0.2, 0.0], "tax": [0.9, 0.1], "drugs": [0.95, 0.05]}
+
+
+@pytest.fixture(scope="module")
+def survey() -> Survey:
+    return Survey.from_draft(DRAFT)
+
+
+@pytest.fixture(scope="module")
+def frame(survey: Survey) -> pd.DataFrame:
+    return pd.DataFrame(
+        {f"{name}_reported": codes for name, codes in simulate_survey(survey, 2000, TRUTH, seed=6)}
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(survey: Survey, frame: pd.DataFrame) -> SurveyReport:
+    return report(survey, frame, by="cheated")
+
+
+def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, whole: SurveyReport) -> None:
+    for question in survey.questions:
+        counts = np.bincount(frame[f"{question.id}_reported"], minlength=question.channel.outcomes)
+        labels = question.options if question.kind == "choice" else None
+        one = estimate(counts, question.mechanism, options=labels)
+        both = estimate(counts, question.mechanism, options=labels, simultaneous=True)
+        part = whole[question.id]
+        assert [line.entry for line in part.lines] == list(one.estimates)
+        assert [line.simultaneous for line in part.lines] == list(both.estimates)
+        assert part.counts == tuple(counts)
+        shares = one.constrained().shares
+        assert sum(shares) == pytest.approx(1)
+        assert part.lines[-1].constrained == pytest.approx(shares[-1])
+
+
+def test_json_has_the_shape_of_the_contract(whole: SurveyReport, survey: Survey) -> None:
+    value = json.loads(whole.to_json())
+    assert value["hash"] == survey.hash
+    assert value["n"] == 2000
+    assert value["level"] == 0.95
+    assert value["epsilon_total"] is None
+    assert [question["id"] for question in value["questions"]] == ["cheated", "reason", "tax", "drugs"]
+    for question in value["questions"]:
+        assert {"id", "text", "mechanism", "epsilon", "estimates"} <= set(question)
+        for entry in question["estimates"]:
+            assert {"option", "reported", "estimate", "se", "low", "high", "shown", "se_privacy"} <= set(
+                entry
+            )
+            assert set(entry["shown"]) == {"estimate", "low", "high"}
+            assert 0 <= entry["shown"]["low"] <= entry["shown"]["high"] <= 1
+    assert [len(question["estimates"]) for question in value["questions"]] == [1, 4, 1, 1]
+    assert value["questions"][0]["epsilon"] == pytest.approx(1, abs=1e-9)
+    assert value["questions"][2]["epsilon"] is None
+    assert "unbounded" in value["questions"][2]["epsilon_note"]
+
+
+def test_two_finite_epsilons_add_up() -> None:
+    survey = Survey.from_draft({**DRAFT, "questions": DRAFT["questions"][:2]})
+    made = report(survey, Tally.from_counts(survey, {"cheated": [60, 40], "reason": [40, 30, 20, 10]}))
+    assert json.loads(made.to_json())["epsilon_total"] == pytest.approx(2.5, abs=1e-9)
+    assert "add up to ε = 2.5" in made.privacy
+
+
+def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, whole: SurveyReport) -> None:
+    # 1 % replaced by the worst report, in expectation, against the same shares without it.
+    line = whole["cheated"].lines[0]
+    channel = survey.questions[0].channel
+    phi = channel.truth_weight / 2**53
+    p = line.shown_estimate
+    honest = p * phi + (1 - p) * (1 - phi)
+    moved = [((0.99 * honest + 0.01 * bad) - (1 - phi)) / (2 * phi - 1) - p for bad in (0, 1)]
+    assert line.dishonest_shift == pytest.approx(max(abs(value) for value in moved))
+    k, e = 4, math.exp(1.5)
+    assert whole["reason"].dishonest_weight == pytest.approx(1 + (k - 1) / (e - 1), rel=1e-9)
+    assert "If 1 % of the respondents were dishonest" in " ".join(whole["cheated"].remarks)
+
+
+def test_design_effect_is_variance_over_that_of_direct_answers(whole: SurveyReport) -> None:
+    part = whole["cheated"]
+    entry = part.lines[0].entry
+    direct = entry.estimate * (1 - entry.estimate) / (whole.n - 1)
+    assert part.design_effect == pytest.approx(entry.se**2 / direct)
+    assert part.n_effective == pytest.approx(whole.n / part.design_effect)
+
+
+def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyReport) -> None:
+    text = whole.to_text()
+    assert "SE privacy" in text
+    assert "reported, not true" in text
+    assert whole["reason"].lines[3].outside
+    assert "unclipped estimate −" in text
+    assert "is chance, not an error" in text
+    # A crosswise report is no Yes: its counts stand apart.
+    assert re.search(r"reported, not true: different [\d,]+, same [\d,]+", text)
+
+
+def test_groups_agree_with_crosstab_and_compare(
+    survey: Survey, frame: pd.DataFrame, whole: SurveyReport
+) -> None:
+    assert [table.id for table in whole.groups] == ["reason", "tax", "drugs"]
+    table = whole.groups[0]
+    cross = crosstab(frame, survey, "cheated", "reason")
+    assert table.cross is not None
+    assert table.cross.estimate == pytest.approx(cross.estimate)
+    assert table.cross.test is not None
+    assert cross.test is not None
+    assert table.cross.test.p_value == pytest.approx(cross.test.p_value)
+    expected = compare(frame, survey, "reason", "cheated", reference="No").to_frame()
+    assert [one.difference for one in table.differences] == pytest.approx(expected["difference"].tolist())
+    value = json.loads(whole.to_json())["groups"][0]
+    assert value["independence"]["p_value"] == pytest.approx(cross.test.p_value)
+    assert len(whole.group_frame()) == 2 * 4 + 2 + 2
+
+
+def test_exact_groups_too_small_to_show_are_named(survey: Survey, frame: pd.DataFrame) -> None:
+    region = np.where(np.arange(2000) < 30, "tiny", np.where(np.arange(2000) % 2, "north", "south"))
+    made = report(survey, frame.assign(region=region), by="region")
+    table = made.groups[0]
+    assert table.groups == ("north", "south")
+    assert "fewer than 50 reports: tiny" in table.notes[0]
+    north = frame["cheated_reported"][region == "north"]
+    alone = estimate(np.bincount(north, minlength=2), survey.questions[0].mechanism)["Yes"]
+    assert table.of_option("Yes")[0].estimate == pytest.approx(alone.estimate)
+    assert table.of_option("Yes")[0].se == pytest.approx(alone.se)
+
+
+def test_a_single_group_is_refused_in_words(survey: Survey, frame: pd.DataFrame) -> None:
+    made = report(survey, frame.assign(region="north"), by="region")
+    assert "needs two groups" in made.groups[0].notes[0]
+    assert made.to_html()
+    alone = Survey.from_draft({**DRAFT, "questions": DRAFT["questions"][:1]})
+    with pytest.raises(HushpollError, match="the only question"):
+        report(alone, frame[["cheated_reported"]], by="cheated")
+    with pytest.raises(HushpollError, match="no group of cheated"):
+        report(survey, frame, by="cheated", reference="Maybe")
+
+
+@pytest.mark.parametrize("n", [0, 1, 49])
+def test_too_few_reports_give_no_number_in_any_form(survey: Survey, frame: pd.DataFrame, n: int) -> None:
+    made = report(survey, frame[:n], by="cheated")
+    assert made.too_few.startswith(f"No estimates yet: {n} reports")
+    value = json.loads(made.to_json())
+    assert value["n"] == n
+    assert value["note"] == made.too_few
+    assert all(question["estimates"] == [] for question in value["questions"])
+    assert made.to_csv().count("\r\n") == 1
+    assert len(made.to_frame()) == 0
+    assert "No estimates yet" in made.to_text()
+    assert "<svg" not in made.to_html()
+    with pytest.raises(HushpollError, match="nothing to draw"):
+        made.plot()
+
+
+def test_the_minimum_can_be_changed_but_one_report_has_no_variance(
+    survey: Survey, frame: pd.DataFrame
+) -> None:
+    assert report(survey, frame[:10], minimum=10).is_shown
+    assert not report(survey, frame[:1], minimum=0).is_shown
+    with pytest.raises(HushpollError, match="minimum"):
+        report(survey, frame, minimum=-1)
+
+
+def test_all_reports_in_one_cell_have_numbers_and_a_warning(survey: Survey) -> None:
+    counts = {"cheated": [100, 0], "reason": [100, 0, 0, 0], "tax": [100, 0], "drugs": [0, 100]}
+    made = report(survey, Tally.from_counts(survey, counts))
+    assert "one cell" in made.to_text()
+    json.loads(made.to_json())  # no nan anywhere
+    assert made.to_html()
+
+
+def test_csv_cells_cannot_act_as_formulas(whole: SurveyReport) -> None:
+    rows = list(csv.DictReader(io.StringIO(whole.to_csv(), newline="")))
+    assert len(rows) == 7
+    assert rows[4]["option"] == "'=SUM(A1)"
+    # Numbers stay numbers, also negative ones: a guard would make text of them.
+    assert float(rows[4]["estimate"]) < 0
+    assert rows[5]["epsilon"] == "unbounded"
+    assert float(rows[0]["estimate"]) == whole["cheated"].lines[0].entry.estimate
+
+
+def test_frame_has_every_estimate(whole: SurveyReport) -> None:
+    frame = whole.to_frame()
+    assert frame["question"].tolist() == ["cheated", *["reason"] * 4, "tax", "drugs"]
+    assert frame.loc[0, "estimate"] == whole["cheated"].lines[0].entry.estimate
+    assert (frame["shown_low"] >= 0).all()
+
+
+class Outline(HTMLParser):
+    """Checks that tags nest, and keeps what a reader's program would load or run."""
+
+    VOID = frozenset({"meta", "link", "br", "img", "input", "line", "circle"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.headings: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        if (
+            tag == "script"
+            or any(name in names for name in ("src", "href", "style"))
+            or any(name.startswith("on") for name in names)
+        ):
+            self.loads.append(tag)
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append(tag)
+        if names.get("id"):
+            self.ids.append(str(names["id"]))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def test_html_is_one_file_that_loads_and_runs_nothing(whole: SurveyReport) -> None:
+    text = whole.to_html()
+    outline = Outline()
+    outline.feed(text)
+    assert outline.open == []
+    assert outline.loads == []
+    assert outline.headings[0] == "h1"
+    assert outline.headings.count("h1") == 1
+    assert len(set(outline.ids)) == len(outline.ids)
+    assert "http" not in re.sub(r'http-equiv="[^"]*"', "", text)
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+    assert text.count('class="dot') > 7
+    assert "Reported, not true" in text
+
+
+def test_figures_place_shares_on_an_axis_that_holds_them() -> None:
+    assert axis_for([0.04, 0.09]).end == 0.1
+    assert axis_for([0.04, 0.51]).end == 1.0
+    assert axis_for([]).end == 1.0
+    axis = axis_for([0.3])
+    assert axis.place(0.25) == "50.00%"
+    assert axis.place(-0.1) == "0.00%"
+    assert axis.place(0.7) == "100.00%"
+    assert [text for _, text in axis.ticks] == ["0 %", "10 %", "20 %", "30 %", "40 %", "50 %"]
+
+
+def test_notebook_shows_the_report_and_its_style_stays_inside(whole: SurveyReport) -> None:
+    shown = whole._repr_html_()
+    assert 'class="report"' in shown
+    assert "\nbody {" not in shown
+    assert "\nh1 {" not in shown
+
+
+def test_plot_draws_every_question(whole: SurveyReport) -> None:
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot
+
+    figure = whole.plot()
+    assert len(figure.axes) == 4
+    assert [text.get_text() for text in figure.axes[1].get_yticklabels()] == [
+        "Time",
+        "Fear",
+        "Habit",
+        "=SUM(A1)",
+    ]
+    pyplot.close(figure)
+
+
+def test_method_names_every_design_it_used(whole: SurveyReport) -> None:
+    for word in (
+        "Warner",
+        "K-ary",
+        "OR-poll",
+        "crosswise",
+        "Wilson",
+        "Bonferroni",
+        whole.survey.hash,
+        "2,000",
+    ):
+        assert word in whole.method.paragraph
+    assert len(whole.method.formulas) == 4 + 5
+    assert whole.method.references == tuple(sorted(whole.method.references))
+    assert any(work.startswith("Warner") for work in whole.method.references)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_of_surveys_has_its_formula(name: str) -> None:
+    assert name in ESTIMATORS
+    assert name in LETTERS
+    assert {"or_poll": "crosswise"}.get(name, name) in WORKS
+
+
+def test_figures_are_written_for_people() -> None:
+    assert percent(-0.0123) == "−1.2 %"
+    assert percent(-0.0001) == "0.0 %"
+    assert epsilon_text(0.9999999999999994) == "1"
+    assert epsilon_text(math.log(3)) == "1.0987"  # never less than it is
+    assert epsilon_text(math.inf) == "unbounded"
+
+
+def test_the_palette_of_the_file_is_that_of_the_pages() -> None:
+    root = Path(__file__).parents[2]
+    pages = (root / "server" / "hushpoll_server" / "static" / "palette.css").read_text()
+    for color in re.findall(r"--hush-[a-z-]+: #[0-9a-f]{6};", stylesheet(alone=True)):
+        assert color in pages
+
+
+def test_snippet_names_what_was_asked(whole: SurveyReport, survey: Survey, frame: pd.DataFrame) -> None:
+    assert "by='cheated'" in whole.snippet
+    assert "by=" not in report(survey, frame).snippet
+    compile(whole.snippet, "snippet", "exec")
