@@ -1,0 +1,239 @@
+"""`hushpoll answer` against a running server: the same checks, memory and resend as the browser."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from hushpoll_client import Survey
+from hushpoll_server.cli import main
+from hushpoll_server.cli.answer import one_sided_truths
+from hushpoll_server.invitations import invite
+from hushpoll_server.schema import inbox
+from hushpoll_server.store import Store
+from sqlalchemy import select
+from werkzeug.serving import make_server
+
+from tests.serving import make_survey
+
+ANSWERS = {"cheated": "Yes", "reason": "Habit", "tax": {"answer": "No", "decoy": "Yes"}}
+
+
+@pytest.fixture
+def backend() -> str:
+    """What the command sends is the same for every database behind the server."""
+    return "sqlite"
+
+
+class Server:
+    """The application on a free port, in a thread: can be stopped and started again on the same one."""
+
+    def __init__(self, app: Flask, store: Store) -> None:
+        self.app = app
+        self.store = store
+        self.port = 0
+
+    def start(self) -> None:
+        self.http = make_server("127.0.0.1", self.port, self.app, threaded=True)
+        self.port = self.http.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(
+            target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+        self.thread.start()
+
+    def stop(self) -> None:
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+
+@pytest.fixture
+def server(app: Flask, store: Store) -> Iterator[Server]:
+    started = Server(app, store)
+    started.start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Run the command as a user with an empty state folder; gives status, stdout and stderr."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(["answer", *arguments])
+        out, err = capsys.readouterr()
+        assert isinstance(end.value.code, int)
+        return end.value.code, out, err
+
+    return command
+
+
+def stored(server: Server) -> list[tuple[str, bytes]]:
+    with server.store.read() as tx:
+        return [
+            (bytes(row.id).hex(), bytes(row.record)) for row in tx.execute(select(inbox.c.id, inbox.c.record))
+        ]
+
+
+def test_a_file_of_answers_is_sent_once_and_the_same_again(
+    server: Server, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    survey = make_survey()
+    server.store.publish(survey)
+    url, file = f"{server.url}/s/{survey.hash}#{survey.hash}", str(tmp_path / "answers.json")
+    status, out, err = run(url, "--answers", file, "--json")
+    sent = json.loads(out)
+    assert (status, sent["status"], sent["new"], sent["epsilon_total"]) == (0, 201, True, None)
+    assert "tax: A No does reveal your No." in err
+    assert "cheated" not in err
+    assert sent["reports"][2] == 1  # the OR of No and Yes
+    record = server.store.record_format(survey.hash).pack(tuple(sent["reports"]))
+    assert stored(server) == [(sent["id"], record)]
+    # Whatever is answered the second time, the first draw is what counts.
+    (tmp_path / "answers.json").write_text(json.dumps({**ANSWERS, "tax": "No"}))
+    status, out, err = run(url, "--answers", file, "--json")
+    assert status == 0
+    assert json.loads(out) == {**sent, "status": 200, "new": False}
+    assert "nothing is drawn anew" in err
+    assert stored(server) == [(sent["id"], record)]
+    status, out, _ = run(url, "--clear")
+    assert (status, out) == (0, "This machine is cleared.\n")
+    assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
+
+
+def test_a_server_that_is_down_keeps_the_report_for_the_next_time(
+    server: Server,
+    run: Callable[..., tuple[int, str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    survey = make_survey()
+    server.store.publish(survey)
+    url, file = f"{server.url}/s/{survey.hash}", str(tmp_path / "answers.json")
+    monkeypatch.setattr("hushpoll_client.submit.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("hushpoll_server.cli.answer.submit", dying(server))
+    status, _, err = run(url, "--answers", file)
+    assert status == 2
+    assert "run the same command again" in err.splitlines()[-1]
+    (kept,) = (tmp_path / "state" / "hushpoll").iterdir()
+    waiting = json.loads(kept.read_bytes())
+    assert waiting["state"] == "waiting"
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    server.start()
+    status, out, _ = run(url, "--json")
+    assert (status, json.loads(out)["id"]) == (0, waiting["id"])
+    assert json.loads(kept.read_bytes()) == {**waiting, "state": "sent"}
+    assert len(stored(server)) == 1
+
+
+def dying(server: Server) -> Callable[..., int]:
+    """`submit`, but the server stops just before."""
+    from hushpoll_client.submit import submit
+
+    def stop_then_submit(*arguments: object) -> int:
+        server.stop()
+        return submit(*arguments, sleep=lambda seconds: None)  # type: ignore[arg-type]
+
+    return stop_then_submit
+
+
+def test_the_terminal_asks_every_question_and_the_decoy(
+    server: Server, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = make_survey()
+    server.store.publish(survey)
+    typed = iter([2, 3, 1, 1])
+    monkeypatch.setattr("click.prompt", lambda *_args, **_options: next(typed))
+    status, out, err = run(f"{server.url}/s/{survey.hash}#{survey.hash}", "--json")
+    assert status == 0
+    assert json.loads(out)["reports"][2] == 0
+    assert "Of 100 people who choose Yes, about 73 are recorded as Yes; of 100 who choose No, about 27" in err
+    assert "Have you ever visited Brittany?" in err
+    assert list(typed) == []
+
+
+def test_an_invitation_is_taken_from_the_link_and_a_kiosk_keeps_nothing(
+    server: Server, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    survey = make_survey(kiosk=True, invitation=True)
+    server.store.publish(survey)
+    (code,) = invite(server.store, survey.hash, 1)
+    url, file = f"{server.url}/s/{survey.hash}#{survey.hash}", str(tmp_path / "answers.json")
+    status, _, err = run(url, "--answers", file)
+    assert status == 2
+    assert "invitation" in err.splitlines()[-1]
+    assert run(f"{url}.{code}", "--answers", file)[0] == 0
+    assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
+    assert len(stored(server)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ('{"cheated": "Maybe", "reason": "Habit", "tax": "No"}', "Maybe"),
+        ('{"cheated": "Yes"}', "has no answer"),
+        ('{"cheated": "Yes", "cheated": "No"}', "cheated"),
+        ("[]", "must hold an object"),
+        ("{", "not JSON"),
+        (None, "cannot be read"),
+    ],
+)
+def test_bad_answers_end_in_one_line_and_nothing_is_sent(
+    server: Server,
+    run: Callable[..., tuple[int, str, str]],
+    tmp_path: Path,
+    answers: str | None,
+    message: str,
+) -> None:
+    survey = make_survey()
+    server.store.publish(survey)
+    file = tmp_path / "given.json"
+    if answers is not None:
+        file.write_text(answers)
+    status, out, err = run(f"{server.url}/s/{survey.hash}#{survey.hash}", "--answers", str(file))
+    assert (status, out) == (2, "")
+    assert message in err.splitlines()[-1]
+    assert "Traceback" not in err
+    assert stored(server) == []
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_bad_link_ends_in_one_line(run: Callable[..., tuple[int, str, str]]) -> None:
+    status, out, err = run("https://example.org/")
+    assert (status, out) == (2, "")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "lines"),
+    [
+        ({"name": "warner", "epsilon": "1"}, []),
+        ({"name": "forced", "forced": ["1/6", "1/6"]}, []),
+        ({"name": "forced", "forced": ["0", "1/2"]}, ["A No does reveal your No."]),
+        ({"name": "forced", "forced": ["1/2", "0"]}, ["A Yes does reveal your Yes."]),
+        ({"name": "or_poll", "decoy": "?", "decoy_share": "0.4", "epsilon": "1"}, []),
+        (
+            {"name": "or_poll", "decoy": "?", "decoy_share": "0.4"},
+            ["A No does reveal your No.", "It is sent only if both of your answers are No."],
+        ),
+        ({"name": "crosswise", "decoy": "?", "decoy_share": "0.4"}, []),
+    ],
+)
+def test_the_one_sided_truth_is_told(mechanism: dict[str, object], lines: list[str]) -> None:
+    draft = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": mechanism}
+    question = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [draft]}).questions[0]
+    told = one_sided_truths(question)
+    assert told[: len(lines)] == lines
+    known = ["Someone who knows your answer to the second question can learn more, up to your own answer."]
+    assert told[len(lines) :] == (known if question.decoy and question.mechanism.device.ratio is None else [])
