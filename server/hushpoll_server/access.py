@@ -30,7 +30,8 @@ _bootstrap = Bootstrap5()
 def signed_in() -> User | None:
     """The account of this request's session; asked of the database once per request."""
     if "user" not in g:
-        token = session.get("token")
+        # A session that crossed a network in the clear may be somebody else's by now.
+        token = None if unencrypted_from_elsewhere() else session.get("token")
         g.user = workspace.session_user(get_store(), token) if isinstance(token, str) else None
     return cast("User | None", g.user)
 

@@ -25,6 +25,7 @@ from .access import (
     signed_in,
     unencrypted_from_elsewhere,
 )
+from .forms import choices
 from .store import get_store
 from .workspace import SHORTEST_PASSWORD, AccountError
 
@@ -39,7 +40,7 @@ ROLE_HELP = {
     "analyst": "reads the reports of surveys shared with them",
     "admin": "everything, and accounts and the audit log",
 }
-_ROLE_CHOICES = [(role, f"{role}: {ROLE_HELP[role]}") for role in workspace.ROLES]
+_ROLE_CHOICES = choices((role, f"{role}: {ROLE_HELP[role]}") for role in workspace.ROLES)
 _NEW_PASSWORD_HINT = f"At least {SHORTEST_PASSWORD} characters. A few unrelated words are good."
 
 

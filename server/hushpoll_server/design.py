@@ -23,7 +23,7 @@ from flask import (
     send_file,
     url_for,
 )
-from hushpoll_client import HushpollError, Survey, SurveyError, strict_json
+from hushpoll_client import HushpollError, Survey, SurveyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from . import drafts, opens, workspace
@@ -116,7 +116,7 @@ def create() -> BaseResponse:
         abort(404, "there is no template of that name; see the list")
     if key:
         template = TEMPLATES[key]
-        plan = (template.expected_n, template.margin, template.epsilon)
+        plan = (template.expected_n, template.margin, template.epsilon, template.linked)
         draft = drafts.create(get_store(), current_user.name, document_of(key), *plan)
     else:
         draft = drafts.create(get_store(), current_user.name, drafts.blank())
@@ -130,24 +130,13 @@ def import_definition() -> Page:
     form = ImportForm()
     if form.validate_on_submit():
         try:
-            document = read_definition(form.file.data.read(LARGEST_IMPORT + 1))
-            draft = drafts.create(get_store(), current_user.name, document)
+            document, epsilon = drafts.imported(Survey.parse(form.file.data.read(LARGEST_IMPORT + 1)))
+            draft = drafts.create(get_store(), current_user.name, document, epsilon=epsilon)
             flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
             return redirect(url_for("design.draft", draft_id=draft.id))
         except HushpollError as error:
             form.file.errors = [f"This file was refused and nothing was kept: {error}."]
     return render_template("design/new.html", templates=TEMPLATES, form=form), 422
-
-
-def read_definition(data: bytes) -> dict[str, Any]:
-    """A draft document from the bytes of a file; questions that named no mechanism follow the slider again."""
-    survey = Survey.parse(data)
-    document = drafts.imported(survey)
-    written = strict_json.loads(data)["questions"]
-    for question, source in zip(document["questions"], written, strict=True):
-        if "name" not in source["mechanism"]:
-            question["mechanism"] = {"epsilon": question["mechanism"]["epsilon"]}
-    return document
 
 
 @bp.get("/drafts/<draft_id>")

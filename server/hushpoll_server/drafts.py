@@ -1,7 +1,8 @@
 """Drafts: survey documents that are still being written, each with the plan it is written for.
 
 A draft is kept as the document that a designer would write by hand (see the survey document's description), so that
-"definition out" is what is stored. A question whose mechanism has no name follows the draft's slider.
+"definition out" is what is stored. A question whose mechanism has no name follows the draft's slider, and so does
+the epsilon of a question that is listed in `linked` (an OR-poll with a coin on top, say).
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import copy
 import json
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hushpoll_client import HushpollError, Survey, SurveyError
+from hushpoll_client.compile import recommended_name
 from hushpoll_client.survey import MAX_QUESTIONS
 from sqlalchemy import Row, delete, insert, select, update
 
@@ -53,6 +56,7 @@ class Draft:
     expected_n: int
     margin: float
     epsilon: str
+    linked: tuple[str, ...]
     updated_at: int
     published_hash: str | None
 
@@ -65,6 +69,18 @@ class Draft:
     def question(self, question_id: str) -> Document | None:
         """The question of that id."""
         return next((question for question in self.questions if question["id"] == question_id), None)
+
+    def follows_slider(self, question: Mapping[str, Any]) -> bool:
+        """Whether the question spends the slider's epsilon."""
+        return "name" not in question["mechanism"] or question["id"] in self.linked
+
+    def at(self, epsilon: str) -> Draft:
+        """The draft with the slider at another stop."""
+        changed = copy.deepcopy(self.document)
+        for question in changed["questions"]:
+            if self.follows_slider(question):
+                question["mechanism"]["epsilon"] = epsilon
+        return replace(self, document=changed, epsilon=epsilon)
 
     def survey(self, cap: str = "20") -> Survey:
         """Compile the draft as publishing would; SurveyError says what is missing."""
@@ -89,11 +105,12 @@ def create(
     expected_n: int = DEFAULT_N,
     margin: float = DEFAULT_MARGIN,
     epsilon: str = DEFAULT_EPSILON,
+    linked: tuple[str, ...] = (),
 ) -> Draft:
     """Keep a new draft."""
-    draft = Draft(
-        secrets.token_hex(8), owner, document["title"], document, 1, expected_n, margin, epsilon, now(), None
-    )
+    name = secrets.token_hex(8)
+    plan = (expected_n, margin, epsilon, linked)
+    draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None)
     with store.write() as tx:
         tx.execute(insert(drafts).values(**_row(draft)))
     return draft
@@ -145,13 +162,19 @@ def mark_published(store: Store, draft: Draft, survey_hash: str) -> None:
 
 
 def _row(draft: Draft) -> dict[str, Any]:
-    values = {**vars(draft), "document": json.dumps(draft.document, ensure_ascii=False)}
-    return values
+    named = {question["id"] for question in draft.questions if "name" in question["mechanism"]}
+    kept = [name for name in draft.linked if name in named]
+    return {
+        **vars(draft),
+        "document": json.dumps(draft.document, ensure_ascii=False),
+        "linked": json.dumps(kept),
+    }
 
 
 def _draft(row: Row[Any]) -> Draft:
     values = dict(row._mapping)
     values["document"] = json.loads(values["document"])
+    values["linked"] = tuple(json.loads(values["linked"]))
     return Draft(**values)
 
 
@@ -209,20 +232,25 @@ def without(document: Document, question_id: str) -> Document:
     return changed
 
 
-def follows_slider(question: Mapping[str, Any]) -> bool:
-    """Whether the question takes the recommended mechanism at the slider's epsilon."""
-    return "name" not in question["mechanism"]
+def imported(survey: Survey) -> tuple[Document, str]:
+    """A draft document of a survey from a file or a published one, and where its slider stands.
 
-
-def with_epsilon(document: Document, epsilon: str) -> Document:
-    """Set the slider: every question that follows it gets this epsilon."""
-    changed = copy.deepcopy(document)
-    for question in changed["questions"]:
-        if follows_slider(question):
+    Nothing about any question changes. Those with the recommended mechanism at the most common epsilon follow the
+    slider again.
+    """
+    document = survey.as_document(published=False)
+    plain = [question for question in document["questions"] if _is_recommended(question)]
+    spent = Counter(question["mechanism"]["epsilon"] for question in plain)
+    epsilon: str = spent.most_common(1)[0][0] if spent else DEFAULT_EPSILON
+    for question in plain:
+        if question["mechanism"]["epsilon"] == epsilon:
             question["mechanism"] = {"epsilon": epsilon}
-    return changed
+    return document, epsilon
 
 
-def imported(survey: Survey) -> Document:
-    """A draft document of a survey that was read from a file or is published; mechanisms stay as they are."""
-    return survey.as_document(published=False)
+def _is_recommended(question: Document) -> bool:
+    mechanism = question["mechanism"]
+    options = len(question.get("options", (0, 1)))
+    return set(mechanism) == {"name", "epsilon"} and mechanism["name"] == recommended_name(
+        question["kind"], options
+    )

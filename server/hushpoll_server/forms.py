@@ -17,6 +17,7 @@ from wtforms import (
     HiddenField,
     IntegerField,
     RadioField,
+    SelectChoice,
     SelectField,
     StringField,
     TextAreaField,
@@ -26,6 +27,11 @@ from wtforms.validators import InputRequired, NumberRange, Optional
 from .kinds import KINDS, MECHANISMS
 
 LARGEST_N = 100_000_000
+
+
+def choices(pairs: Iterable[tuple[str, str]]) -> list[SelectChoice]:
+    """What a select or radio field offers, from (value, label) pairs."""
+    return [SelectChoice(value, label) for value, label in pairs]
 
 
 class RevisionForm(FlaskForm):  # type: ignore[misc]
@@ -75,7 +81,9 @@ class QuestionForm(RevisionForm):
         "Question", [InputRequired("Write the question.")], description="Plain text, one sentence."
     )
     kind = RadioField(
-        "Kind of answer", choices=[(name, kind.label) for name, kind in KINDS.items()], default="yes_no"
+        "Kind of answer",
+        choices=choices((name, kind.label) for name, kind in KINDS.items()),
+        default="yes_no",
     )
     options = TextAreaField("Options", description="One option per line, at least two.")
     prefer_not = BooleanField(
@@ -86,7 +94,11 @@ class QuestionForm(RevisionForm):
         "Name in the data", description="Letters, digits and _. It heads this question's column in exports."
     )
     mechanism = RadioField(
-        "Mechanism", choices=[(name, choice.label) for name, choice in MECHANISMS.items()], default=""
+        "Mechanism", choices=choices((name, choice.label) for name, choice in MECHANISMS.items()), default=""
+    )
+    linked = BooleanField(
+        "Its epsilon follows the survey's slider",
+        description="Untick to give this question an epsilon of its own.",
     )
     epsilon = StringField("Epsilon of this question", description="A positive number such as 1.")
     truth = StringField("Probability of the truth", description="A share or fraction, such as 0.75 or 3/4.")
@@ -100,7 +112,9 @@ class QuestionForm(RevisionForm):
     )
     decoy_from = RadioField(
         "Known share of Yes to the harmless question",
-        choices=[("share", "Typed"), ("counts", "From counts"), ("survey", "From another survey's estimate")],
+        choices=choices(
+            [("share", "Typed"), ("counts", "From counts"), ("survey", "From another survey's estimate")]
+        ),
         default="share",
     )
     decoy_share = StringField("Share", description="Such as 0.25 or 1/4; treated as known exactly.")
@@ -139,7 +153,9 @@ class CloseForm(FlaskForm):  # type: ignore[misc]
 
     when = RadioField(
         "When",
-        choices=[("date", "After a day"), ("n", "At a number of reports"), ("never", "When I say so")],
+        choices=choices(
+            [("date", "After a day"), ("n", "At a number of reports"), ("never", "When I say so")]
+        ),
         default="date",
     )
     on = DateField("Last day (UTC)", [Optional()])
@@ -202,11 +218,6 @@ def place_error(form: FlaskForm, error: SurveyError) -> None:
     message = f"{error.problem[:1].upper()}{error.problem[1:]}; {error.remedy}."
     field = form[name] if name else next(iter(form))
     field.errors = [*field.errors, message]
-
-
-def choices(values: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Pairs for a select field."""
-    return list(values)
 
 
 def pretty(document: dict[str, Any]) -> bytes:

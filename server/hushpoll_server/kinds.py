@@ -74,7 +74,7 @@ class MechanismChoice:
     kinds: tuple[str, ...]
 
 
-_DECOY = ("decoy", "decoy_from", "decoy_share", "decoy_yes", "decoy_of", "decoy_survey", "epsilon")
+_DECOY = ("decoy", "decoy_from", "decoy_share", "decoy_yes", "decoy_of", "decoy_survey", "linked", "epsilon")
 
 MECHANISMS: dict[str, MechanismChoice] = {
     "": MechanismChoice(
@@ -86,13 +86,13 @@ MECHANISMS: dict[str, MechanismChoice] = {
     "warner": MechanismChoice(
         "Warner's randomized response",
         "The device reports the true answer with a known probability, else the opposite.",
-        ("epsilon", "truth"),
+        ("linked", "epsilon", "truth"),
         ("yes_no",),
     ),
     "krr": MechanismChoice(
         "K-ary randomized response",
         "The device reports the chosen option with a known probability, else one of the others, all alike.",
-        ("epsilon",),
+        ("linked", "epsilon"),
         ("yes_no", "choice"),
     ),
     "forced": MechanismChoice(
@@ -166,6 +166,11 @@ def _write_mechanism(fields: Fields, slider: str) -> dict[str, Any]:
     given = {key: text for key in used if (text := str(fields.get(key) or "").strip())}
     mechanism: dict[str, Any] = {"name": name}
     mechanism |= {key: given[key] for key in ("epsilon", "truth", "decoy") if key in given}
+    if "linked" in given:
+        # Warner takes an epsilon or a probability, not both.
+        mechanism["epsilon"] = slider
+        if name == "warner":
+            mechanism.pop("truth", None)
     if "forced" in given:
         mechanism["forced"] = [part for part in given["forced"].replace(";", ",").split(",") if part.strip()]
         mechanism["forced"] = [part.strip() for part in mechanism["forced"]]

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client import Question, Survey
+from hushpoll_client import Mechanism, Question, Survey
 
-from .drafts import Draft, follows_slider
+from .drafts import Draft
 
 if TYPE_CHECKING:
     from hushpoll_analysis.planning import Plan
@@ -92,7 +92,7 @@ def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
             QuestionPlan(
                 question,
                 number + 1,
-                source is not None and follows_slider(source),
+                source is not None and draft.follows_slider(source),
                 _plan(question, n=n),
                 question.epsilon / total if bounded else None,
                 tuple(_answers_for(question, margin) for margin in NEEDED),
@@ -116,6 +116,18 @@ def _answers_for(question: Question, margin: float) -> int | None:
         return None
 
 
+def _parameters(mechanism: Mechanism) -> dict[str, Any]:
+    """What the planner needs beside epsilon to build the mechanism anew."""
+    given: dict[str, Any] = {}
+    if mechanism.decoy_counts is not None:
+        given["decoy_counts"] = mechanism.decoy_counts
+    elif mechanism.decoy_share is not None:
+        given["decoy_share"] = mechanism.decoy_share
+    if mechanism.name == "unrelated":
+        given["truth"] = mechanism.parameters["truth"]
+    return given
+
+
 def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
     """The question whose figures are shown large: the one asked for, else the least precise that follows the slider."""
     for one in plans:
@@ -136,7 +148,10 @@ def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tupl
     try:
         for one in automatic:
             question = one.question
-            solved = plan(question.mechanism.name, len(question.options), n=n, margin=margin, level=LEVEL)
+            given = _parameters(question.mechanism)
+            solved = plan(
+                question.mechanism.name, len(question.options), n=n, margin=margin, level=LEVEL, **given
+            )
             exact = max(exact, solved.epsilon)
     except AnalysisError:
         open_margin = max(one.plan.margin_sampling_only for one in automatic)
@@ -182,13 +197,7 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     mechanism = focus.question.mechanism
     if mechanism.name == "forced" or (mechanism.has_decoy and not math.isfinite(mechanism.epsilon)):
         return None
-    parameters: dict[str, Any] = {}
-    if mechanism.decoy_counts is not None:
-        parameters["decoy_counts"] = mechanism.decoy_counts
-    elif mechanism.decoy_share is not None:
-        parameters["decoy_share"] = mechanism.decoy_share
-    if mechanism.name == "unrelated":
-        parameters["truth"] = mechanism.parameters["truth"]
+    parameters = _parameters(mechanism)
     low, high = SLIDER_STOPS[0], SLIDER_STOPS[-1]
     epsilons = [low * (high / low) ** (step / 40) for step in range(41)]
     plans = plan_curve(

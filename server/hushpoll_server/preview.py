@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from flask import abort, g, render_template, url_for
-from hushpoll_client import Survey, SurveyError
+from flask import abort, g, render_template, request, url_for
+from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
 from .design import bp, designer, own_draft
+from .forms import QuestionForm
 from .privacy import cap
+from .questions import with_form
 
 
 def _compiled(draft_id: str) -> Survey:
+    """The draft as publishing would compile it; with a question as the editor has it now, where one is given."""
     draft = own_draft(draft_id)
-    if not draft.questions:
-        abort(404, "this draft has no question yet; add one, then look at the preview")
     try:
+        if "text" in request.args:
+            form = QuestionForm(formdata=request.args, meta={"csrf": False})
+            if not form.validate():
+                abort(422, "the question is not complete yet")
+            draft, _ = with_form(draft, form, request.args.get("instead_of") or None)
+        if not draft.questions:
+            abort(404, "this draft has no question yet; add one, then look at the preview")
         return draft.survey(cap())
-    except SurveyError as error:
+    except HushpollError as error:
         abort(422, str(error))
 
 
@@ -26,7 +34,8 @@ def preview(draft_id: str) -> Response:
     """The respondents' page of a draft, in the editor's frame or in a tab of its own."""
     from .respond import render_page
 
-    document = url_for("design.preview_document", draft_id=draft_id)
+    query = request.query_string.decode("ascii", "ignore")
+    document = url_for("design.preview_document", draft_id=draft_id) + (f"?{query}" if query else "")
     return render_page(_compiled(draft_id), preview=True, document=document)
 
 

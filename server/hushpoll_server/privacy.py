@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from . import drafts, kinds, planner
 from .design import Page, bp, designer, open_draft
 from .drafts import Draft, StaleDraft
-from .forms import PlanForm
+from .forms import PlanForm, choices
 from .planner import QuestionPlan
 from .store import get_store
 
@@ -30,13 +30,14 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
 
     rows = []
     for source, question in zip(draft.questions, Survey.from_draft(draft.document).questions, strict=True):
-        automatic = drafts.follows_slider(source)
+        automatic = "name" not in source["mechanism"]
         advice = recommend(question.kind, len(question.options), float(draft.epsilon), n=draft.expected_n)
         shown = next(name for name, kind in kinds.KINDS.items() if kind.read(source) is not None)
         rows.append(
             {
                 "question": question,
                 "automatic": automatic,
+                "linked": draft.follows_slider(source),
                 "kind": kinds.KINDS[shown].label,
                 "mechanism": kinds.MECHANISM_NAMES[question.mechanism.name],
                 "reason": advice.reason if automatic else "",
@@ -119,23 +120,25 @@ def privacy(draft_id: str) -> Page:
 
 
 def _with_plan(draft: Draft, n: int, margin: float, epsilon: str) -> Draft:
-    document = drafts.with_epsilon(draft.document, epsilon)
-    return replace(draft, expected_n=n, margin=margin, epsilon=epsilon, document=document)
+    return replace(draft.at(epsilon), expected_n=n, margin=margin)
 
 
-def _plan_form(draft: Draft, data: Any) -> PlanForm:
+def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     stops = planner.stops()
     values = {
         "expected_n": draft.expected_n,
         "margin": round(draft.margin * 100, 4),
         "epsilon": draft.epsilon,
     }
-    form = PlanForm(formdata=data, revision=draft.revision, **values)
+    meta = {} if csrf else {"csrf": False}
+    form = PlanForm(formdata=data, meta=meta, revision=draft.revision, **values)
     # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
     offered = sorted({*stops, draft.epsilon}, key=float)
     ends = {offered[0]: " (best privacy)", offered[-1]: " (best accuracy)"}
-    form.epsilon.choices = [(stop, f"epsilon {stop}{ends.get(stop, '')}") for stop in offered]
-    form.focus.choices = [(one["id"], f"Question {place}") for place, one in enumerate(draft.questions, 1)]
+    form.epsilon.choices = choices((stop, f"epsilon {stop}{ends.get(stop, '')}") for stop in offered)
+    form.focus.choices = choices(
+        (one["id"], f"Question {place}") for place, one in enumerate(draft.questions, 1)
+    )
     return form
 
 
@@ -165,9 +168,7 @@ def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, st
 def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     """The same figures for a slider that moves; nothing is saved."""
     draft = open_draft(draft_id)
-    form = _plan_form(draft, request.args)
-    form.meta.csrf = False
-    del form.csrf_token
+    form = _plan_form(draft, request.args, csrf=False)
     if not draft.questions or not form.validate():
         return jsonify(errors={name: errors[0] for name, errors in form.errors.items()}), 422
     wanted = _with_plan(draft, form.expected_n.data, form.margin.data / 100, form.epsilon.data)

@@ -6,7 +6,7 @@ import csv
 import io
 from typing import Any
 
-from flask import abort, current_app, flash, redirect, render_template, request, url_for
+from flask import abort, current_app, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
@@ -44,6 +44,7 @@ def publish(draft_id: str) -> Page:
     items = checklist(draft)
     ready = all(state != "stop" for state, _ in items)
     open_ones = one_sided(draft) if ready else []
+    g.csp = {"frame-src": "'self'"}
     status, stale = 200, False
     if form.validate_on_submit() and ready:
         if open_ones and not form.one_sided.data:
@@ -262,9 +263,10 @@ def copy_survey(survey_hash: str) -> Response:
     state = readable_state(survey_hash)
     found = get_store().get_survey(survey_hash)
     assert found is not None
-    document = drafts.imported(found)
+    document, epsilon = drafts.imported(found)
     document["title"] = f"{found.title[:190]} (copy)"
-    draft = drafts.create(get_store(), current_user.name, document, state.target_n or drafts.DEFAULT_N)
+    expected_n = state.target_n or drafts.DEFAULT_N
+    draft = drafts.create(get_store(), current_user.name, document, expected_n, epsilon=epsilon)
     flash("This is a copy. The published survey stays as it is.", "done")
     return redirect(url_for("design.draft", draft_id=draft.id))
 

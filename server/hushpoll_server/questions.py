@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from flask import abort, flash, redirect, render_template, request, url_for
+from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, SurveyError
 from werkzeug.wrappers import Response
 
@@ -15,7 +15,7 @@ from . import drafts, kinds, workspace
 from .access import current_user
 from .design import Page, bp, designer, open_draft
 from .drafts import Document, Draft, StaleDraft
-from .forms import QuestionForm, place_error
+from .forms import QuestionForm, choices, place_error
 from .store import get_store
 
 
@@ -27,7 +27,11 @@ def new_question(draft_id: str) -> Page:
     if request.method == "POST":
         return _save(draft, QuestionForm(), None)
     kind = request.args.get("kind", "yes_no")
-    fields = {"kind": kind if kind in kinds.KINDS else "yes_no", "id": drafts.free_id(draft.document)}
+    fields = {
+        "kind": kind if kind in kinds.KINDS else "yes_no",
+        "id": drafts.free_id(draft.document),
+        "linked": True,
+    }
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), None)
 
 
@@ -39,7 +43,7 @@ def question(draft_id: str, question_id: str) -> Page:
     found = _find(draft, question_id)
     if request.method == "POST":
         return _save(draft, QuestionForm(), question_id)
-    fields = kinds.read_question(found)
+    fields = kinds.read_question(found) | {"linked": question_id in draft.linked}
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
 
 
@@ -54,9 +58,10 @@ def _show(
     draft: Draft, form: QuestionForm, question_id: str | None, status: int = 200, stale: bool = False
 ) -> Page:
     sources = decoy_sources()
-    form.decoy_survey.choices = [(key, label) for key, label, _ in sources]
+    form.decoy_survey.choices = choices((key, label) for key, label, _ in sources)
     if stale:
         form.revision.data = draft.revision
+    g.csp = {"frame-src": "'self'"}
     page = render_template(
         "design/question.html",
         draft=draft,
@@ -75,13 +80,11 @@ def _show(
 def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     if not form.validate_on_submit():
         return _show(draft, form, question_id, 422)
-    fields = form.data
+    if not _decoy_given(form):
+        return _show(draft, form, question_id, 422)
     try:
-        if fields["decoy_from"] == "survey" and "decoy_from" in kinds.MECHANISMS[fields["mechanism"]].fields:
-            fields |= counts_from_survey(fields["decoy_survey"] or "")
-        written = kinds.write_question(fields | {"id": (fields["id"] or "").strip()}, draft.epsilon)
-        document = drafts.with_question(draft.document, written, question_id)
-        drafts.save(get_store(), replace(draft, document=document), form.read_revision())
+        changed, written = with_form(draft, form, question_id)
+        drafts.save(get_store(), changed, form.read_revision())
     except SurveyError as error:
         place_error(form, error)
         return _show(draft, form, question_id, 422)
@@ -92,6 +95,31 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
         return _show(draft, form, question_id, 422)
     flash("Saved." if question_id else "Added.", "done")
     return redirect(url_for("design.draft", draft_id=draft.id) + f"#question-{written['id']}")
+
+
+def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
+    """The draft with the question as the form has it, and that question; SurveyError where it is not sound."""
+    fields = form.data
+    if fields["decoy_from"] == "survey" and "decoy_from" in kinds.MECHANISMS[fields["mechanism"]].fields:
+        fields |= counts_from_survey(fields["decoy_survey"] or "")
+    written = kinds.write_question(fields | {"id": (fields["id"] or "").strip()}, draft.epsilon)
+    document = drafts.with_question(draft.document, written, question_id)
+    linked = tuple(name for name in draft.linked if name not in (question_id, written["id"]))
+    linked += (written["id"],) if fields["linked"] and "epsilon" in written["mechanism"] else ()
+    return replace(draft, document=document, linked=linked), written
+
+
+def _decoy_given(form: QuestionForm) -> bool:
+    """Ask for the share in the words of the form, before the survey asks in those of the document."""
+    if "decoy_from" not in kinds.MECHANISMS[form.mechanism.data].fields:
+        return True
+    wanted = {"share": [form.decoy_share], "counts": [form.decoy_yes, form.decoy_of]}.get(
+        form.decoy_from.data, []
+    )
+    for field in wanted:
+        if not (field.data or "").strip():
+            field.errors = ["Type how often people answer Yes to the harmless question."]
+    return not any(field.errors for field in wanted)
 
 
 def advice(draft: Draft, form: QuestionForm) -> str:

@@ -28,6 +28,8 @@ class Template:
     margin: float
     epsilon: str
     document: dict[str, Any]
+    # Questions with a mechanism of their own whose epsilon follows the slider all the same.
+    linked: tuple[str, ...] = ()
 
 
 def _yes_no(name: str, text: str, epsilon: str, prefer_not: bool = False) -> dict[str, Any]:
@@ -57,8 +59,8 @@ TEMPLATES: dict[str, Template] = {
         summary="How many used unauthorised help, and what pushed them to it. For a course of a few hundred students.",
         why="Two questions at a moderate epsilon: the share is what a teacher acts on, the reason tells how.",
         expected_n=400,
-        margin=0.08,
-        epsilon="1.4",
+        margin=0.09,
+        epsilon="2",
         document=_survey(
             "Exam honesty",
             "Two short questions about the last exam. No teacher, tutor or examination office can learn what you"
@@ -66,7 +68,7 @@ TEMPLATES: dict[str, Template] = {
             _yes_no(
                 "unauthorised_help",
                 "In the last exam of this course, did you use any help that was not allowed?",
-                "1.4",
+                "2",
             ),
             _choice(
                 "reason",
@@ -77,7 +79,7 @@ TEMPLATES: dict[str, Template] = {
                     "Others did it too",
                     "The rules were unclear",
                 ],
-                "1.4",
+                "2",
             ),
         ),
     ),
@@ -87,7 +89,7 @@ TEMPLATES: dict[str, Template] = {
         why="An OR-poll with a coin on top: people follow it easily, and the coin gives a finite epsilon even to an"
         " onlooker who knows the answer to the harmless question.",
         expected_n=2000,
-        margin=0.06,
+        margin=0.05,
         epsilon="1.4",
         document=_survey(
             "Income and taxes",
@@ -101,13 +103,14 @@ TEMPLATES: dict[str, Template] = {
                 "1.4",
             ),
         ),
+        linked=("undeclared",),
     ),
     "drugs": Template(
         topic="Drug use",
         summary="Use of cannabis and of other illegal drugs in the past twelve months. For a school, club or city.",
         why="A low epsilon, because an answer could have legal consequences; it takes more respondents.",
         expected_n=3000,
-        margin=0.05,
+        margin=0.06,
         epsilon="0.7",
         document=_survey(
             "Drugs in the past twelve months",

@@ -48,8 +48,9 @@ drafts = Table(
     Column("revision", Integer, nullable=False),
     Column("expected_n", Integer, nullable=False),
     Column("margin", Float, nullable=False),
-    # What the slider says; every question without a mechanism of its own follows it.
+    # What the slider says. Questions without a mechanism of their own follow it, and those listed in `linked`.
     Column("epsilon", String(32), nullable=False),
+    Column("linked", Text, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("published_hash", String(64)),
 )

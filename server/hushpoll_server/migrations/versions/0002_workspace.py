@@ -51,6 +51,7 @@ def upgrade() -> None:
         sa.Column("expected_n", sa.Integer, nullable=False),
         sa.Column("margin", sa.Float, nullable=False),
         sa.Column("epsilon", sa.String(32), nullable=False),
+        sa.Column("linked", sa.Text, nullable=False),
         sa.Column("updated_at", sa.BigInteger, nullable=False),
         sa.Column("published_hash", sa.String(64)),
         sa.PrimaryKeyConstraint("id", name="pk_drafts"),

@@ -20,8 +20,51 @@ function show() {
   for (const part of form.querySelectorAll("[data-mechanisms]")) {
     part.hidden = !part.dataset.mechanisms.split(/\s+/).filter(Boolean).includes(mechanism);
   }
+  // An epsilon of one's own, or the slider's: not both.
+  const linked = form.elements.linked.checked;
+  for (const part of form.querySelectorAll("[data-unlinked]")) part.hidden ||= linked;
+  form.elements.truth.closest("[data-mechanisms]").hidden ||= linked && mechanism === "warner";
   for (const part of form.querySelectorAll("[data-decoy]")) part.hidden = part.dataset.decoy !== chosen("decoy_from");
 }
 
 form.addEventListener("change", show);
 show();
+
+// A live preview of what is typed, unsaved: the respondents' own page, asked for when the question is complete.
+const aside = document.getElementById("live-preview");
+const frame = aside.querySelector("iframe");
+const state = aside.querySelector("[data-preview-state]");
+const LONGEST = 3500; // characters of an address that any server takes
+let timer;
+let shown = "";
+aside.hidden = false;
+
+function address() {
+  const query = new URLSearchParams(new FormData(form));
+  for (const name of ["csrf_token", "revision"]) query.delete(name);
+  query.set("instead_of", form.dataset.insteadOf);
+  return query.toString();
+}
+
+async function preview() {
+  const query = address();
+  if (query === shown) return;
+  if (query.length > LONGEST) {
+    state.textContent = "This question is too long for a preview before it is saved.";
+    return;
+  }
+  const response = await fetch(`${form.dataset.preview}.json?${query}`).catch(() => null);
+  if (!response?.ok) {
+    state.textContent = "The preview follows when the question is complete.";
+    return;
+  }
+  shown = query;
+  frame.src = `${form.dataset.preview}?${query}`;
+  state.textContent = "As typed now. Nothing is saved, sent or kept.";
+}
+
+form.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(preview, 600);
+});
+preview();

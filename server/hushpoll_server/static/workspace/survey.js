@@ -1,4 +1,4 @@
-// The page of a published survey: copy the link with one click, where the browser allows it.
+// The page of a published survey: copy the link with one click, and show only the fields that closing needs.
 
 for (const button of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) continue;
@@ -14,3 +14,11 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     setTimeout(() => { button.textContent = said; }, 2500);
   });
 }
+
+const choices = document.querySelectorAll("input[name=when]");
+const showFields = () => {
+  const chosen = [...choices].find((choice) => choice.checked)?.value;
+  for (const part of document.querySelectorAll("[data-when]")) part.hidden = part.dataset.when !== chosen;
+};
+for (const choice of choices) choice.addEventListener("change", showFields);
+showFields();

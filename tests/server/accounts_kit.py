@@ -1,0 +1,79 @@
+"""People for tests of the workspace: accounts, their sessions, drafts and surveys of theirs."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_client import Survey
+from hushpoll_server import drafts, workspace
+from hushpoll_server.drafts import Draft
+from hushpoll_server.store import Store
+from hushpoll_server.workspace_schema import sessions
+from sqlalchemy import insert
+
+PASSWORD = "correct horse battery"
+# Who asks, and the role of the account: the analyst has nothing shared, the reader has everything.
+PEOPLE = {
+    "owner": "designer",
+    "stranger": "designer",
+    "analyst": "analyst",
+    "reader": "analyst",
+    "admin": "admin",
+}
+
+QUESTION = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
+
+
+def add_people(store: Store) -> None:
+    """One account of each kind, all with the same password."""
+    for name, role in PEOPLE.items():
+        workspace.add_user(store, name, role, PASSWORD, actor="test")
+
+
+def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
+    """A client with a session of that account, without the cost of checking a password."""
+    client = app.test_client()
+    if name is None:
+        return client
+    token = secrets.token_urlsafe(16)
+    row = {"token_hash": workspace._digest(token), "user_name": name, "created_at": 0}
+    with store.write() as tx:
+        tx.execute(insert(sessions).values(**row, expires_at=workspace.now() + 3600))
+    with client.session_transaction() as session:
+        session["token"] = token
+    return client
+
+
+def token_of(client: FlaskClient, path: str) -> str:
+    """The CSRF token of a page's forms."""
+    found = re.search(r'name="csrf_token"[^>]* value="([^"]+)"', client.get(path).text)
+    assert found, f"{path} has no form with a token"
+    return found[1]
+
+
+def submit(client: FlaskClient, path: str, page: str | None = None, **fields: Any) -> Any:
+    """Send a form as a browser would, with the token and the revision of the page it is on."""
+    html = client.get(page or path).text
+    hidden = dict(re.findall(r'name="(csrf_token|revision)"[^>]* value="([^"]*)"', html))
+    return client.post(path, data={**hidden, **fields})
+
+
+def make_draft(store: Store, owner: str = "owner", *questions: dict[str, Any], **plan: Any) -> Draft:
+    """A draft of that owner, with one plain question unless others are given."""
+    document = drafts.blank(f"Draft {secrets.token_hex(4)}")
+    document["questions"] = [dict(question) for question in questions or (QUESTION,)]
+    return drafts.create(store, owner, document, **plan)
+
+
+def make_published(store: Store, owner: str | None = "owner", **settings: bool) -> Survey:
+    """A published survey of that owner, shared with the reader."""
+    document = {**drafts.blank(f"Survey {secrets.token_hex(4)}"), "questions": [QUESTION]}
+    survey = Survey.from_draft({**document, "settings": settings})
+    assert store.publish(survey, owner, target_n=100)
+    if owner is not None:
+        workspace.share(store, survey.hash, "reader", actor="test")
+    return survey

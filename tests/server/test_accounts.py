@@ -1,0 +1,234 @@
+"""Signing in, sessions, passwords, the throttle, the audit log; the same on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from hushpoll_server import workspace
+from hushpoll_server.store import Store
+from hushpoll_server.workspace import AccountError
+from hushpoll_server.workspace_schema import sign_in_failures, users
+from sqlalchemy import select
+
+from tests.server.accounts_kit import PASSWORD, add_people, signed_in, submit
+
+KEY = b"key"
+
+
+@pytest.fixture
+def backend(request: pytest.FixtureRequest) -> str:
+    """SQLite, unless a test asks for both kinds of database."""
+    return str(getattr(request, "param", "sqlite"))
+
+
+both = pytest.mark.parametrize(
+    "backend", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
+
+
+@pytest.fixture
+def people(store: Store) -> Store:
+    """The store with accounts."""
+    add_people(store)
+    return store
+
+
+@both
+def test_accounts_work_alike_on_both_databases(people: Store) -> None:
+    token = workspace.sign_in(people, "owner", PASSWORD, KEY)
+    assert token is not None
+    user = workspace.session_user(people, token)
+    assert user is not None
+    assert (user.name, user.role) == ("owner", "designer")
+    workspace.change_account(people, "owner", actor="admin", role="analyst")
+    assert workspace.session_user(people, token) is None, "a change of role ends the sessions of the old one"
+    workspace.change_account(people, "owner", actor="admin", active=False)
+    assert workspace.sign_in(people, "owner", PASSWORD, KEY) is None, "a locked account cannot sign in"
+    assert [entry.action for entry in workspace.audit_entries(people)][:2] == ["account changed"] * 2
+
+
+def test_passwords_are_kept_as_argon2id_of_the_recommended_cost(people: Store) -> None:
+    with people.read() as tx:
+        kept = tx.execute(select(users.c.password_hash).where(users.c.name == "owner")).scalar_one()
+    assert kept.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+
+
+def test_the_fifth_failure_blocks_the_name_also_for_the_right_password(people: Store) -> None:
+    for _ in range(5):
+        assert workspace.sign_in(people, "owner", "wrong password", KEY) is None
+    with pytest.raises(AccountError, match="too many tries"):
+        workspace.sign_in(people, "owner", PASSWORD, KEY)
+    assert workspace.sign_in(people, "stranger", PASSWORD, KEY), "other names are not blocked"
+
+
+def test_the_pause_doubles_and_ends(people: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1_000_000]
+    monkeypatch.setattr(workspace, "now", lambda: clock[0])
+    for _ in range(5):
+        workspace.sign_in(people, "owner", "wrong password", KEY)
+    clock[0] += 31
+    assert workspace.sign_in(people, "owner", "wrong password", KEY) is None
+    clock[0] += 31
+    with pytest.raises(AccountError, match="wait 29 seconds"):
+        workspace.sign_in(people, "owner", PASSWORD, KEY)
+    clock[0] += 30
+    assert workspace.sign_in(people, "owner", PASSWORD, KEY)
+
+
+def test_unknown_names_are_throttled_alike_and_never_written_down(people: Store) -> None:
+    for _ in range(5):
+        assert workspace.sign_in(people, "my secret password", "x", KEY) is None
+    with pytest.raises(AccountError, match="too many tries"):
+        workspace.sign_in(people, "my secret password", "x", KEY)
+    with people.read() as tx:
+        kept = tx.execute(select(sign_in_failures.c.name_hash)).scalars().all()
+    assert len(kept) == 1
+    assert "secret" not in kept[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "password", "message"),
+    [
+        ("", "designer", PASSWORD, "1 to 64"),
+        ("a\nb", "designer", PASSWORD, "printable"),
+        ("x" * 65, "designer", PASSWORD, "1 to 64"),
+        ("new", "boss", PASSWORD, "designer, analyst, admin"),
+        ("new", "designer", "short", "at least 10"),
+        ("new", "designer", "x" * 257, "at most 256"),
+        ("owner", "designer", PASSWORD, "already"),
+    ],
+)
+def test_accounts_that_cannot_be_are_refused(
+    people: Store, name: str, role: str, password: str, message: str
+) -> None:
+    with pytest.raises(AccountError, match=message):
+        workspace.add_user(people, name, role, password)
+
+
+def test_the_last_admin_cannot_be_lost(people: Store) -> None:
+    for change in ({"role": "analyst"}, {"active": False}):
+        with pytest.raises(AccountError, match="last active admin"):
+            workspace.change_account(people, "admin", actor="admin", **change)  # type: ignore[arg-type]
+
+
+# Over HTTP ------------------------------------------------------------------------------------------------------
+
+
+def test_signing_in_begins_a_new_session_and_signing_out_ends_it(app: Flask, people: Store) -> None:
+    client = app.test_client()
+    client.get("/sign-in")
+    before = client.get_cookie("hushpoll")
+    response = submit(client, "/sign-in", name="owner", password=PASSWORD)
+    assert response.location == "/surveys"
+    after = client.get_cookie("hushpoll")
+    assert before is not None
+    assert after is not None
+    assert before.value != after.value
+    assert client.get("/surveys").status_code == 200
+    submit(client, "/sign-out", "/surveys")
+    client.set_cookie("hushpoll", after.value)
+    assert client.get("/surveys").status_code == 302, "a kept copy of the cookie opens nothing"
+
+
+def test_the_cookie_is_for_this_server_only_and_secure_over_https(app: Flask, people: Store) -> None:
+    client = app.test_client()
+    plain = client.get("/sign-in").headers["Set-Cookie"]
+    assert "HttpOnly" in plain
+    assert "SameSite=Strict" in plain
+    assert "Secure" not in plain, "a laptop on loopback http must be able to sign in"
+    secure = app.test_client().get("/sign-in", base_url="https://localhost").headers["Set-Cookie"]
+    assert "Secure" in secure
+
+
+def test_signing_in_is_refused_over_plain_http_from_another_machine(app: Flask, people: Store) -> None:
+    for address, base, status in [
+        ("192.0.2.7", "http://localhost", 403),
+        ("192.0.2.7", "https://localhost", 200),
+        ("127.0.0.1", "http://localhost", 200),
+        ("::1", "http://localhost", 200),
+    ]:
+        response = app.test_client().get("/sign-in", base_url=base, environ_base={"REMOTE_ADDR": address})
+        assert response.status_code == status, (address, base)
+    refused = app.test_client().post("/sign-in", environ_base={"REMOTE_ADDR": "192.0.2.7"})
+    assert refused.status_code in (400, 403)
+    page = app.test_client().get("/sign-in", environ_base={"REMOTE_ADDR": "192.0.2.7"})
+    assert "unencrypted http" in page.text
+
+
+def test_a_session_is_worth_nothing_over_plain_http_from_another_machine(app: Flask, people: Store) -> None:
+    client = signed_in(app, people, "owner")
+    assert client.get("/surveys").status_code == 200
+    away = client.get("/surveys", environ_base={"REMOTE_ADDR": "192.0.2.7"})
+    assert (away.status_code, "/sign-in" in away.location) == (302, True)
+
+
+def test_wrong_passwords_and_unknown_names_get_the_same_words(app: Flask, people: Store) -> None:
+    texts = set()
+    for name in ("owner", "nobody here"):
+        response = submit(app.test_client(), "/sign-in", name=name, password="wrong password")
+        assert response.status_code == 422
+        assert f'value="{name}"' in response.text, "what was typed is kept"
+        texts.add("do not belong together" in response.text)
+    assert texts == {True}
+
+
+@pytest.mark.parametrize(
+    ("target", "location"),
+    [
+        ("/account", "/account"),
+        ("//evil.example/", "/surveys"),
+        ("https://evil.example/", "/surveys"),
+        ("/\\evil.example", "/surveys"),
+        ("", "/surveys"),
+    ],
+)
+def test_signing_in_leads_back_to_this_server_only(
+    app: Flask, people: Store, target: str, location: str
+) -> None:
+    response = submit(app.test_client(), "/sign-in", name="owner", password=PASSWORD, next=target)
+    assert response.location == location
+
+
+def test_changing_the_password_ends_the_other_sessions(app: Flask, people: Store) -> None:
+    here, elsewhere = signed_in(app, people, "owner"), signed_in(app, people, "owner")
+    new = "another horse battery"
+    refused = submit(here, "/account", present="wrong", password=new, again=new)
+    assert refused.status_code == 422
+    assert "not your present password" in refused.text
+    differ = submit(here, "/account", present=PASSWORD, password=new, again="something else")
+    assert "The two new passwords differ" in differ.text
+    short = submit(here, "/account", present=PASSWORD, password="short", again="short")
+    assert "at least 10" in short.text
+    assert submit(here, "/account", present=PASSWORD, password=new, again=new).status_code == 302
+    assert here.get("/account").status_code == 200
+    assert elsewhere.get("/account").status_code == 302
+    assert workspace.sign_in(people, "owner", new, KEY)
+
+
+def test_signing_out_everywhere_ends_every_session(app: Flask, people: Store) -> None:
+    here, elsewhere = signed_in(app, people, "owner"), signed_in(app, people, "owner")
+    submit(here, "/account/sign-out-everywhere", "/account")
+    assert here.get("/account").status_code == 302
+    assert elsewhere.get("/account").status_code == 302
+
+
+def test_admins_add_and_lock_accounts_and_see_who_did_what(app: Flask, people: Store) -> None:
+    admin = signed_in(app, people, "admin")
+    made = submit(admin, "/accounts", name="new <b>", role="analyst")
+    assert "new &lt;b&gt;" in made.text
+    assert submit(admin, "/accounts", name="owner", role="analyst").status_code == 422
+    other = signed_in(app, people, "stranger")
+    submit(admin, "/accounts/change", "/accounts", name="stranger", change="lock")
+    assert other.get("/surveys").status_code == 302
+    submit(admin, "/accounts/change", "/accounts", name="stranger", change="unlock")
+    reset = submit(admin, "/accounts/change", "/accounts", name="stranger", change="password")
+    assert "shown only now" in reset.text
+    nothing = submit(admin, "/accounts/change", "/accounts", name="admin", change="analyst")
+    assert nothing.status_code == 302
+    assert "last active admin" in admin.get("/accounts").text
+    log = admin.get("/audit-log").text
+    for said in ("account added", "account changed", "password changed", "new &lt;b&gt;"):
+        assert said in log
+    with people.read() as tx:
+        kept = tx.execute(select(users.c.name)).scalars().all()
+    assert "new <b>" in kept

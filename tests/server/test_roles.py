@@ -1,0 +1,211 @@
+"""Every route x role pair. A new route without a line in the table fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from hushpoll_server import create_app
+from hushpoll_server.config import Config
+from hushpoll_server.store import Store, get_store, open_store
+from werkzeug.routing import Rule
+
+from tests.server.accounts_kit import PEOPLE, add_people, make_draft, make_published, signed_in
+
+WHO = ("nobody", "owner", "stranger", "analyst", "reader", "admin")
+
+
+def _row(*answers: str) -> dict[str, str]:
+    return dict(zip(WHO, answers, strict=True))
+
+
+# What each kind of asker gets: ok, sign-in (sent to the sign-in page), no (403), hidden (404).
+PUBLIC = _row("ok", "ok", "ok", "ok", "ok", "ok")
+SIGNED_IN = _row("sign-in", "ok", "ok", "ok", "ok", "ok")
+DESIGNERS = _row("sign-in", "ok", "ok", "no", "no", "ok")
+OWN_DRAFT = _row("sign-in", "ok", "hidden", "no", "no", "ok")
+READERS = _row("sign-in", "ok", "hidden", "hidden", "ok", "ok")
+EDITORS = _row("sign-in", "ok", "hidden", "no", "no", "ok")
+ADMINS = _row("sign-in", "no", "no", "no", "no", "ok")
+RESULTS_API = _row("no", "ok", "no", "no", "ok", "ok")
+NOT_PUBLISHED = _row("hidden", "hidden", "hidden", "hidden", "hidden", "hidden")
+
+TABLE: dict[str, dict[str, str]] = {
+    "static": PUBLIC,
+    "bootstrap.static": PUBLIC,
+    "api.describe": PUBLIC,
+    "api.health": PUBLIC,
+    "api.survey": PUBLIC,
+    "api.submit": PUBLIC,
+    "api.submit_batch": PUBLIC,
+    "respond.page": PUBLIC,
+    "respond.static_file": PUBLIC,
+    "respond.paper.page": PUBLIC,
+    "respond.paper.send": PUBLIC,
+    "accounts.sign_in": PUBLIC,
+    "accounts.sign_out": PUBLIC,
+    "accounts.account": SIGNED_IN,
+    "accounts.sign_out_everywhere": SIGNED_IN,
+    "accounts.accounts": ADMINS,
+    "accounts.change_account": ADMINS,
+    "accounts.audit_log": ADMINS,
+    "design.front": PUBLIC,
+    "design.home": SIGNED_IN,
+    "design.new": DESIGNERS,
+    "design.create": DESIGNERS,
+    "design.import_definition": DESIGNERS,
+    "design.draft": OWN_DRAFT,
+    "design.save_details": OWN_DRAFT,
+    "design.draft_definition": OWN_DRAFT,
+    "design.delete": OWN_DRAFT,
+    "design.new_question": OWN_DRAFT,
+    "design.question": OWN_DRAFT,
+    "design.move_question": OWN_DRAFT,
+    "design.duplicate_question": OWN_DRAFT,
+    "design.delete_question": OWN_DRAFT,
+    "design.privacy": OWN_DRAFT,
+    "design.plan_json": OWN_DRAFT,
+    "design.phone": OWN_DRAFT,
+    "design.preview": OWN_DRAFT,
+    "design.preview_document": OWN_DRAFT,
+    "design.rehearsal": OWN_DRAFT,
+    "design.publish": OWN_DRAFT,
+    "design.survey": READERS,
+    "design.definition": READERS,
+    "design.copy_survey": EDITORS,
+    "design.share": EDITORS,
+    "design.unshare": EDITORS,
+    "design.publish_results": EDITORS,
+    "design.invite": EDITORS,
+    "design.qr": EDITORS,
+    "design.poster": EDITORS,
+    "design.schedule_closing": EDITORS,
+    "design.close_survey": EDITORS,
+    "reports.show": READERS,
+    "reports.table": READERS,
+    "reports.download": READERS,
+    "reports.export": READERS,
+    "reports.results": RESULTS_API,
+    "reports.public": NOT_PUBLISHED,
+    "reports.public_download": NOT_PUBLISHED,
+    "reports.stylesheet": PUBLIC,
+}
+# Values for the parts of an address that are neither a draft nor a survey.
+FILES = {
+    "static": {"filename": "palette.css"},
+    "bootstrap.static": {"filename": "css/bootstrap.min.css"},
+    "respond.static_file": {"folder": "respond", "name": "page.js"},
+    "design.qr": {"kind": "svg"},
+}
+NEEDS_SESSION = {"accounts", "design", "reports"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    """One application for the whole table; every request gets its own draft and survey."""
+    folder: Path = tmp_path_factory.mktemp("roles")
+    config = Config(data=folder / "data", seal_every=86_400, testing=True)
+    open_store(config).close()
+    app = create_app(config)
+    with app.app_context():
+        store = get_store()
+    add_people(store)
+    yield app, store
+    store.close()
+
+
+def _routes(app: Flask) -> list[tuple[Rule, str]]:
+    rules = sorted(app.url_map.iter_rules(), key=lambda rule: (rule.endpoint, rule.rule))
+    return [(rule, method) for rule in rules for method in sorted((rule.methods or set()) & {"GET", "POST"})]
+
+
+def _address(store: Store, app: Flask, rule: Rule) -> str:
+    values: dict[str, Any] = dict(FILES.get(rule.endpoint, {}))
+    if "draft_id" in rule.arguments:
+        values["draft_id"] = make_draft(store).id
+    if "question_id" in rule.arguments:
+        values["question_id"] = "q1"
+    if "survey_hash" in rule.arguments:
+        values["survey_hash"] = make_published(store).hash
+    if "form" in rule.arguments:
+        values["form"] = "json"
+    with app.test_request_context():
+        built = rule.build(values)
+    assert built is not None, f"{rule.endpoint}: no value for one of {rule.arguments}"
+    return built[1]
+
+
+def _outcome(response: Any) -> str:
+    if response.status_code in (301, 302) and "/sign-in" in response.location:
+        return "sign-in"
+    if response.status_code in (403, 404):
+        return {403: "no", 404: "hidden"}[response.status_code]
+    # 415 and 422: the route did its work and found the empty form wanting.
+    assert response.status_code < 400 or response.status_code in (415, 422), response.text
+    return "ok"
+
+
+def test_every_route_has_a_line_in_the_table(place: tuple[Flask, Store]) -> None:
+    app, _ = place
+    assert {rule.endpoint for rule in app.url_map.iter_rules()} == set(TABLE)
+
+
+def test_every_route_answers_every_role_as_the_table_says(
+    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, store = place
+    # Tokens have a test of their own, below.
+    monkeypatch.setitem(app.config, "WTF_CSRF_ENABLED", False)
+    monkeypatch.setitem(app.config, "WTF_CSRF_METHODS", set())
+    wrong = []
+    clients = {who: signed_in(app, store, None if who == "nobody" else who) for who in WHO}
+    for rule, method in _routes(app):
+        address = _address(store, app, rule)
+        for who in WHO:
+            if method == "POST":
+                # What changes something gets a draft and a survey of its own.
+                address = _address(store, app, rule)
+            with clients[who].open(address, method=method) as response:
+                found = _outcome(response)
+            if method == "POST" and rule.endpoint.startswith("accounts."):
+                clients[who] = signed_in(app, store, None if who == "nobody" else who)
+            # Signing out and the front door send everybody to a page that asks to sign in.
+            if rule.endpoint in ("accounts.sign_out", "accounts.sign_out_everywhere") and found == "sign-in":
+                found = "ok" if TABLE[rule.endpoint][who] == "ok" else found
+            if found != TABLE[rule.endpoint][who]:
+                wrong.append(f"{method} {rule.rule} as {who}: {found}, not {TABLE[rule.endpoint][who]}")
+    assert wrong == []
+
+
+def test_no_form_of_the_workspace_is_taken_without_its_token(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    client = signed_in(app, store, "admin")
+    for rule, method in _routes(app):
+        if method == "POST" and rule.endpoint.split(".")[0] in NEEDS_SESSION:
+            response = client.post(_address(store, app, rule), data={"revision": "1", "frozen": "y"})
+            assert response.status_code == 400, rule.rule
+            assert "Nothing was changed" in response.text
+
+
+def test_roles_of_the_table_are_all_there_are() -> None:
+    from hushpoll_server.workspace import ROLES
+
+    assert set(PEOPLE.values()) == set(ROLES)
+
+
+def test_a_survey_of_the_house_is_for_designers_and_not_for_analysts(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    house = make_published(store, owner=None)
+    expected = {"owner": 200, "analyst": 404, "admin": 200}
+    found = {who: signed_in(app, store, who).get(f"/surveys/{house.hash}").status_code for who in expected}
+    assert found == expected
+
+
+def test_pages_of_accounts_are_kept_by_no_cache(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    response = signed_in(app, store, "owner").get("/surveys")
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")
