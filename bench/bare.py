@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 
+import psycopg
 from flask import Flask, Response, request
 
 
@@ -25,6 +26,13 @@ def create_app() -> Flask:
     def batch(survey_hash: str) -> Response:
         reports = [json.loads(line) for line in request.get_data().splitlines()]
         rows = [(bytes.fromhex(report["id"]), bytes(report["reports"])) for report in reports]
+        if "postgresql" in request.args:
+            with psycopg.connect(os.environ["BARE_POSTGRES"]) as postgres:
+                postgres.execute(
+                    "CREATE TABLE IF NOT EXISTS plain (id bytea PRIMARY KEY, record bytea NOT NULL)"
+                )
+                postgres.cursor().executemany("INSERT INTO plain VALUES (%s, %s)", rows)
+            return Response(status=204)
         with _table() as table:
             table.executemany("INSERT INTO plain VALUES (?, ?)", rows)
         return Response(status=204)
@@ -40,5 +48,7 @@ def _table() -> sqlite3.Connection:
     table = sqlite3.connect(os.environ["BARE_DATABASE"])
     table.execute("PRAGMA journal_mode=WAL")
     table.execute("PRAGMA synchronous=FULL")
-    table.execute("CREATE TABLE IF NOT EXISTS plain (id BLOB PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID")
+    table.execute(
+        "CREATE TABLE IF NOT EXISTS plain (id BLOB PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID"
+    )
     return table

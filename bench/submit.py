@@ -36,7 +36,9 @@ class Bare(LiveServer):
     """The bare route under the same gunicorn settings."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        super().__init__(folder, BARE_DATABASE=str(folder / "plain.sqlite3"), PYTHONPATH=str(HERE), **environment)
+        super().__init__(
+            folder, BARE_DATABASE=str(folder / "plain.sqlite3"), PYTHONPATH=str(HERE), **environment
+        )
 
     def command(self) -> list[str]:
         return [*super().command(), "bare:create_app()"]
@@ -54,12 +56,12 @@ def wrk(url: str, seconds: int) -> tuple[float, float]:
     return requests / microseconds * 1e6, p99
 
 
-def batch(url: str, reports: int = 10_000) -> float:
+def batch(url: str, query: str = "", reports: int = 10_000) -> float:
     """Reports per second of one batch."""
     blank = Report.new(SURVEY, [0, 0, 0]).reports
     lines = [Report(secrets.token_hex(16), blank).to_bytes() for _ in range(reports)]
     request = urllib.request.Request(
-        f"{url}/api/surveys/{SURVEY.hash}/reports/batch",
+        f"{url}/api/surveys/{SURVEY.hash}/reports/batch{query}",
         b"\n".join(lines),
         {"Content-Type": "application/x-ndjson"},
     )
@@ -79,7 +81,9 @@ def memory(server: LiveServer) -> float:
 
 def main() -> None:
     """Run the rounds and print the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--no-postgres", action="store_true")
@@ -89,12 +93,15 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="bench"))
     cluster = None if options.no_postgres else Postgres(fsync=True)
     # As `hushpoll serve` sets them, for all alike.
-    common = {key: os.environ[key] for key in ("WORKERS", "THREADS") if key in os.environ} or {"THREADS": "32"}
+    common = {key: os.environ[key] for key in ("WORKERS", "THREADS") if key in os.environ} or {
+        "THREADS": "32"
+    }
     servers: dict[str, LiveServer] = {}
     try:
         for name in ("bare", "sqlite", "postgresql"):
             (folder / name).mkdir()
-        servers["bare"] = Bare(folder / "bare", **common)
+        plain = {} if cluster is None else {"BARE_POSTGRES": cluster.dsn("postgres")}
+        servers["bare"] = Bare(folder / "bare", **plain, **common)
         servers["sqlite"] = LiveServer(folder / "sqlite", **common)
         if cluster is not None:
             url = cluster.create("bench", "migrated")
@@ -116,26 +123,35 @@ def run(servers: dict[str, LiveServer], rounds: int, seconds: int) -> None:
     """Let all servers take turns, so that a noisy machine is noisy for all of them."""
     speed: dict[str, list[float]] = {name: [] for name in servers}
     p99: dict[str, list[float]] = {name: [] for name in servers}
-    batches: dict[str, list[float]] = {name: [] for name in servers}
+    batches: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
     for number in range(rounds):
         for name, server in servers.items():
             requests, slow = wrk(server.url, seconds)
             speed[name].append(requests)
             p99[name].append(slow)
-            print(f"round {number + 1}  {name:10}  {requests:7.0f} requests/s  p99 {slow:6.1f} ms", flush=True)
-        for name, server in servers.items():
-            batches[name].append(batch(server.url))
+            print(
+                f"round {number + 1}  {name:10}  {requests:7.0f} requests/s  p99 {slow:6.1f} ms", flush=True
+            )
+        for name in servers:
+            if name != "bare":
+                plain = batch(servers["bare"].url, f"?{name}")
+                batches[name].append((batch(servers[name].url), plain))
     print()
     for name in servers:
         ratio = statistics.median(a / b for a, b in zip(speed[name], speed["bare"], strict=True))
         slower = statistics.median(a / b for a, b in zip(p99[name], p99["bare"], strict=True))
-        ingest = statistics.median(a / b for a, b in zip(batches[name], batches["bare"], strict=True))
         print(
-            f"{name:10}  {statistics.median(speed[name]):7.0f} requests/s ({ratio:4.2f} of bare)"
-            f"  p99 {statistics.median(p99[name]):6.1f} ms ({slower:4.2f} x bare)"
-            f"  batch {statistics.median(batches[name]):7.0f} reports/s ({ingest:4.2f} of executemany)"
+            f"{name:10}  {statistics.median(speed[name]):6.0f} requests/s = {ratio:4.2f} of bare"
+            f"  p99 {statistics.median(p99[name]):6.1f} ms = {slower:4.2f} x bare"
             f"  worker {memory(servers[name]):5.1f} MB"
         )
+    for name, pairs in batches.items():
+        if pairs:
+            ingest = statistics.median(a / b for a, b in pairs)
+            print(
+                f"{name:10}  batch {statistics.median(a for a, _ in pairs):6.0f} reports/s"
+                f" = {ingest:4.2f} of executemany"
+            )
 
 
 if __name__ == "__main__":
