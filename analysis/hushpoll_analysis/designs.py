@@ -39,6 +39,8 @@ def build(
         )
     if options is not None and (isinstance(options, bool) or not isinstance(options, int) or options < 2):
         raise AnalysisError(f"options is {options}; give the number of options, 2 or more")
+    if options is not None and options > mechanisms.MAX_OPTIONS:
+        raise AnalysisError(f"options is {options}; a question has at most {mechanisms.MAX_OPTIONS:,}")
     if name not in ("krr", "forced") and options not in (None, 2):
         raise AnalysisError(f"{name} is for two options, not {options}; use krr")
     decoy = _decoy(name, decoy_share, decoy_counts)

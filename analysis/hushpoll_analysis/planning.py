@@ -24,6 +24,8 @@ SLIDER_STOPS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
 """Ten stops of the designer's slider, a factor of about the square root of two apart."""
 
 _LOWEST, _HIGHEST = 0.001, float(MAX_EPSILON)
+_MOST = 10**11
+_FINEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def plan(
     >>> plan("warner", epsilon=1, margin=0.05).n
     1799
     """
-    level = _between("level", level, 0.0, 1.0)
+    level = _between("level", level, "0.95, not 95")
     if share is not None and not 0.0 <= share <= 1.0:
         raise AnalysisError(
             f"share is {share:g}; give the true share to plan for as a proportion from 0 to 1"
@@ -335,15 +337,17 @@ def _check_targets(epsilon: float | None, n: int | None, margin: float | None) -
         raise AnalysisError(f"epsilon is {epsilon:g}; give a positive number such as 1")
     if n is not None and (isinstance(n, bool) or n != int(n) or n < 1):
         raise AnalysisError(f"n is {n}; give the number of answers, a whole number of 1 or more")
+    if n is not None and n > _MOST:
+        raise AnalysisError(f"n is {n}; more than {_MOST:,} people do not exist")
     if margin is not None:
-        _between("margin", margin, 0.0, 1.0)
+        _between("margin", margin, "0.05, not 5")
+        if margin < _FINEST:
+            raise AnalysisError(f"margin is {margin:g}; give one of at least {_FINEST:g}")
 
 
-def _between(name: str, value: float, low: float, high: float) -> float:
-    if not low < value < high:
-        raise AnalysisError(
-            f"{name} is {value:g}; give a proportion between {low:g} and {high:g} (0.05, not 5)"
-        )
+def _between(name: str, value: float, example: str) -> float:
+    if not 0.0 < value < 1.0:
+        raise AnalysisError(f"{name} is {value:g}; give a proportion between 0 and 1 ({example})")
     return float(value)
 
 

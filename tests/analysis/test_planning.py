@@ -167,6 +167,11 @@ def test_recommendation_gives_reason_and_margins() -> None:
         (("forced", {"forced": [0.1, 0.1], "n": 5, "options": 3}), "2 forced shares for 3 options"),
         (("or_poll", {"n": 10}), "decoy_share"),
         (("unrelated", {"n": 10, "decoy_share": 0.2}), "needs truth"),
+        (("krr", {"epsilon": 1, "n": 10, "options": 10**8}), "at most 1,000"),
+        (("krr", {"epsilon": 1, "margin": 1e-300, "options": 1000}), "at least 1e-06"),
+        (("warner", {"epsilon": 1, "n": 10**25}), "do not exist"),
+        (("warner", {"epsilon": math.nan, "n": 10}), "epsilon is nan"),
+        (("warner", {"epsilon": 1, "margin": math.nan}), "margin is nan"),
         (("nonsense", {"epsilon": 1, "n": 10}), "not known"),
     ],
 )

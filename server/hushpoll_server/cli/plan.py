@@ -89,15 +89,19 @@ def _counts(text: str | None) -> tuple[int, int] | None:
     return yes, of
 
 
+def _points(margin: float) -> str:
+    return f"±{100 * margin:.1f} points" if margin < 1.0 else "more than ±100 points, nothing is learnt"
+
+
 def _text(made: Plan) -> str:
     """Write the plan for people, in points of a hundred."""
     worst = "worst case over the true share" if made.share is None else f"at a true share of {made.share:g}"
     lines: list[tuple[str, Any]] = [
         ("answers", f"{made.n:,}"),
         ("epsilon", f"{made.epsilon:.4g}" if math.isfinite(made.epsilon) else "unbounded"),
-        ("margin", f"±{100 * made.margin:.1f} points ({100 * made.level:g} %, {worst})"),
-        ("  without privacy", f"±{100 * made.margin_sampling_only:.1f} points"),
-        ("  trusted curator", f"±{100 * made.margin_trusted_curator:.1f} points at the same epsilon"),
+        ("margin", f"{_points(made.margin)} ({100 * made.level:g} %, {worst})"),
+        ("  without privacy", _points(made.margin_sampling_only)),
+        ("  trusted curator", f"{_points(made.margin_trusted_curator)} at the same epsilon"),
     ]
     if made.recorded_as_chosen is not None:
         lines.append(("recorded as chosen", f"at least {100 * made.recorded_as_chosen:.0f} of 100"))
