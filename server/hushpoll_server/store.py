@@ -227,13 +227,15 @@ class Store:
         # Fresh random keys: their order is neither that of arrival nor that of the batches.
         query = select(sealed.c.record).where(sealed.c.survey == known.number).order_by(sealed.c.key)
         with self.read() as tx:
-            # The driver's own cursor: a Row object for each record takes several times as long as reading it.
-            result = tx.execution_options(yield_per=rows).execute(query)
-            try:
+            if not self.database.is_sqlite:
+                for part in tx.execution_options(yield_per=rows).execute(query).scalars().partitions():
+                    yield b"".join(part)
+                return
+            # SQLite's own cursor, which SQLAlchemy has not read from unless it streams: a Row object for each record
+            # would take several times as long as reading it.
+            with tx.execute(query) as result:
                 while block := result.cursor.fetchmany(rows):
                     yield b"".join([row[0] for row in block])
-            finally:
-                result.close()
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
         """What is left of a sealed report's id: a keyed hash, useless to whoever has only the database."""
