@@ -130,7 +130,8 @@ def import_definition() -> Page:
     form = ImportForm()
     if form.validate_on_submit():
         try:
-            document, epsilon = drafts.imported(Survey.parse(form.file.data.read(LARGEST_IMPORT + 1)))
+            with form.file.data.stream as file:
+                document, epsilon = drafts.imported(Survey.parse(file.read(LARGEST_IMPORT + 1)))
             draft = drafts.create(get_store(), current_user.name, document, epsilon=epsilon)
             flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
             return redirect(url_for("design.draft", draft_id=draft.id))

@@ -91,7 +91,7 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     except StaleDraft:
         return _show(draft, form, question_id, 409, stale=True)
     except HushpollError as error:
-        form.decoy_survey.errors = [f"{error}."]
+        form.decoy_from.errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
         return _show(draft, form, question_id, 422)
     flash("Saved." if question_id else "Added.", "done")
     return redirect(url_for("design.draft", draft_id=draft.id) + f"#question-{written['id']}")
@@ -195,11 +195,11 @@ def counts_from_survey(key: str) -> dict[str, str]:
 
     An estimate p with standard error s is as sure as p of m plain answers with m = p (1 - p) / s^2.
     """
+    if key not in {one for one, _, _ in decoy_sources()}:
+        raise HushpollError("choose one of the surveys listed, or type the share")
     from hushpoll_analysis import estimate
     from hushpoll_analysis.sources import tally
 
-    if key not in {one for one, _, _ in decoy_sources()}:
-        raise HushpollError("choose one of the surveys listed, or type the share")
     survey_hash, _, question_id = key.partition(":")
     survey = get_store().get_survey(survey_hash)
     assert survey is not None

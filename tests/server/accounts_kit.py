@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_server import drafts, workspace
+from hushpoll_server import create_app, drafts, workspace
+from hushpoll_server.config import Config
 from hushpoll_server.drafts import Draft
-from hushpoll_server.store import Store
+from hushpoll_server.store import Store, get_store, open_store
 from hushpoll_server.workspace_schema import sessions
 from sqlalchemy import insert
 
@@ -26,6 +30,19 @@ PEOPLE = {
 }
 
 QUESTION = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
+
+
+@contextmanager
+def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
+    """An application with all the people, for a whole module of tests that do not get into each other's way."""
+    config = Config(data=folder / "data", seal_every=86_400, testing=True, **settings)
+    open_store(config).close()
+    app = create_app(config)
+    with app.app_context():
+        store = get_store()
+    add_people(store)
+    yield app, store
+    store.close()
 
 
 def add_people(store: Store) -> None:

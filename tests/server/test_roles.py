@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
-from hushpoll_server import create_app
-from hushpoll_server.config import Config
-from hushpoll_server.store import Store, get_store, open_store
+from hushpoll_server.store import Store
 from werkzeug.routing import Rule
 
-from tests.server.accounts_kit import PEOPLE, add_people, make_draft, make_published, signed_in
+from tests.server.accounts_kit import PEOPLE, make_draft, make_published, open_place, signed_in
 
 WHO = ("nobody", "owner", "stranger", "analyst", "reader", "admin")
 
@@ -106,15 +103,8 @@ NEEDS_SESSION = {"accounts", "design", "reports"}
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
     """One application for the whole table; every request gets its own draft and survey."""
-    folder: Path = tmp_path_factory.mktemp("roles")
-    config = Config(data=folder / "data", seal_every=86_400, testing=True)
-    open_store(config).close()
-    app = create_app(config)
-    with app.app_context():
-        store = get_store()
-    add_people(store)
-    yield app, store
-    store.close()
+    with open_place(tmp_path_factory.mktemp("roles")) as found:
+        yield found
 
 
 def _routes(app: Flask) -> list[tuple[Rule, str]]:

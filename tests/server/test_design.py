@@ -1,0 +1,392 @@
+"""Drafts and the editor: what is typed is kept or refused with a word beside the field; nothing is lost silently."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_client import Survey
+from hushpoll_server import drafts, kinds
+from hushpoll_server.drafts import Draft, StaleDraft
+from hushpoll_server.store import Store
+from hushpoll_server.templates_library import TEMPLATES
+
+from tests.server.accounts_kit import make_draft, open_place, signed_in, submit, token_of
+
+WARNER = {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}
+CHOICE = {
+    "id": "b",
+    "kind": "choice",
+    "text": "B?",
+    "options": ["x", "y", "z"],
+    "mechanism": {"epsilon": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path_factory.mktemp("design")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def store(place: tuple[Flask, Store]) -> Store:
+    return place[1]
+
+
+@pytest.fixture(scope="module")
+def owner(place: tuple[Flask, Store]) -> FlaskClient:
+    return signed_in(*place, "owner")
+
+
+def again(store: Store, draft: Draft) -> Draft:
+    found = drafts.find(store, draft.id)
+    assert found is not None
+    return found
+
+
+# Templates ------------------------------------------------------------------------------------------------------
+
+
+def test_there_are_templates_for_the_promised_topics() -> None:
+    assert {"exam", "tax", "drugs", "harassment", "vote"} <= set(TEMPLATES)
+
+
+@pytest.mark.parametrize("key", TEMPLATES)
+def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
+    owner: FlaskClient, store: Store, key: str
+) -> None:
+    from hushpoll_analysis.planning import plan
+
+    token = token_of(owner, "/surveys/new")
+    made = owner.post("/drafts", data={"template": key, "csrf_token": token})
+    draft = drafts.find(store, made.location.rsplit("/", 1)[1])
+    assert draft is not None
+    survey = draft.survey()
+    assert survey.epsilon_total < 5, "no template starts with a warning"
+    for question in survey.questions:
+        assert plan(question.mechanism, n=draft.expected_n).margin <= draft.margin, question.id
+    assert all(draft.follows_slider(question) for question in draft.questions)
+    assert owner.get(made.location).status_code == 200
+    for word in ("anonymous", "lie", "fake"):
+        assert not re.search(rf"\b{word}\b", json.dumps(draft.document), re.IGNORECASE)
+
+
+# The editor -----------------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_added_changed_moved_copied_and_deleted(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", WARNER)
+    at = f"/drafts/{draft.id}"
+    submit(
+        owner,
+        f"{at}/questions/new",
+        text="Second?",
+        kind="choice",
+        options="x\r\n\r\n y \r\nz",
+        id="second",
+        mechanism="",
+    )
+    assert again(store, draft).questions[1] == {
+        "id": "second",
+        "text": "Second?",
+        "kind": "choice",
+        "options": ["x", "y", "z"],
+        "mechanism": {"epsilon": "1"},
+    }
+    submit(owner, f"{at}/questions/second/move", at, direction="up")
+    assert [question["id"] for question in again(store, draft).questions] == ["second", "a"]
+    submit(owner, f"{at}/questions/a/move", at, direction="down")
+    assert [question["id"] for question in again(store, draft).questions] == ["second", "a"], "the edge holds"
+    submit(owner, f"{at}/questions/a/duplicate", at)
+    assert [question["id"] for question in again(store, draft).questions] == ["second", "a", "q1"]
+    submit(owner, f"{at}/questions/a/delete", at)
+    assert [question["id"] for question in again(store, draft).questions] == ["second", "q1"]
+    submit(owner, f"{at}/questions/second", text="Changed?", kind="yes_no", id="renamed", mechanism="")
+    assert again(store, draft).questions[0] == {
+        "id": "renamed",
+        "text": "Changed?",
+        "kind": "yes_no",
+        "mechanism": {"epsilon": "1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "written"),
+    [
+        ({"mechanism": "warner", "epsilon": "0.5"}, {"name": "warner", "epsilon": "0.5"}),
+        ({"mechanism": "warner", "truth": "3/4"}, {"name": "warner", "truth": "3/4"}),
+        ({"mechanism": "warner", "truth": "3/4", "linked": "y"}, {"name": "warner", "epsilon": "1"}),
+        ({"mechanism": "krr", "epsilon": "2"}, {"name": "krr", "epsilon": "2"}),
+        ({"mechanism": "forced", "forced": "1/6, 1/6"}, {"name": "forced", "forced": ["1/6", "1/6"]}),
+        (
+            {"mechanism": "or_poll", "decoy": "D?", "decoy_from": "share", "decoy_share": "0.4"},
+            {"name": "or_poll", "decoy": "D?", "decoy_share": "0.4"},
+        ),
+        (
+            {
+                "mechanism": "or_poll",
+                "decoy": "D?",
+                "decoy_from": "counts",
+                "decoy_yes": "412",
+                "decoy_of": "1000",
+                "epsilon": "1.5",
+            },
+            {"name": "or_poll", "decoy": "D?", "decoy_counts": [412, 1000], "epsilon": "1.5"},
+        ),
+        (
+            {
+                "mechanism": "unrelated",
+                "truth": "0.7",
+                "decoy": "D?",
+                "decoy_from": "share",
+                "decoy_share": "1/4",
+                "linked": "y",
+            },
+            {"name": "unrelated", "truth": "0.7", "decoy": "D?", "decoy_share": "1/4", "epsilon": "1"},
+        ),
+        (
+            {
+                "mechanism": "crosswise",
+                "decoy": "D?",
+                "decoy_from": "share",
+                "decoy_share": "0.25",
+                "epsilon": "1",
+            },
+            {"name": "crosswise", "decoy": "D?", "decoy_share": "0.25", "epsilon": "1"},
+        ),
+    ],
+)
+def test_an_expert_can_choose_any_mechanism_and_finds_it_again(
+    owner: FlaskClient, store: Store, fields: dict[str, str], written: dict[str, Any]
+) -> None:
+    draft = make_draft(store, "owner", WARNER)
+    path = f"/drafts/{draft.id}/questions/a"
+    response = submit(owner, path, text="A?", kind="yes_no", id="a", **fields)
+    assert response.status_code == 302, response.text
+    assert again(store, draft).questions[0]["mechanism"] == written
+    page = owner.get(path).text
+    assert 'checked class="form-check-input" id="mechanism' in page or "checked" in page
+    for name in ("epsilon", "truth", "decoy_share", "decoy_yes", "decoy_of"):
+        if name in fields and "linked" not in fields:
+            assert re.search(rf'name="{name}"[^>]*value="{fields[name]}"', page), name
+    assert ("linked" in fields) == (again(store, draft).linked == ("a",))
+
+
+def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_tick(
+    owner: FlaskClient, store: Store
+) -> None:
+    draft = make_draft(store, "owner", WARNER)
+    path = f"/drafts/{draft.id}/questions/a"
+    submit(owner, path, text="A?", kind="yes_no", id="a", mechanism="", prefer_not="y")
+    question = again(store, draft).questions[0]
+    assert (question["kind"], question["options"]) == ("choice", ["No", "Yes", kinds.PREFER_NOT])
+    fields = kinds.read_question(question)
+    assert (fields["kind"], fields["prefer_not"]) == ("yes_no", True)
+    submit(owner, path, text="A?", kind="yes_no", id="a", mechanism="")
+    assert again(store, draft).questions[0]["kind"] == "yes_no"
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"text": ""}, "text", "Write the question."),
+        ({"text": "x" * 1001}, "text", "1001 characters"),
+        ({"text": "a\x07b"}, "text", "control character"),
+        ({"kind": "choice", "options": "one"}, "options", "at least two options"),
+        ({"kind": "choice", "options": "one\none"}, "options", "stands twice"),
+        ({"id": "no spaces"}, "id", "is no id"),
+        ({"id": "b"}, "id", "used twice"),
+        ({"mechanism": "warner", "epsilon": "0"}, "epsilon", ""),
+        ({"mechanism": "warner", "epsilon": "nan"}, "epsilon", "number"),
+        ({"mechanism": "warner", "truth": "1/2"}, "truth", "no information"),
+        ({"mechanism": "forced", "forced": "1/6"}, "forced", "one share for each"),
+        ({"mechanism": "forced", "forced": "2/3, 2/3"}, "forced", ""),
+        ({"mechanism": "or_poll", "decoy_share": "0.4"}, "decoy", "missing"),
+        ({"mechanism": "or_poll", "decoy": "D?", "decoy_from": "share"}, "decoy_share", "how often"),
+        (
+            {"mechanism": "or_poll", "decoy": "D?", "decoy_from": "counts", "decoy_yes": "5"},
+            "decoy_of",
+            "how often",
+        ),
+        ({"mechanism": "or_poll", "decoy": "D?", "decoy_share": "1.5"}, "decoy_share", "between 0 and 1"),
+        ({"mechanism": "or_poll", "decoy": "D?", "decoy_from": "survey"}, "decoy_from", "Choose one"),
+        (
+            {"mechanism": "or_poll", "kind": "choice", "options": "x\ny", "decoy": "D?", "decoy_share": ".4"},
+            "mechanism",
+            "choice",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_stays(
+    owner: FlaskClient, store: Store, fields: dict[str, str], field: str, message: str
+) -> None:
+    draft = make_draft(store, "owner", WARNER, CHOICE)
+    typed = {
+        "text": "Typed?",
+        "kind": "yes_no",
+        "id": "a",
+        "mechanism": "",
+        "decoy": "",
+        "forced": "kept &c",
+    } | fields
+    response = submit(owner, f"/drafts/{draft.id}/questions/a", **typed)
+    assert response.status_code == 422
+    said = re.search(rf'<p class="field-error" id="{field}-error">.*?</p>', response.text, re.DOTALL)
+    assert said, f"no message beside {field}"
+    assert message in said[0]
+    assert f'href="#{field}"' in response.text, "the summary links to the field"
+    assert 'role="alert"' in response.text
+    assert f'value="{typed["id"]}"' in response.text
+    if typed["forced"] == "kept &c":
+        assert "kept &amp;c" in response.text
+    assert again(store, draft) == draft
+
+
+def test_hostile_text_is_shown_as_text(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store)
+    evil = "<script>alert(1)</script>\"'{{7*7}}"
+    submit(owner, f"/drafts/{draft.id}/questions/q1", text=evil, kind="yes_no", id="q1", mechanism="")
+    submit(owner, f"/drafts/{draft.id}", title=evil, intro=evil)
+    for page in ("", "/questions/q1", "/privacy", "/rehearsal", "/publish", "/delete", "/phone", "/preview"):
+        html = owner.get(f"/drafts/{draft.id}{page}").text
+        assert "<script>alert" not in html, page
+        assert "49" not in re.findall(r"alert\(1\).{0,40}", html), page
+
+
+def test_a_recommendation_gives_its_reason(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", WARNER, CHOICE)
+    page = owner.get(f"/drafts/{draft.id}").text
+    assert "Warner&#39;s randomized response has the smallest margin" in page
+    assert "K-ary randomized response keeps one report per person among the 3 options" in page
+
+
+# Stale tabs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_stale_tab_changes_nothing_keeps_what_was_typed_and_may_insist(
+    owner: FlaskClient, store: Store
+) -> None:
+    draft = make_draft(store)
+    path = f"/drafts/{draft.id}"
+    token = token_of(owner, path)
+    submit(owner, path, title="From the other tab", intro="")
+    typed = {"csrf_token": token, "revision": "1", "title": "From the stale tab", "intro": ""}
+    response = owner.post(path, data=typed)
+    assert response.status_code == 409
+    assert "changed in another tab" in response.text
+    assert 'value="From the stale tab"' in response.text
+    assert again(store, draft).title == "From the other tab"
+    revision = re.search(r'name="revision"[^>]*value="(\d+)"', response.text)
+    assert revision
+    assert owner.post(path, data=typed | {"revision": revision[1]}).status_code == 302
+    assert again(store, draft).title == "From the stale tab"
+
+
+@pytest.mark.parametrize(
+    "page", ["questions/q1", "questions/new", "privacy", "questions/q1/move", "questions/q1/delete"]
+)
+def test_every_form_of_a_draft_minds_the_revision(owner: FlaskClient, store: Store, page: str) -> None:
+    draft = make_draft(store)
+    other = submit(owner, f"/drafts/{draft.id}", title="Newer", intro="")
+    assert other.status_code == 302
+    token = token_of(owner, f"/drafts/{draft.id}")
+    before = again(store, draft)
+    fields = {
+        "text": "T?",
+        "kind": "yes_no",
+        "id": "z",
+        "expected_n": "7",
+        "margin": "9",
+        "epsilon": "2",
+        "mechanism": "",
+    }
+    for revision in ("1", "", "x", "-1", "99999999999999"):
+        response = owner.post(
+            f"/drafts/{draft.id}/{page}", data=fields | {"csrf_token": token, "revision": revision}
+        )
+        assert response.status_code in (409, 302), revision
+        assert again(store, draft) == before
+
+
+def test_the_store_refuses_a_stale_save(store: Store) -> None:
+    draft = make_draft(store)
+    drafts.save(store, draft, 1)
+    with pytest.raises(StaleDraft):
+        drafts.save(store, draft, 1)
+
+
+# Definition in and out ------------------------------------------------------------------------------------------
+
+
+def test_a_definition_goes_out_and_comes_in_again(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", WARNER, CHOICE)
+    file = owner.get(f"/drafts/{draft.id}/definition.json").data
+    token = token_of(owner, "/surveys/new")
+    made = owner.post("/drafts/import", data={"file": (io.BytesIO(file), "x.json"), "csrf_token": token})
+    twin = drafts.find(store, made.location.rsplit("/", 1)[1])
+    assert twin is not None
+    assert twin.document == draft.document
+    assert twin.survey().hash == draft.survey().hash
+
+
+def test_importing_changes_no_question() -> None:
+    own = {"id": "c", "kind": "yes_no", "text": "C?", "mechanism": {"name": "warner", "epsilon": "2"}}
+    survey = Survey.from_draft({**drafts.blank("T"), "questions": [WARNER, CHOICE, own]})
+    document, epsilon = drafts.imported(survey)
+    assert Survey.from_draft(document).hash == survey.hash
+    assert epsilon == "1"
+    assert [("name" in question["mechanism"]) for question in document["questions"]] == [False, False, True]
+
+
+HOSTILE = {
+    "empty": b"",
+    "not JSON": b"PK\x03\x04 a zip",
+    "another JSON": b'{"surveys": []}',
+    "a list": b"[1, 2]",
+    "deep": b"[" * 30_000,
+    "unknown key": json.dumps({**drafts.blank("T"), "questions": [WARNER], "owner": "me"}).encode(),
+    "duplicate key": b'{"hushpoll": 1, "hushpoll": 1, "title": "T", "questions": []}',
+    "NaN": json.dumps(
+        {**drafts.blank("T"), "questions": [{**WARNER, "mechanism": {"epsilon": float("nan")}}]}
+    ).encode(),
+    "no questions": json.dumps(drafts.blank("T")).encode(),
+    "epsilon above the cap": json.dumps(
+        {
+            **drafts.blank("T"),
+            "questions": [{**WARNER, "id": f"a{i}", "mechanism": {"epsilon": "3"}} for i in range(9)],
+        }
+    ).encode(),
+    "too large": b" " * (1 << 20) + b"{}",
+    "forged channel": Survey.from_draft({**drafts.blank("T"), "questions": [WARNER]}).canonical.replace(
+        b'"epsilon":"1"', b'"epsilon":"0.1"'
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", HOSTILE)
+def test_a_foreign_or_hostile_file_is_refused_without_loss(
+    owner: FlaskClient, store: Store, fault: str
+) -> None:
+    before = drafts.unpublished(store, "owner")
+    token = token_of(owner, "/surveys/new")
+    data = {"file": (io.BytesIO(HOSTILE[fault]), "x.json"), "csrf_token": token}
+    response = owner.post("/drafts/import", data=data)
+    response.request.environ["wsgi.input"].close()  # the test client keeps a large upload in an open file
+    assert response.status_code == 422
+    assert 'id="file-error"' in response.text
+    assert drafts.unpublished(store, "owner") == before
+
+
+def test_deleting_a_draft_asks_first(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store)
+    assert "for good" in owner.get(f"/drafts/{draft.id}/delete").text
+    assert drafts.find(store, draft.id)
+    submit(owner, f"/drafts/{draft.id}/delete")
+    assert drafts.find(store, draft.id) is None
