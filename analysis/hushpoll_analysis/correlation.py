@@ -25,6 +25,7 @@ class Correlation:
     level: float
     r: Floats = field(repr=False)
     se: Floats = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row for each pair, with its normal interval."""
@@ -102,7 +103,13 @@ def correlate(
             product = centred[:, a] * centred[:, b] / (scale[a] * scale[b])
             influence = product - r[a, b] - 0.5 * r[a, b] * (relative[:, a] + relative[:, b])
             se[a, b] = se[b, a] = float(np.sqrt(np.sum(influence**2) / n / (n - 1)))
-    return Correlation(tuple(columns), n, level, r, se)
+    known = [randomized_variable(name, channels) for name in columns]
+    notes = tuple(
+        f"the decoy share of {one.name} was estimated; its own uncertainty is not in these standard errors"
+        for one in known
+        if one is not None and one.decoy is not None
+    )
+    return Correlation(tuple(columns), n, level, r, se, notes)
 
 
 def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> tuple[Floats, Floats]:

@@ -101,13 +101,9 @@ class CrossTable:
         """Give the shares of one variable, with intervals."""
         axis = self.joint.axis(name)
         matrix = self.joint.matrices[axis]
-        others = [np.ones(length) for length in self.counts.shape]
         estimate, se = np.empty(len(matrix)), np.empty(len(matrix))
-        for k, row in enumerate(matrix):
-            rows = [*others[:axis], row, *others[axis + 1 :]]
-            values = self.joint.functional(rows)
-            estimate[k] = float(np.sum(values * self.joint.frequencies))
-            se[k] = float(np.sqrt(self.joint.covariance((values - estimate[k])[None])[0, 0]))
+        for k in range(len(matrix)):
+            estimate[k], se[k] = _share(self.joint, axis, k)
         half = quantile(self.joint, self.level, len(matrix) if self.simultaneous else 1) * se
         return pd.DataFrame(
             {"estimate": estimate, "se": se, "low": estimate - half, "high": estimate + half},
@@ -170,33 +166,41 @@ def conditional_shares(
     Linearised: with the ratio R_g = p_{gk} / p_g the influence of a respondent is b_g(z) (b_k(z) - R_g) / p_g. Groups
     of an exact column count as strata without a sample design, so that a group's variance has n_g - 1.
     """
-    inner, outer = joint.matrices[outcome][option], joint.matrices[group]
-    frequencies = joint.frequencies
-    plain = [np.ones(length) for length in frequencies.shape]
     labels = joint.variables[group].labels
-    shares = np.full(len(outer), np.nan)
-    influence = np.zeros((len(outer), *frequencies.shape))
-    factor = np.ones(len(outer))
-    notes = [""] * len(outer)
-    for g, row in enumerate(outer):
-        base = list(plain)
-        base[group] = row
-        member = joint.functional(base)
-        size = float(np.sum(member * frequencies))
-        error = float(np.sqrt(joint.covariance((member - size)[None])[0, 0]))
-        notes[g], factor[g] = _usable(joint, group, g, size, error, labels[g])
+    shares = np.full(len(labels), np.nan)
+    influence = np.zeros((len(labels), *joint.frequencies.shape))
+    slopes = np.zeros((len(joint.decoys), len(labels)))
+    factor = np.ones(len(labels))
+    notes = [""] * len(labels)
+    for g, label in enumerate(labels):
+        size, error = _share(joint, group, g)
+        notes[g], factor[g] = _usable(joint, group, g, size, error, label)
         if notes[g]:
             continue
-        base[outcome] = inner
-        both = joint.functional(base)
-        shares[g] = float(np.sum(both * frequencies)) / size
-        influence[g] = (both - shares[g] * member) / size
+        both = {group: g, outcome: option}
+        shares[g] = joint.mean(both) / size
+        rows: list[Floats | None] = [None] * joint.counts.ndim
+        rows[group] = joint.matrices[group][g]
+        member = joint.functional(rows)
+        rows[outcome] = joint.matrices[outcome][option]
+        influence[g] = (joint.functional(rows) - shares[g] * member) / size
+        slopes[:, g] = (joint.mean_slopes(both) - shares[g] * joint.mean_slopes({group: g})) / size
     root = np.sqrt(factor)
-    covariance = joint.covariance(influence) * root[:, None] * root
+    covariance = joint.covariance(influence * root.reshape(-1, *[1] * joint.counts.ndim), slopes)
     faint = np.isnan(shares)
     covariance[faint, :] = np.nan
     covariance[:, faint] = np.nan
     return shares, covariance, notes
+
+
+def _share(joint: JointReports, axis: int, k: int) -> tuple[float, float]:
+    """Share of one answer of one variable, with its standard error."""
+    rows: list[Floats | None] = [None] * joint.counts.ndim
+    rows[axis] = joint.matrices[axis][k]
+    estimate = joint.mean({axis: k})
+    slopes = joint.mean_slopes({axis: k})[:, None]
+    variance = joint.covariance((joint.functional(rows) - estimate)[None], slopes)[0, 0]
+    return estimate, float(np.sqrt(variance))
 
 
 def _usable(

@@ -55,6 +55,11 @@ class ModelFit:
     data: ModelData = field(repr=False)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What the standard errors do not contain."""
+        return self.data.notes
+
+    @property
     def se(self) -> Floats:
         """Standard errors."""
         return np.sqrt(np.diag(self.covariance))
@@ -149,6 +154,7 @@ class ModelFit:
             "level": self.level,
             "information": self.information,
             "randomized": list(self.randomized),
+            "notes": list(self.notes),
             "coefficients": self.to_frame(everything=True).reset_index().to_dict(orient="records"),
         }
 

@@ -33,6 +33,7 @@ class ModelData:
     outcome_reports: Floats | None
     randomized: tuple[str, ...]
     naive: Floats
+    notes: tuple[str, ...]
     scale: Floats
     """What each coefficient was multiplied by: columns are brought to size one, so that the search is well scaled."""
 
@@ -86,7 +87,8 @@ def read_model(
     )
     scale = np.concatenate([size, np.tile(class_size, len(levels) - 1), np.ones(outcome.extra)])
     hidden = tuple(name for name, _ in randomized)
-    return ModelData(likelihood, names, class_names, reports, hidden, naive / size, scale)
+    notes = _decoy_notes(channels, [outcome_name, *hidden])
+    return ModelData(likelihood, names, class_names, reports, hidden, naive / size, notes, scale)
 
 
 def _parse(formula: str) -> tuple[str, Any]:
@@ -259,6 +261,16 @@ def _reported_design(
         chosen = chosen * one.view.options + np.minimum(reports, one.view.options - 1)
     assert len(levels) == len(matrix)
     return np.asarray(matrix[chosen, np.arange(matrix.shape[1])], dtype=np.float64)
+
+
+def _decoy_notes(channels: Mechanisms, names: list[str]) -> tuple[str, ...]:
+    variables = [one for name in names if (one := randomized_variable(name, channels)) is not None]
+    return tuple(
+        f"the decoy share of {one.name} was estimated from {one.decoy.answers:,} answers; "
+        "its own uncertainty is not in these standard errors"
+        for one in variables
+        if one.decoy is not None
+    )
 
 
 def _sizes(matrix: Floats) -> Floats:

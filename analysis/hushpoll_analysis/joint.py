@@ -19,7 +19,7 @@ from .channels import Floats
 from .constrained import maximise
 from .errors import AnalysisError
 from .surveyweights import SurveyDesign
-from .variables import Codes, Mechanisms, Variable, randomized_variable, read_variable
+from .variables import Codes, EstimatedShare, Mechanisms, Variable, randomized_variable, read_variable
 
 __all__ = ["JointReports", "along_axes", "read_joint"]
 
@@ -69,34 +69,77 @@ class JointReports:
         return along_axes(self.frequencies, self.matrices)
 
     def standard_errors(self) -> Floats:
-        """Standard error of every cell: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis."""
+        """Standard error of every cell: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own part."""
         if self.design is None:
             self._need(2)
             squares = along_axes(self.frequencies, [matrix**2 for matrix in self.matrices])
             variance = (squares - self.estimate**2) / (self.n - 1)
-            return np.sqrt(np.maximum(variance, 0.0))
+        else:
+            variance = self._design_variances(self.design)
+        for axis, decoy in self.decoys:
+            matrices = [*self.matrices[:axis], decoy.slope, *self.matrices[axis + 1 :]]
+            variance = variance + along_axes(self.frequencies, matrices) ** 2 * decoy.variance
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=np.float64)
+
+    def _design_variances(self, design: SurveyDesign) -> Floats:
         assert self.codes is not None
         result = np.empty(self.estimate.shape)
         columns = [matrix[:, codes] for matrix, codes in zip(self.matrices, self.codes, strict=True)]
         for cell in np.ndindex(*result.shape):
             values = np.prod([column[k] for column, k in zip(columns, cell, strict=True)], axis=0)
-            influence = (values - self.estimate[cell])[:, None]
-            result[cell] = np.sqrt(self.design.covariance(influence)[0, 0])
+            result[cell] = design.covariance((values - self.estimate[cell])[:, None])[0, 0]
         return result
 
-    def covariance(self, influence: Floats) -> Floats:
-        """Covariance of q statistics from their influence values on each joint report (q x report shape)."""
+    @cached_property
+    def decoys(self) -> tuple[tuple[int, EstimatedShare], ...]:
+        """The variables whose decoy share is itself an estimate, by axis."""
+        return tuple((axis, one.decoy) for axis, one in enumerate(self.variables) if one.decoy is not None)
+
+    def covariance(self, influence: Floats, slopes: Floats | None = None) -> Floats:
+        """Covariance of q statistics from their influence values on each joint report (q x report shape).
+
+        `slopes` (decoys x q) says how each statistic moves with each estimated decoy share.
+        """
         flat = influence.reshape(len(influence), -1)
         if self.design is None:
             self._need(2)
-            return np.asarray((flat * self.frequencies.reshape(-1)) @ flat.T / (self.n - 1), dtype=np.float64)
-        return self.design.covariance(flat[:, self._cell].T)
+            result = np.asarray(
+                (flat * self.frequencies.reshape(-1)) @ flat.T / (self.n - 1), dtype=np.float64
+            )
+        else:
+            result = self.design.covariance(flat[:, self._cell].T)
+        if slopes is not None:
+            for (_, decoy), slope in zip(self.decoys, slopes, strict=True):
+                result = result + np.outer(slope, slope) * decoy.variance
+        return result
 
-    def functional(self, rows: Sequence[Floats]) -> Floats:
-        """Spread b1, b2, ... (one vector of report weights per variable) over the joint reports."""
+    def mean(self, answers: Mapping[int, int]) -> float:
+        """Estimated share of people with the given answer (by number) on each named axis."""
+        rows = [
+            self.matrices[axis][answers[axis]] if axis in answers else None
+            for axis in range(len(self.variables))
+        ]
+        return float(np.sum(self.functional(rows) * self.frequencies))
+
+    def mean_slopes(self, answers: Mapping[int, int]) -> Floats:
+        """How that share moves with each estimated decoy share."""
+        result = np.zeros(len(self.decoys))
+        for number, (axis, decoy) in enumerate(self.decoys):
+            if axis not in answers:
+                continue
+            rows = [
+                self.matrices[one][answers[one]] if one in answers else None
+                for one in range(len(self.variables))
+            ]
+            rows[axis] = decoy.slope[answers[axis]]
+            result[number] = float(np.sum(self.functional(rows) * self.frequencies))
+        return result
+
+    def functional(self, rows: Sequence[Floats | None]) -> Floats:
+        """Spread b1, b2, ... (report weights of each variable; None for all ones) over the joint reports."""
         result = np.ones(())
-        for row in rows:
-            result = np.multiply.outer(result, row)
+        for row, length in zip(rows, self.counts.shape, strict=True):
+            result = np.multiply.outer(result, np.ones(length) if row is None else row)
         return result
 
     def constrained(self) -> Floats:
@@ -117,12 +160,11 @@ class JointReports:
         return maximise(self.frequencies * self.n, forward, backward, start).shares
 
     def notes(self) -> tuple[str, ...]:
-        """What the standard errors do not contain."""
+        """What to know about the standard errors."""
         return tuple(
-            f"the decoy share of {one.name} was estimated from {one.decoy_answers:,} answers; "
-            "its own uncertainty is not in these standard errors"
-            for one in self.variables
-            if one.decoy_answers is not None
+            f"the decoy share of {self.variables[axis].name} was estimated from {decoy.answers:,} answers; "
+            "its uncertainty is part of these standard errors"
+            for axis, decoy in self.decoys
         )
 
     def axis(self, name: str) -> int:

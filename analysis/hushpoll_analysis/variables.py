@@ -10,12 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
+from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanisms import Mechanism
 
 from .channels import ChannelView, Floats, channel_view
 from .errors import AnalysisError
 
-__all__ = ["Codes", "ExactView", "Mechanisms", "Variable", "column_of", "read_variable", "report_codes"]
+__all__ = [
+    "Codes",
+    "EstimatedShare",
+    "ExactView",
+    "Mechanisms",
+    "Variable",
+    "column_of",
+    "read_variable",
+    "report_codes",
+]
 
 Codes = npt.NDArray[np.int64]
 Mechanisms = Survey | Mapping[str, Mechanism | Channel | None]
@@ -47,6 +57,35 @@ class ExactView(ChannelView):
 
 
 @dataclass(frozen=True, eq=False)
+class EstimatedShare:
+    """A decoy share q known from a poll of its own: its variance q(1-q)/m, and how the estimator weights move with q.
+
+    The channel is linear in q, C = (1 - q) C_no + q C_yes, so with C B = 1 the weights move by -B (C_yes - C_no) B.
+    """
+
+    answers: int
+    variance: float
+    slope: Floats
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, weights: Floats) -> EstimatedShare | None:
+        """Read it from a mechanism; None where the decoy share is known, or there is no decoy."""
+        if mechanism.decoy_counts is None:
+            return None
+        yes, of = mechanism.decoy_counts
+        q = yes / of
+        no_rows, yes_rows = (
+            np.array(
+                [mechanism.device.row(mechanism.device_answer(x, decoy)) for x in (0, 1)], dtype=np.float64
+            )
+            / SCALE
+            for decoy in (0, 1)
+        )
+        inverse = weights.T
+        return cls(of, q * (1.0 - q) / of, -(inverse @ (yes_rows - no_rows) @ inverse).T)
+
+
+@dataclass(frozen=True, eq=False)
 class Variable:
     """One column: its name, the labels of its true answers, and the view of its channel."""
 
@@ -54,7 +93,7 @@ class Variable:
     labels: tuple[Any, ...]
     view: ChannelView
     randomized: bool
-    decoy_answers: int | None = None
+    decoy: EstimatedShare | None = None
 
     @property
     def weights(self) -> Floats:
@@ -100,8 +139,9 @@ def randomized_variable(
         labels = range(view.options)
     if len(labels) != view.options:
         raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers; give one for each")
-    counts = getattr(mechanism, "decoy_counts", None)
-    return Variable(name, tuple(labels), view, True, counts[1] if counts else None)
+    weights = view.shares(np.eye(view.outcomes)).T
+    decoy = EstimatedShare.of(mechanism, weights) if isinstance(mechanism, Mechanism) else None
+    return Variable(name, tuple(labels), view, True, decoy)
 
 
 def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:

@@ -100,10 +100,17 @@ def weighted_estimate(
         raise AnalysisError(
             f"{interval} needs two possible reports, {name} has {variable.view.outcomes}; use t"
         )
+    if interval != "t" and variable.decoy is not None:
+        raise AnalysisError(f"{name}: its decoy share is an estimate, which {interval} cannot take in; use t")
     reported = np.eye(variable.view.outcomes)[codes]
     shares = []
-    for option, row in zip(variable.labels, variable.weights, strict=True):
-        shares.append(_share(option, row[codes], design, level))
+    for k, (option, row) in enumerate(zip(variable.labels, variable.weights, strict=True)):
+        drift = 0.0
+        if variable.decoy is not None:
+            # An estimated decoy share moves the estimate by its slope (delta method).
+            slope = float(design.mean(variable.decoy.slope[k][codes][:, None])[0])
+            drift = slope**2 * variable.decoy.variance
+        shares.append(_share(option, row[codes], design, level, drift))
     if interval != "t":
         shares = _through_the_line(shares, variable, reported[:, 1], design, level, interval)
     return WeightedEstimate(
@@ -111,9 +118,9 @@ def weighted_estimate(
     )
 
 
-def _share(option: object, values: Floats, design: SurveyDesign, level: float) -> WeightedShare:
+def _share(option: object, values: Floats, design: SurveyDesign, level: float, drift: float) -> WeightedShare:
     mean = float(design.mean(values[:, None])[0])
-    se = math.sqrt(design.covariance((values - mean)[:, None])[0, 0])
+    se = math.sqrt(design.covariance((values - mean)[:, None])[0, 0] + drift)
     half = float(stats.t.isf((1.0 - level) / 2.0, design.degrees_of_freedom)) * se
     spread = float(design.mean(((values - mean) ** 2)[:, None])[0]) * design.n / (design.n - 1)
     return WeightedShare(
@@ -123,7 +130,7 @@ def _share(option: object, values: Floats, design: SurveyDesign, level: float) -
         low=mean - half,
         high=mean + half,
         total=mean * design.total,
-        total_se=math.sqrt(design.total_covariance(values[:, None])[0, 0]),
+        total_se=math.sqrt(design.total_covariance(values[:, None])[0, 0] + drift * design.total**2),
         design_effect=se**2 * design.n / spread if spread > 0.0 else math.nan,
     )
 

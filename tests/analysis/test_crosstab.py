@@ -14,6 +14,8 @@ from hushpoll_analysis.comparisons import fieller
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
+from hypothesis import assume, given, settings, strategies
+from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -256,10 +258,54 @@ def test_more_reports_than_answers(sample: pd.DataFrame) -> None:
     assert got.marginal("cards")["estimate"].to_numpy() == pytest.approx(wanted)
 
 
-def test_an_estimated_decoy_is_mentioned() -> None:
-    counts = np.array([[300, 200], [200, 300]])
-    names = {"tax": mechanisms.or_poll(decoy_counts=(412, 1000)), "warner75": WARNERS["warner75"]}
-    assert "estimated from 1,000 answers" in crosstab(counts, names, "tax", "warner75").notes[0]
+DECOYS = [
+    mechanisms.or_poll(decoy_counts=(412, 1000)),
+    mechanisms.or_poll(decoy_counts=(412, 1000), epsilon=2),
+    mechanisms.unrelated(truth="0.7", decoy_counts=(412, 1000)),
+    mechanisms.crosswise(decoy_counts=(200, 1000), epsilon=3),
+]
+
+
+@pytest.mark.parametrize("decoy", DECOYS, ids=lambda one: f"{one.name}-{one.epsilon:.0f}")
+def test_an_estimated_decoy_is_part_of_the_standard_error(decoy: mechanisms.Mechanism) -> None:
+    """The delta method, by finite differences of the whole table in the decoy's count."""
+    counts = np.array([[300, 200], [250, 350]])
+    names = {"tax": decoy, "warner75": WARNERS["warner75"]}
+    got = crosstab(counts, names, "tax", "warner75")
+    assert "estimated from 1,000 answers" in got.notes[0]
+    wanted = estimate(counts.sum(axis=1).tolist(), decoy).estimates[0]
+    assert got.marginal("tax").loc[1, "se"] == pytest.approx(wanted.se, rel=1e-9)
+    yes, of = decoy.decoy_counts or (0, 0)
+    build, rest = getattr(mechanisms, decoy.name), {}
+    for key in ("truth", "epsilon"):
+        if key in decoy.parameters:
+            rest[key] = decoy.parameters[key]
+    variance = yes / of * (1 - yes / of) / of
+    tables, within = [], []
+    for share in (yes / of - 1e-4, yes / of, yes / of + 1e-4):
+        other = {**names, "tax": build(decoy_share=share, **rest)}
+        tables.append(crosstab(counts, other, "tax", "warner75"))
+        within.append(compare(counts, other, "warner75", "tax").differences[0])
+    slope = (tables[2].estimate - tables[0].estimate) / 2e-4
+    assert got.se**2 == pytest.approx(tables[1].se ** 2 + slope**2 * variance, rel=1e-5)
+    slope = (within[2].difference - within[0].difference) / 2e-4
+    difference = compare(counts, names, "warner75", "tax").differences[0]
+    assert difference.se**2 == pytest.approx(within[1].se ** 2 + slope**2 * variance, rel=1e-5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    counts=arrays(np.int64, (3, 2), elements=strategies.integers(0, 500)),
+    order=strategies.permutations(range(3)),
+)
+def test_permuting_options_permutes_the_table(counts: np.ndarray, order: list[int]) -> None:
+    assume(counts.sum() > 1)
+    names = {"a": KRR, "b": WARNERS["warner75"]}
+    plain, turned = crosstab(counts, names, "a", "b"), crosstab(counts[order], names, "a", "b")
+    assert turned.estimate == pytest.approx(plain.estimate[order])
+    assert turned.se == pytest.approx(plain.se[order])
+    assert plain.estimate.sum() == pytest.approx(1)
+    assert plain.marginal("a")["estimate"].to_numpy() == pytest.approx(plain.estimate.sum(axis=1))
 
 
 @pytest.mark.parametrize(

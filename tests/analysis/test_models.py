@@ -369,6 +369,13 @@ def test_what_is_not_identified_is_refused(
         logit(formula, data, channels)
 
 
+def test_an_estimated_decoy_is_mentioned(sample: pd.DataFrame) -> None:
+    poll = mechanisms.unrelated(truth="0.7", decoy_counts=(300, 1000))
+    fit = logit("warner75 ~ x1", sample, {"warner75": poll})
+    assert "estimated from 1,000 answers" in fit.notes[0]
+    assert logit("warner75 ~ x1", sample, only("warner75")).notes == ()
+
+
 def test_an_empty_table_is_refused() -> None:
     with pytest.raises(AnalysisError, match="empty"):
         logit("y ~ x", pd.DataFrame({"y": [], "x": []}), {})

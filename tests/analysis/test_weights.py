@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hushpoll_analysis import estimate
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.surveyweights import rake, read_design
 from hushpoll_analysis.tables import crosstab
@@ -72,6 +73,16 @@ def test_intervals_agree_with_survey(sample: pd.DataFrame, case: str, interval: 
     yes = weighted_estimate(sample, MECHANISMS, "warner75", interval=interval, **DESIGN).shares[1]
     assert yes.estimate == pytest.approx(wanted["pi"], abs=1e-9)
     assert [yes.low, yes.high] == pytest.approx(wanted["ci_pi"], abs=1e-4)
+
+
+def test_an_estimated_decoy_share_is_part_of_the_standard_error(sample: pd.DataFrame) -> None:
+    poll = mechanisms.or_poll(decoy_counts=(150, 1000))
+    got = weighted_estimate(sample, {"warner75": poll}, "warner75").shares[1]
+    wanted = estimate(np.bincount(sample["warner75"]).tolist(), poll).estimates[0]
+    assert (got.estimate, got.se) == pytest.approx((wanted.estimate, wanted.se))
+    assert got.total_se == pytest.approx(got.se * len(sample))
+    with pytest.raises(AnalysisError, match="use t"):
+        weighted_estimate(sample, {"warner75": poll}, "warner75", interval="logit")
 
 
 def test_the_intervals_of_no_mirror_those_of_yes(sample: pd.DataFrame) -> None:
