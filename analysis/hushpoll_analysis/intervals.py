@@ -22,7 +22,7 @@ from .constrained import constrained_shares, kernel
 from .errors import AnalysisError
 from .quantities import OneFrequency, Quantity
 
-__all__ = ["METHODS", "Interval", "crossings", "fallback", "interval", "misfit"]
+__all__ = ["METHODS", "Interval", "crossings", "fallback", "interval", "misfit", "outside"]
 
 BINOMIAL = ("wilson", "clopper-pearson", "jeffreys")
 # A likelihood limit is accepted when it is proven to be this close, relative to the range of the quantity.
@@ -70,11 +70,19 @@ def interval(
     return Interval(*_bootstrap(quantity, level, replicates, seed), method)
 
 
-def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | None:
-    """The likelihood interval inside the bounds, where the interval found lies wholly outside them."""
+def outside(quantity: Quantity, found: Interval) -> bool:
+    """Whether an interval lies wholly outside the possible values."""
     low, high = quantity.bounds
     slack = 1e-12 * max(1.0, high - low)
-    if found.high >= low - slack and found.low <= high + slack:
+    return found.high < low - slack or found.low > high + slack
+
+
+def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | None:
+    """The likelihood interval inside the bounds, where the interval found cannot be shown.
+
+    That is where it lies wholly outside the bounds, or has no width because all reports are in one cell.
+    """
+    if found.high > found.low and not outside(quantity, found):
         return None
     return Interval(*_likelihood(quantity, level), "likelihood")
 

@@ -15,7 +15,7 @@ from .channels import ChannelView, Floats
 from .constrained import ConstrainedEstimate, constrained_estimate
 from .decoys import EstimatedDecoy
 from .errors import AnalysisError
-from .intervals import Interval, fallback, interval, misfit
+from .intervals import Interval, fallback, interval, misfit, outside
 from .quantities import Quantity, quantity
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class LinearEstimate:
     se_privacy : float
         The randomization only: for these respondents, not for the population they stand for.
     shown : Shown
-        Clipped; where the interval lies wholly outside, the likelihood interval inside the possible values.
+        Clipped; where the interval lies wholly outside or has no width, the likelihood interval inside instead.
     interval : str
         The method of low and high.
     misfit : float or None
@@ -103,7 +103,7 @@ def linear_estimate(
     found = interval(wanted, method, level, replicates, seed)
     inside = fallback(wanted, found, level)
     low, high = wanted.bounds
-    visible = inside or Interval(max(found.low, low), min(found.high, high), found.method)
+    visible = inside or found
     deff = wanted.design_effect
     return LinearEstimate(
         option=label,
@@ -112,22 +112,24 @@ def linear_estimate(
         se=wanted.se,
         low=found.low,
         high=found.high,
-        shown=Shown(min(max(wanted.estimate, low), high), visible.low, visible.high),
+        shown=Shown(
+            *(float(np.clip(value, low, high)) for value in (wanted.estimate, visible.low, visible.high))
+        ),
         se_privacy=wanted.se_privacy,
         interval=found.method,
-        misfit=_misfit(wanted, found.method, inside, level),
+        misfit=_misfit(wanted, found, level),
         weight=wanted.heaviest,
         design_effect=deff,
         n_effective=None if deff is None or deff == 0 else wanted.n / deff,
     )
 
 
-def _misfit(wanted: Quantity, method: str, inside: Interval | None, level: float) -> float | None:
+def _misfit(wanted: Quantity, found: Interval, level: float) -> float | None:
     """The p-value where it is news: the interval lies outside, or would if its method allowed it."""
-    if inside is not None:
+    if outside(wanted, found):
         return misfit(wanted)
     low, high = wanted.bounds
-    if method != "likelihood" or low <= wanted.estimate <= high:
+    if found.method != "likelihood" or low <= wanted.estimate <= high:
         return None
     chance = misfit(wanted)
     return chance if chance < (1 - level) / 2 else None
