@@ -24,6 +24,9 @@ help:  ## Show this list
 run: $(VENV)/.run  ## Start the server with a demo survey (PORT=, HOST=, DATA=, DATABASE_URL=)
 	@$(BIN)/hushpoll serve
 
+demo: $(VENV)/.run  ## Run a study in a minute: 2,000 made-up respondents, estimates beside the hidden truth
+	@$(BIN)/hushpoll demo
+
 test: $(VENV)/.test  ## Run all tests; installs Chromium and PostgreSQL through apt where they are missing
 	@sh tests/install-system.sh
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
@@ -36,6 +39,16 @@ lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.test  ## Build the documentation into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "Open site/index.html"
+
+docs-check: $(VENV)/.test  ## Check that every example runs, links lead somewhere, and reference and pictures are current
+	@sh tests/install-system.sh
+	$(BIN)/python docs/tools/cli_reference.py --check
+	$(BIN)/python docs/tools/screenshots.py --check
+	$(BIN)/python -m pytest -q tests/docs
 
 requirements: $(VENV)/.test  ## Compile the pinned requirements anew
 	$(BIN)/python -m pip install --quiet uv

@@ -184,7 +184,7 @@ def check_shell(block: Block) -> None:
     done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
     assert done.returncode == 0, f"{block.place}: {done.stderr}"
     for line in block.text.replace("\\\n", " ").splitlines():
-        for found in re.finditer(r"(?:^|[\s/])hushpoll\s+([a-z][^|>&;#]*)", line):
+        for found in re.finditer(r"(?:^|/bin/|[A-Z_]=\S+ )hushpoll\s+([a-z][^|>&;#]*)", line):
             check_hushpoll(block.place, shlex.split(found[1]))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +22,10 @@ class RunningServer:
     environment: dict[str, str]
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[RunningServer]:
-    """`hushpoll serve` on a free port; stopped when the test ends."""
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """`hushpoll serve` on a free port, for all pages; stopped at the end."""
+    tmp_path = tmp_path_factory.mktemp("server")
     wanted = {"DATA": str(tmp_path / "data"), "PORT": "0", "HOST": "127.0.0.1"}
     log = (tmp_path / "server.log").open("wb")
     process = subprocess.Popen(
@@ -44,6 +46,8 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
         assert "Report:" in printed, (tmp_path / "server.log").read_text()
         address = lines[0].split("://")[1].split("/")[0]
         port = address.rpartition(":")[2]
+        with urllib.request.urlopen(f"http://{address}/healthz", timeout=60) as answer:
+            assert answer.status == 200
         yield RunningServer(address, printed, {**wanted, "PORT": port})
     finally:
         process.terminate()

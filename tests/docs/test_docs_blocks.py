@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import PAGES, PageRunner, read_blocks
+from tests.docs.blocks import PAGES, ROOT, SHOWN_PORT, PageRunner, read_blocks
 from tests.docs.conftest import RunningServer
 
 RUN = {"python", "pycon", "console", "sh"}
@@ -23,6 +23,12 @@ def talks_to_server(page: Path) -> bool:
     )
 
 
+def runner(folder: Path, environment: dict[str, str], address: str = SHOWN_PORT) -> PageRunner:
+    """A runner in a folder that looks like the root of a clone, with a state folder of its own."""
+    (folder / "tests").symlink_to(ROOT / "tests")
+    return PageRunner(folder, {**environment, "XDG_STATE_HOME": str(folder / "state")}, address)
+
+
 OFFLINE = [page for page in PAGES if not talks_to_server(page)]
 ONLINE = [page for page in PAGES if talks_to_server(page)]
 
@@ -35,13 +41,13 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 
 @pytest.mark.parametrize("page", OFFLINE, ids=lambda page: page.name)
 def test_blocks_run(page: Path, tmp_path: Path) -> None:
-    runner = PageRunner(tmp_path, {"DATA": str(tmp_path / "data")})
+    reader = runner(tmp_path, {"DATA": str(tmp_path / "data")})
     for block in read_blocks(page):
-        runner.run(block)
+        reader.run(block)
 
 
 @pytest.mark.parametrize("page", ONLINE, ids=lambda page: page.name)
 def test_blocks_run_with_a_server(page: Path, tmp_path: Path, server: RunningServer) -> None:
-    runner = PageRunner(tmp_path, server.environment, server.address)
+    reader = runner(tmp_path, server.environment, server.address)
     for block in read_blocks(page):
-        runner.run(block)
+        reader.run(block)

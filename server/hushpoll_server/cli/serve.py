@@ -61,7 +61,7 @@ def _addresses(config: Config, survey_hash: str, password: str | None) -> list[s
     lines = [
         f"Respondents: {address}/s/{survey_hash}#{survey_hash}",
         f"Designers:   {address}/design/",
-        f"Report:      {address}/reports/{survey_hash}",
+        f"Report:      {address}/surveys/{survey_hash}/report",
     ]
     if password is not None:
         lines.append(f"Account:     {ACCOUNT}, password {password} (shown only now)")

@@ -1,0 +1,164 @@
+"""Take the pictures of the docs from the running program: `python docs/tools/screenshots.py [--check]`.
+
+A server starts with an empty folder; the demo survey's bounded questions are published; seeded reports go in through
+the batch API; Chromium looks at the pages. Pixels differ between machines, so `--check` compares what the pages consist
+of: their elements and words, digits masked, as noted in docs/images/manifest.json when the pictures were taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from hushpoll_analysis import simulate
+from hushpoll_client import Report, Survey
+from hushpoll_server import study
+from hushpoll_server.cli.demo import own_server
+from hushpoll_server.config import Config
+from hushpoll_server.demo import DRAFT
+from hushpoll_server.store import open_store
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FOLDER = Path(__file__).parents[1] / "images"
+MANIFEST = FOLDER / "manifest.json"
+REPORTS = 1500
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+OUTLINE = """() => {
+  const lines = [];
+  const walk = (node, depth) => {
+    for (const child of node.children) {
+      if (["SCRIPT", "STYLE", "LINK", "META", "NOSCRIPT"].includes(child.tagName)) continue;
+      const own = [...child.childNodes].filter((one) => one.nodeType === 3).map((one) => one.textContent.trim());
+      lines.push(`${depth} ${child.tagName} ${own.filter(Boolean).join(" ")}`);
+      walk(child, depth + 1);
+    }
+  };
+  walk(document.body, 0);
+  return lines.join("\\n");
+}"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: its name, the page's address after the host, and the size of the window."""
+
+    name: str
+    path: str
+    width: int
+    height: int
+    sharpness: int = 1
+
+
+def pictures(survey: Survey) -> list[Picture]:
+    """What is taken: the respondent's page and the public report, on a phone and on a desk."""
+    respond, results = f"/s/{survey.hash}#{survey.hash}", f"/results/{survey.hash}"
+    return [
+        Picture("respond-390", respond, 390, 1060, 2),
+        Picture("respond-1280", respond, 1280, 900),
+        Picture("report-390", results, 390, 1060, 2),
+        Picture("report-1280", results, 1280, 1100),
+    ]
+
+
+def publish(folder: Path) -> Survey:
+    """Publish the two questions of the demo survey whose epsilon is finite, with results for everybody."""
+    questions = [question for question in DRAFT["questions"] if question["id"] != "copied"]
+    intro = "Two questions that people rather not answer in the open."
+    survey = Survey.from_draft({**DRAFT, "intro": intro, "questions": questions})
+    store = open_store(Config(data=folder / "data"))
+    store.publish(survey, results_public=True)
+    store.close()
+    return survey
+
+
+def fill(address: str, survey: Survey) -> None:
+    """Send the same seeded reports each time, so that the numbers in the pictures stay."""
+    people = study.respondents(REPORTS)
+    columns = []
+    for place, question in enumerate(survey.questions):
+        options = [study.true_share(people, question.id, option) for option in question.options]
+        edges = np.round(np.cumsum([0, *options]) * REPORTS).astype(int)
+        answers = np.repeat(np.arange(len(options)), np.diff(edges))
+        columns.append(simulate(question.mechanism.analysis, answers, seed=place))
+    lines = [
+        Report(f"{number:032x}", tuple(int(column[number]) for column in columns)).to_bytes()
+        for number in range(REPORTS)
+    ]
+    request = urllib.request.Request(
+        f"{address}/api/surveys/{survey.hash}/reports/batch",
+        b"\n".join(lines),
+        {"Content-Type": "application/x-ndjson"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.status == 201
+
+
+def outline(page: Page) -> str:
+    """The page's elements and words; digits and hashes do not count."""
+    text: str = page.evaluate(OUTLINE)
+    return re.sub(r"[0-9a-f]{12,}|[0-9][0-9.,  ]*", "#", text)
+
+
+def visit(browser: Browser, address: str, survey: Survey, take: bool) -> Iterator[tuple[str, str]]:
+    """Open every page; give each picture's name and the digest of what the page consists of."""
+    seen: dict[str, str] = {}
+    for picture in pictures(survey):
+        if not take and picture.path in seen:  # what a page consists of does not depend on its width
+            yield picture.name, seen[picture.path]
+            continue
+        context = browser.new_context(
+            viewport={"width": picture.width, "height": picture.height},
+            device_scale_factor=picture.sharpness,
+            color_scheme="light",
+            locale="en-GB",
+            reduced_motion="reduce",
+        )
+        page = context.new_page()
+        page.goto(address + picture.path, wait_until="networkidle")
+        page.wait_for_selector("main h1, main h2, h1")
+        seen[picture.path] = hashlib.sha256(outline(page).encode()).hexdigest()
+        yield picture.name, seen[picture.path]
+        if take:
+            path = FOLDER / f"{picture.name}.png"
+            page.screenshot(path=path)
+            # A page of text has few colours: a third of the size, and nothing to be seen of it.
+            Image.open(path).convert("RGB").quantize(96).save(path, optimize=True)
+        context.close()
+
+
+def main() -> None:
+    """Take the pictures, or say which of them are out of date."""
+    check = "--check" in sys.argv
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("no Chromium on PATH; on Debian: apt-get install chromium")
+    with tempfile.TemporaryDirectory() as temporary, own_server(Path(temporary), 0) as address:
+        survey = publish(Path(temporary))
+        fill(address, survey)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+            found = dict(visit(browser, address, survey, take=not check))
+            browser.close()
+    if not check:
+        MANIFEST.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+        return
+    known = json.loads(MANIFEST.read_text("utf-8")) if MANIFEST.exists() else {}
+    stale = [
+        name for name in found if known.get(name) != found[name] or not (FOLDER / f"{name}.png").exists()
+    ]
+    if stale:
+        sys.exit(f"out of date: {', '.join(stale)}; run: python docs/tools/screenshots.py")
+
+
+if __name__ == "__main__":
+    main()

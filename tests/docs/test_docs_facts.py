@@ -1,0 +1,80 @@
+"""Tables of the pages against the program: mechanisms, settings, margins, versions, words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import hushpoll_client
+import pytest
+from hushpoll_analysis import plan
+from hushpoll_client import mechanisms
+from hushpoll_client.compile import NAMES
+from hushpoll_server.config import Config
+
+from tests.docs.blocks import PAGES, ROOT
+
+DOCS = ROOT / "docs"
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first table under a heading, without its first two lines."""
+    text = (DOCS / page).read_text("utf-8").partition(heading)[2]
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("|"):
+            lines.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+        elif lines:
+            break
+    return lines[2:]
+
+
+def test_every_mechanism_has_its_row() -> None:
+    listed = [row[0].strip("`") for row in rows("mathematics.md", "## The mechanisms")]
+    constructors = {name for name in mechanisms.__all__ if name.islower()}
+    assert set(listed) == constructors
+    assert set(listed[: len(NAMES)]) == set(NAMES), "the first rows are those that a survey may use"
+
+
+def test_every_setting_of_the_server_is_documented() -> None:
+    documented = {
+        name for row in rows("operators.md", "## Settings") for name in re.findall(r"`([A-Z_]+)`", row[0])
+    }
+    known = {field.name.upper() for field in fields(Config) if field.metadata.get("environment", True)}
+    assert documented == known
+
+
+def test_margins_of_yes_no_questions() -> None:
+    table = rows("designers.md", "## Reference table")
+    assert len(table) == 9
+    for row in table:
+        epsilon, *margins, five, three = (float(cell.replace(",", "")) for cell in row)
+        for n, margin in zip((200, 500, 1000, 2000, 5000), margins, strict=True):
+            assert f"{100 * plan('warner', epsilon=epsilon, n=n).margin:.1f}" == f"{margin:.1f}"
+        assert plan("warner", epsilon=epsilon, margin=0.05).n == five
+        assert plan("warner", epsilon=epsilon, margin=0.03).n == three
+
+
+def test_margins_of_choices() -> None:
+    table = rows("designers.md", "One choice out of K")
+    assert len(table) == 3
+    for options, *margins in ([float(cell) for cell in row] for row in table):
+        for epsilon, margin in zip((0.5, 1.0, 2.0, 4.0), margins, strict=True):
+            got = plan("krr", int(options), epsilon=epsilon, n=1000).margin
+            assert f"{100 * got:.1f}" == f"{margin:.1f}"
+
+
+def test_version_stands_in_one_place_and_the_citation_agrees() -> None:
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert cited is not None
+    assert cited[1] == hushpoll_client.__version__
+    assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
+    assert re.search(r"^## \[(Unreleased|\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_words_that_promise_too_much_are_not_used(page: Path) -> None:
+    text = page.read_text("utf-8").lower()
+    for word in ("anonym", "100 % safe", "military-grade", "unhackable"):
+        assert word not in text, f"{page.name} says {word!r}"

@@ -1,0 +1,91 @@
+"""The site builds strictly, its links and anchors lead somewhere, and it loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.docs.blocks import ROOT
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; MkDocs treats every warning as an error."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class Links(HTMLParser):
+    """Collects the ids of a page, its links, and what it loads."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if given.get("id"):
+            self.ids.add(given["id"] or "")
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"] or "")
+        if tag in ("script", "img", "iframe") and given.get("src"):
+            self.loads.append(given["src"] or "")
+        if tag == "link" and given.get("rel") not in ("canonical", "prev", "next"):
+            self.loads.append(given.get("href") or "")
+
+
+def test_links_and_anchors_lead_somewhere(site: Path) -> None:
+    pages = {path: Links(path) for path in site.rglob("*.html") if path.name != "404.html"}
+    assert len(pages) >= 10
+    for page, found in pages.items():
+        for link in found.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            target = target / "index.html" if target.is_dir() else target
+            assert target.exists(), f"{page.relative_to(site)}: {link} leads nowhere"
+            if parts.fragment and target in pages:
+                assert unquote(parts.fragment) in pages[target].ids, f"{page.relative_to(site)}: no {link}"
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        for load in Links(page).loads:
+            assert not urlsplit(load).netloc, f"{page.name} loads {load}"
+    for sheet in site.rglob("*.css"):
+        outside = re.findall(r"url\(\s*['\"]?(https?:)?//", sheet.read_text("utf-8"))
+        assert not outside, f"{sheet.name} loads from elsewhere"
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_relative_links_of_the_front_pages(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+    for link in links:
+        parts = urlsplit(link)
+        if not parts.scheme and parts.path:
+            assert (ROOT / parts.path).exists(), f"{name}: {link} leads nowhere"
+            if parts.fragment and parts.path.endswith(".md"):
+                headings = re.findall(r"^#+ (.+)$", (ROOT / parts.path).read_text("utf-8"), re.M)
+                slugs = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in headings}
+                assert parts.fragment in slugs, f"{name}: no heading for {link}"

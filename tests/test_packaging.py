@@ -1,0 +1,155 @@
+"""The wheel holds everything the program needs, and a fresh environment can serve from it."""
+
+from __future__ import annotations
+
+import email
+import os
+import subprocess
+import sys
+import sysconfig
+import urllib.request
+import venv
+import zipfile
+from pathlib import Path
+
+import hushpoll_client
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {
+    "client": "hushpoll_client",
+    "analysis": "hushpoll_analysis",
+    "server": "hushpoll_server",
+}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel as a release does, without the network: the build tool is among the pinned requirements."""
+    folder = tmp_path_factory.mktemp("dist")
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def tracked(folder: str) -> set[str]:
+    """The files of a package that are in the repository."""
+    done = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:  # a source archive without git
+        found = (path for path in (ROOT / folder).rglob("*") if path.is_file())
+        return {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
+    return {name for name in done.stdout.split("\0") if name and (ROOT / name).exists()}
+
+
+def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    for room, package in PACKAGES.items():
+        expected = {name.removeprefix(f"{room}/") for name in tracked(f"{room}/{package}")}
+        assert expected, f"no files of {package} found"
+        assert not expected - inside, "the wheel lacks files"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "hushpoll_client/js/channel.js",
+        "hushpoll_client/py.typed",
+        "hushpoll_server/templates/layout.html",
+        "hushpoll_server/static/palette.css",
+        "hushpoll_server/migrations/versions/0001_collect.py",
+        "hushpoll_server/translations/de/LC_MESSAGES/messages.po",
+    ],
+)
+def test_the_wheel_holds_more_than_python(wheel: Path, part: str) -> None:
+    assert part in zipfile.ZipFile(wheel).namelist()
+
+
+def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
+    for name in zipfile.ZipFile(wheel).namelist():
+        top = name.split("/")[0]
+        assert top in PACKAGES.values() or top.endswith(".dist-info"), (
+            f"{name} does not belong into the wheel"
+        )
+        assert not name.endswith((".pyc", ".sqlite3", ".key")), name
+
+
+def test_version_comes_from_one_place(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    fields = email.message_from_bytes(archive.read(metadata))
+    assert fields["Version"] == hushpoll_client.__version__
+    assert fields["Name"] == "hushpoll"
+    assert fields["License-Expression"] == "Apache-2.0"
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel; the libraries come from this one, through a path file."""
+    folder = tmp_path_factory.mktemp("fresh")
+    venv.create(folder, with_pip=False, symlinks=True)
+    site = next((folder / "lib").glob("python*/site-packages"))
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    done = subprocess.run(
+        [*install, "--disable-pip-version-check", "--prefix", str(folder), "--ignore-installed", str(wheel)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    # `site-packages` of the wheel comes first, so that it is the wheel's hushpoll that is imported.
+    (site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    script = folder / "bin" / "hushpoll"
+    lines = script.read_text().splitlines(keepends=True)
+    script.write_text(f"#!{folder / 'bin' / 'python'}\n" + "".join(lines[1:]))
+    return folder
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of the fresh environment, far from the source."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [str(folder / "bin" / words[0]), *words[1:]]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_the_installed_command_says_its_version(installed: Path) -> None:
+    done = run(installed, "hushpoll", "--version")
+    assert done.stdout.strip() == f"hushpoll, version {hushpoll_client.__version__}", done.stderr
+    where = run(installed, "python", "-c", "import hushpoll_server as s; print(s.__file__)").stdout
+    assert where.startswith(str(installed)), "the fresh environment imports another copy"
+
+
+def test_the_installed_server_answers(installed: Path, tmp_path: Path) -> None:
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DATABASE_URL")
+    }
+    environment |= {"DATA": str(tmp_path / "data"), "PORT": "0", "HOST": "127.0.0.1"}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(installed / "bin" / "hushpoll"), "serve"],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("Respondents: "), (tmp_path / "log").read_text()
+        page = first.split()[1].partition("#")[0]
+        address = page.partition("/s/")[0]
+        for path in ("/healthz", page.removeprefix(address), "/static/client/channel.js", "/design/"):
+            with urllib.request.urlopen(address + path, timeout=60) as answer:
+                assert answer.status == 200, path
+    finally:
+        process.terminate()
+        process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
