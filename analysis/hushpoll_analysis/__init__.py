@@ -17,17 +17,22 @@ if TYPE_CHECKING:
     from .estimation import estimate as estimate
     from .estimation import functional as functional
     from .models import correlate as correlate
+    from .models import linear as linear
     from .models import logit as logit
     from .planning import plan as plan
+    from .planning import recommend as recommend
     from .reporting import report as report
     from .results import Estimate as Estimate
+    from .shuffle import shuffled_epsilon as shuffled_epsilon
     from .simulation import simulate as simulate
+    from .surveyweights import rake as rake
     from .tables import compare as compare
     from .tables import crosstab as crosstab
     from .twogroup import cheating_detection as cheating_detection
     from .twogroup import cheating_detection_symmetric as cheating_detection_symmetric
     from .twogroup import lie_detection as lie_detection
     from .twogroup import unrelated_two_groups as unrelated_two_groups
+    from .weighted import weighted_estimate as weighted_estimate
 
 _HOME = {
     "AnalysisError": "errors",
@@ -42,12 +47,17 @@ _HOME = {
     "estimate": "estimation",
     "functional": "estimation",
     "lie_detection": "twogroup",
+    "linear": "models",
     "logit": "models",
     "maximise": "constrained",
     "plan": "planning",
+    "rake": "surveyweights",
+    "recommend": "planning",
     "report": "reporting",
+    "shuffled_epsilon": "shuffle",
     "simulate": "simulation",
     "unrelated_two_groups": "twogroup",
+    "weighted_estimate": "weighted",
 }
 
 __all__ = [
@@ -63,12 +73,17 @@ __all__ = [
     "estimate",
     "functional",
     "lie_detection",
+    "linear",
     "logit",
     "maximise",
     "plan",
+    "rake",
+    "recommend",
     "report",
+    "shuffled_epsilon",
     "simulate",
     "unrelated_two_groups",
+    "weighted_estimate",
 ]
 
 
