@@ -1,7 +1,8 @@
 """Maximum likelihood on the simplex: shares that are never negative and sum to one.
 
-The likelihood of report counts c under shares h is sum_z c_z log (C'h)_z, concave in h. A few EM steps start it, a
-bounded quasi-Newton search (scipy's L-BFGS-B) finishes it; plain EM needs thousands of steps when epsilon is small.
+The likelihood of report counts c under shares h is sum_z c_z log (C'h)_z, concave in h. A few EM steps start it, Newton
+steps (small tables) and a bounded quasi-Newton search (scipy's L-BFGS-B) finish it; plain EM needs thousands of steps
+when epsilon is small.
 Every answer carries a certificate: the duality gap bounds what any other shares could add to the log-likelihood.
 """
 
@@ -18,6 +19,7 @@ from scipy.optimize import Bounds, minimize
 from scipy.special import xlogy
 from scipy.stats import multinomial
 
+from .bounded_newton import newton
 from .channels import ChannelView, Floats, KaryView, channel_view
 from .counts import read_counts
 from .errors import AnalysisError
@@ -34,6 +36,7 @@ EM_BETWEEN = (
     3,
     200,
 )  # between searches: few EM steps at first, more each time, because a search stalls on rounding
+NEWTON_CELLS = 1000  # up to here Newton steps settle most tables in milliseconds
 ROUNDS = 30
 
 
@@ -123,6 +126,9 @@ def maximise(
     gap = problem.gap(shares)
     if gap > tolerance:
         shares = problem.em(shares, EM_START)
+        gap = problem.gap(shares)
+    if tolerance < gap and shares.size <= NEWTON_CELLS:
+        shares = newton(problem.frequencies, forward, backward, shares, tolerance)
         gap = problem.gap(shares)
     steps, most = EM_BETWEEN
     while gap > tolerance and rounds > 0:
