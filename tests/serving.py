@@ -30,6 +30,9 @@ from hushpoll_server import create_app
 from hushpoll_server.config import Config
 from hushpoll_server.store import Store, get_store, open_store
 
+# A folder in memory, where the machine has one.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
 DRAFT = {
     "hushpoll": 1,
     "title": "Exam honesty",
@@ -74,7 +77,7 @@ class Postgres:
         # Without fsync for tests: they kill our server and PostgreSQL's processes, never the machine.
         self.fsync = "on" if fsync else "off"
         # Not pytest's folder: the postgres user has to get in, and a socket's path must be short.
-        self.folder = Path(tempfile.mkdtemp(prefix="pg"))
+        self.folder = Path(tempfile.mkdtemp(prefix="pg", dir=None if fsync else MEMORY))
         self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
@@ -84,11 +87,8 @@ class Postgres:
         self.start()
         # Migrated once; every test gets a copy.
         self.create("migrated")
-        store = open_store(Config(data=self.folder_for_key(), database_url=self.url("migrated")))
-        store.close()
-
-    def folder_for_key(self) -> Path:
-        return Path(tempfile.mkdtemp(dir=None, prefix="hushpoll"))
+        with tempfile.TemporaryDirectory() as folder:
+            open_store(Config(data=Path(folder), database_url=self.url("migrated"))).close()
 
     def start(self) -> None:
         options = f"-k {self.folder} -c listen_addresses='' -c fsync={self.fsync} -c max_connections=200"
@@ -162,9 +162,16 @@ def database_url(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def config(tmp_path: Path, database_url: str) -> Config:
+def folder() -> Iterator[Path]:
+    """A folder in memory where there is one: tests kill processes, not machines, and need not wait for a disk."""
+    with tempfile.TemporaryDirectory(prefix="hushpoll", dir=MEMORY) as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def config(folder: Path, database_url: str) -> Config:
     """Settings for a test: seals only when told to, at 50."""
-    return Config(data=tmp_path / "data", database_url=database_url, seal_every=86_400, testing=True)
+    return Config(data=folder / "data", database_url=database_url, seal_every=86_400, testing=True)
 
 
 @pytest.fixture
@@ -242,7 +249,12 @@ class LiveServer:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command(), env=self.environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+                self.command(),
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
             )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -282,14 +294,14 @@ class LiveServer:
 
 
 @pytest.fixture
-def live(tmp_path: Path, database_url: str) -> Iterator[Callable[..., LiveServer]]:
+def live(folder: Path, database_url: str) -> Iterator[Callable[..., LiveServer]]:
     """Start live servers by `live(SEAL_EVERY="1")`; they end with the test."""
     servers: list[LiveServer] = []
 
     def start(**environment: str) -> LiveServer:
-        folder = tmp_path / f"live{len(servers)}"
-        folder.mkdir()
-        servers.append(LiveServer(folder, database_url, **environment))
+        home = folder / f"live{len(servers)}"
+        home.mkdir()
+        servers.append(LiveServer(home, database_url, **environment))
         servers[-1].start()
         return servers[-1]
 

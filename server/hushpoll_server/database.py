@@ -26,6 +26,8 @@ class Database:
         options: dict[str, Any] = {"hide_parameters": True, "pool_size": pool_size, "max_overflow": 64}
         if self.is_sqlite:
             self.path = Path(self.url.database or "")
+            # Made by us, because SQLite would ask the umask; its log and its index take the mode of this file.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             options["connect_args"] = {"timeout": BUSY_SECONDS, "check_same_thread": False}
         else:
             options["pool_pre_ping"] = True

@@ -1,0 +1,126 @@
+"""Closing now, after a day, at a number: late reports get 410, nothing is deleted, what waits is sealed."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+
+import pytest
+from flask.testing import FlaskClient
+from hushpoll_client import HushpollError, Survey
+from hushpoll_server import closing
+from hushpoll_server import store as store_module
+from hushpoll_server.store import Store, today
+
+from tests.serving import make_survey, new_report, post
+
+
+def send(client: FlaskClient, survey: Survey) -> int:
+    return post(client, survey, new_report(survey).to_bytes()).status_code
+
+
+def test_now(client: FlaskClient, survey: Survey, store: Store) -> None:
+    report = new_report(survey)
+    assert post(client, survey, report.to_bytes()).status_code == 201
+    assert closing.close(store, survey.hash)
+    assert not closing.close(store, survey.hash)
+    assert send(client, survey) == 410
+    assert post(client, survey, report.to_bytes()).status_code == 200
+    # Still there for whoever asks: the document, the report, the count.
+    assert client.get(f"/api/surveys/{survey.hash}").data == survey.canonical
+    assert store.records(survey.hash) == store.record_format(survey.hash).pack(report.reports)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert (state.state, state.closed_on, state.sealed_n) == ("closed", today(), 1)
+
+
+def test_after_a_day(
+    client: FlaskClient, survey: Survey, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = today()
+    closing.close(store, survey.hash, on=last)
+    assert send(client, survey) == 201
+    tomorrow = last + datetime.timedelta(days=1)
+    for module in ("store", "closing", "accept"):
+        monkeypatch.setattr(f"hushpoll_server.{module}.today", lambda: tomorrow)
+    assert store_module.today() == tomorrow
+    assert send(client, survey) == 410
+    state = store.state(survey.hash)
+    assert state is not None
+    assert not state.is_open
+    closing.close_due(store)
+    assert len(store.records(survey.hash)) == 3
+    state = store.state(survey.hash)
+    assert state is not None
+    assert state.closed_on == tomorrow
+
+
+def test_at_a_number(client: FlaskClient, survey: Survey, store: Store) -> None:
+    closing.close(store, survey.hash, at=3)
+    assert [send(client, survey) for _ in range(5)] == [201, 201, 201, 410, 410]
+    assert store.count(survey.hash) == 3
+    assert len(store.records(survey.hash)) == 3 * 3
+
+
+def test_at_a_number_under_a_rush(client: FlaskClient, survey: Survey, store: Store) -> None:
+    closing.close(store, survey.hash, at=20)
+    statuses: list[int] = []
+
+    def rush() -> None:
+        for _ in range(10):
+            statuses.append(send(client.application.test_client(), survey))
+
+    threads = [threading.Thread(target=rush) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (statuses.count(201), statuses.count(410)) == (20, 30)
+    assert store.count(survey.hash) == 20
+
+
+def test_a_number_that_is_reached_already(client: FlaskClient, survey: Survey, store: Store) -> None:
+    for _ in range(2):
+        send(client, survey)
+    closing.close(store, survey.hash, at=2)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert not state.is_open
+
+
+def test_a_batch_beyond_the_number_is_refused_as_a_whole(
+    client: FlaskClient, survey: Survey, store: Store
+) -> None:
+    closing.close(store, survey.hash, at=3)
+    lines = b"\n".join(new_report(survey).to_bytes() for _ in range(4))
+    path = f"/api/surveys/{survey.hash}/reports/batch"
+    assert client.post(path, data=lines, content_type="application/x-ndjson").status_code == 410
+    assert store.count(survey.hash) == 0
+    assert [send(client, survey) for _ in range(4)] == [201, 201, 201, 410]
+
+
+def test_a_day_and_a_number_can_be_taken_back_while_open(store: Store, survey: Survey) -> None:
+    closing.close(store, survey.hash, on=today(), at=10)
+    closing.keep_open(store, survey.hash)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert (state.closes_on, state.closes_at, state.is_open) == (None, None, True)
+    closing.close(store, survey.hash)
+    with pytest.raises(HushpollError, match="stays closed"):
+        closing.keep_open(store, survey.hash)
+
+
+def test_what_cannot_be_closed_is_said(store: Store, survey: Survey) -> None:
+    with pytest.raises(HushpollError, match="not known"):
+        closing.close(store, "0" * 64)
+    with pytest.raises(HushpollError, match="whole number from 1"):
+        closing.close(store, survey.hash, at=0)
+    with pytest.raises(HushpollError, match="is over"):
+        closing.close(store, survey.hash, on=today() - datetime.timedelta(days=1))
+
+
+def test_one_closing_leaves_other_surveys_open(client: FlaskClient, survey: Survey, store: Store) -> None:
+    other = make_survey("Other")
+    store.publish(other)
+    closing.close(store, survey.hash)
+    assert send(client, other) == 201

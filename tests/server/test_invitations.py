@@ -1,0 +1,137 @@
+"""Invitations: one report each, kept only as hashes, spent together with the report or not at all."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from hushpoll_client import HushpollError, Survey
+from hushpoll_server import invitations
+from hushpoll_server.schema import invitations as table
+from hushpoll_server.store import Store
+from sqlalchemy import select
+
+from tests.serving import make_survey, new_report, post
+
+
+@pytest.fixture
+def invited(store: Store) -> Survey:
+    """A survey that asks for an invitation."""
+    survey = make_survey(invitation=True)
+    store.publish(survey)
+    return survey
+
+
+def test_codes_are_kept_only_as_hashes(store: Store, invited: Survey, backend: str) -> None:
+    codes = invitations.invite(store, invited.hash, 200)
+    assert len(set(codes)) == 200
+    assert all(len(code) == 20 and code.isalnum() for code in codes)
+    with store.read() as tx:
+        kept = {bytes(row.digest) for row in tx.execute(select(table))}
+    assert kept == {invitations.digest(invited.hash, code) for code in codes}
+    if backend == "sqlite":
+        files = b"".join(path.read_bytes() for path in Path(store.config.data).iterdir())
+        assert not [code for code in codes if code.encode() in files]
+
+
+def test_one_report_each(client: FlaskClient, store: Store, invited: Survey) -> None:
+    (code,) = invitations.invite(store, invited.hash, 1)
+    report = new_report(invited).to_bytes(code)
+    assert post(client, invited, report).status_code == 201
+    assert invitations.counts(store, invited.hash) == (1, 1)
+    assert post(client, invited, report).status_code == 200
+    assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 403
+    assert store.count(invited.hash) == 1
+
+
+def test_a_code_is_good_for_its_own_survey_only(client: FlaskClient, store: Store, invited: Survey) -> None:
+    other = make_survey("Other", invitation=True)
+    store.publish(other)
+    (code,) = invitations.invite(store, other.hash, 1)
+    assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 403
+    assert post(client, other, new_report(other).to_bytes(code)).status_code == 201
+
+
+def test_a_race_for_one_code_has_one_winner(client: FlaskClient, store: Store, invited: Survey) -> None:
+    for _ in range(5):
+        (code,) = invitations.invite(store, invited.hash, 1)
+        statuses: list[int] = []
+
+        def send(code: str = code, statuses: list[int] = statuses) -> None:
+            body = new_report(invited).to_bytes(code)
+            statuses.append(post(client.application.test_client(), invited, body).status_code)
+
+        threads = [threading.Thread(target=send) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(statuses) == [201] + [403] * 5
+    assert store.count(invited.hash) == 5
+
+
+def test_two_nodes_and_one_code(store: Store, invited: Survey) -> None:
+    """Two writers, as on two nodes: one stores, the other refuses; the same report sent to both is stored once."""
+    other = Store(store.config)
+    try:
+        for _ in range(5):
+            (code,) = invitations.invite(store, invited.hash, 1)
+            results = _both(store, other, [_incoming(store, invited, code) for _ in range(2)])
+            assert sorted(results) == [201, 403]
+            (code,) = invitations.invite(store, invited.hash, 1)
+            results = _both(store, other, [_incoming(store, invited, code)] * 2)
+            assert sorted(results) == [200, 201]
+    finally:
+        other.close()
+    assert store.count(invited.hash) == 10
+
+
+def _incoming(store: Store, survey: Survey, code: str):  # type: ignore[no-untyped-def]
+    from hushpoll_server.accept import Incoming
+
+    known = store.published(survey.hash)
+    assert known is not None
+    report = new_report(survey)
+    identity = bytes.fromhex(report.id)
+    return Incoming(
+        known.number,
+        identity,
+        known.format.pack(report.reports),
+        store.id_digest(survey.hash, identity),
+        invitations.digest(survey.hash, code),
+    )
+
+
+def _both(one: Store, two: Store, incoming: list) -> list[int]:  # type: ignore[type-arg]
+    results: list[int] = []
+    start = threading.Barrier(2)
+
+    def send(store: Store, report: object) -> None:
+        start.wait()
+        results.append(store.writer.submit([report])[0].value)
+
+    threads = [threading.Thread(target=send, args=pair) for pair in zip((one, two), incoming, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_what_cannot_be_invited_to_is_said(store: Store, invited: Survey) -> None:
+    plain = make_survey("No invitations")
+    store.publish(plain)
+    with pytest.raises(HushpollError, match="asks for no invitation"):
+        invitations.invite(store, plain.hash, 1)
+    with pytest.raises(HushpollError, match="not known"):
+        invitations.invite(store, "0" * 64, 1)
+    for n in (0, -1, 100_001):
+        with pytest.raises(HushpollError, match=str(n)):
+            invitations.invite(store, invited.hash, n)
+
+
+def test_the_code_stands_in_the_fragment() -> None:
+    link = invitations.link("https://example.org", "ab" * 32, "code")
+    assert link == f"https://example.org/s/{'ab' * 32}#{'ab' * 32}.code"

@@ -1,0 +1,268 @@
+"""Sealing: whoever has the whole database afterwards cannot tell which report came when or from which invitation."""
+
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from hushpoll_client import Report, Survey
+from hushpoll_server import closing, invitations
+from hushpoll_server.schema import inbox, sealed, seen
+from hushpoll_server.seal import seal_due
+from hushpoll_server.store import Store
+from sqlalchemy import func, select, text
+
+from tests.serving import DRAFT, make_survey, new_report, post
+
+# Two questions with 256 outcomes: a report can carry its own number, so that the attacker's success can be counted.
+MARKED = Survey.from_draft(
+    {
+        **DRAFT,
+        "questions": [
+            {
+                "id": name,
+                "kind": "choice",
+                "text": "?",
+                "options": [str(number) for number in range(256)],
+                "mechanism": {"name": "krr", "epsilon": "1"},
+            }
+            for name in ("high", "low")
+        ],
+        "settings": {"invitation": True},
+    }
+)
+
+
+def number_of(record: bytes) -> int:
+    return record[0] * 256 + record[1]
+
+
+def arrive(client: FlaskClient, store: Store, codes: list[str], start: int = 0) -> list[Report]:
+    """Send one report per code; report number i carries i."""
+    reports = [Report.new(MARKED, [0, 0]) for _ in codes]
+    reports = [Report(report.id, divmod(start + i, 256)) for i, report in enumerate(reports)]
+    for report, code in zip(reports, codes, strict=True):
+        assert post(client, MARKED, report.to_bytes(code)).status_code == 201
+    return reports
+
+
+def rank_correlation(order: list[int]) -> float:
+    """Spearman's correlation between places and numbers: 1 where the order of arrival shows."""
+    n = len(order)
+    ranks = {number: rank for rank, number in enumerate(sorted(order))}
+    squares = sum((place - ranks[number]) ** 2 for place, number in enumerate(order))
+    return 1 - 6 * squares / (n * (n * n - 1))
+
+
+def at_chance(order: list[int]) -> bool:
+    """Whether the correlation is within five standard deviations (1/sqrt(n-1)) of none."""
+    return abs(rank_correlation(order)) < 5 / (len(order) - 1) ** 0.5
+
+
+def orders_in_postgresql(store: Store) -> dict[str, list[int]]:
+    """Every physical order that PostgreSQL keeps."""
+    with store.read() as tx:
+        queries = {
+            "ctid": "SELECT record FROM sealed ORDER BY ctid",
+            "xmin": "SELECT record FROM sealed ORDER BY xmin::text::bigint, ctid",
+            "scan": "SELECT record FROM sealed",
+        }
+        return {
+            name: [number_of(bytes(row[0])) for row in tx.execute(text(sql))] for name, sql in queries.items()
+        }
+
+
+def orders_in_files(store: Store, reports: list[Report]) -> dict[str, list[int]]:
+    """Where ids stand in SQLite's files: in the log in order of arrival, until it is truncated."""
+    found = {}
+    for suffix in ("", "-wal"):
+        path = Path(f"{store.database.path}{suffix}")
+        data = path.read_bytes() if path.exists() else b""
+        places = {i: data.find(bytes.fromhex(report.id)) for i, report in enumerate(reports)}
+        found[suffix or "main"] = sorted(
+            (i for i, place in places.items() if place >= 0), key=places.__getitem__
+        )
+    return found
+
+
+def test_the_order_of_arrival_is_gone(client: FlaskClient, store: Store, backend: str) -> None:
+    store.publish(MARKED, minimum_batch=200)
+    codes = invitations.invite(store, MARKED.hash, 200)
+    reports = arrive(client, store, codes)
+    if backend == "sqlite":
+        # The attack works before sealing: ids stand in the log in the order in which they came.
+        assert rank_correlation(orders_in_files(store, reports)["-wal"]) > 0.99
+    else:
+        with store.read() as tx:
+            waiting = [
+                number_of(bytes(row[0])) for row in tx.execute(text("SELECT record FROM inbox ORDER BY ctid"))
+            ]
+        assert rank_correlation(waiting) > 0.99
+    assert seal_due(store) == 200
+    with store.read() as tx:
+        by_key = [number_of(bytes(row.record)) for row in tx.execute(select(sealed).order_by(sealed.c.key))]
+        assert tx.execute(select(func.count()).select_from(inbox)).scalar() == 0
+    assert sorted(by_key) == list(range(200))
+    assert at_chance(by_key)
+    if backend == "sqlite":
+        # Not one id is left in any file, and the log is empty.
+        assert orders_in_files(store, reports) == {"main": [], "-wal": []}
+        assert Path(f"{store.database.path}-wal").stat().st_size == 0
+    else:
+        for name, order in orders_in_postgresql(store).items():
+            assert sorted(order) == list(range(200))
+            assert at_chance(order), name
+        with store.read() as tx:
+            assert tx.execute(text("SELECT count(DISTINCT xmin::text) FROM sealed")).scalar() == 1
+
+
+def test_neither_ids_nor_invitations_lead_to_reports(client: FlaskClient, store: Store, backend: str) -> None:
+    store.publish(MARKED)
+    codes = invitations.invite(store, MARKED.hash, 100)
+    reports = arrive(client, store, codes)
+    seal_due(store)
+    digest_of = {
+        store.id_digest(MARKED.hash, bytes.fromhex(report.id)): i for i, report in enumerate(reports)
+    }
+    spent_of = {invitations.digest(MARKED.hash, code): i for i, code in enumerate(codes)}
+    order = "" if backend == "sqlite" else " ORDER BY ctid"
+    with store.read() as tx:
+        known = [digest_of[bytes(row[0])] for row in tx.execute(text(f"SELECT digest FROM seen{order}"))]
+        spent = [
+            spent_of[bytes(row[0])]
+            for row in tx.execute(text(f"SELECT digest FROM invitations WHERE spent{order}"))
+        ]
+        rows = [number_of(bytes(row[0])) for row in tx.execute(text(f"SELECT record FROM sealed{order}"))]
+    assert sorted(known) == sorted(spent) == sorted(rows) == list(range(100))
+    place_of_row = {number: place for place, number in enumerate(rows)}
+    # Matching by place: the n-th id or invitation with the n-th report.
+    for guesses in (known, spent):
+        assert at_chance([place_of_row[number] for number in guesses])
+        assert sum(a == b for a, b in zip(guesses, rows, strict=True)) < 10
+
+
+def test_an_id_is_not_a_key_to_its_digest_without_the_secret(client: FlaskClient, store: Store) -> None:
+    survey = make_survey()
+    store.publish(survey)
+    reports = [new_report(survey) for _ in range(50)]
+    for report in reports:
+        post(client, survey, report.to_bytes())
+    seal_due(store)
+    with store.read() as tx:
+        digests = {bytes(row.digest) for row in tx.execute(select(seen))}
+    assert digests == {store.id_digest(survey.hash, bytes.fromhex(report.id)) for report in reports}
+    store.secret = bytes(32)
+    assert not digests & {store.id_digest(survey.hash, bytes.fromhex(report.id)) for report in reports}
+
+
+def test_a_survey_with_too_few_reports_waits_while_another_is_sealed(
+    client: FlaskClient, store: Store
+) -> None:
+    busy, quiet = make_survey("busy"), make_survey("quiet")
+    store.publish(busy)
+    store.publish(quiet)
+    few = [new_report(quiet) for _ in range(3)]
+    for report in [*few, *(new_report(busy) for _ in range(50))]:
+        survey = quiet if report in few else busy
+        assert post(client, survey, report.to_bytes()).status_code == 201
+    assert seal_due(store) == 50
+    assert (store.sealed_count(busy.hash), store.sealed_count(quiet.hash)) == (50, 0)
+    assert store.count(quiet.hash) == 3
+    # What waits is intact: the same bytes are known, other content is refused, the rest is sealed at closing.
+    for report in few:
+        assert post(client, quiet, report.to_bytes()).status_code == 200
+    other = Report(few[0].id, (1 - few[0].reports[0], *few[0].reports[1:]))
+    assert post(client, quiet, other.to_bytes()).status_code == 409
+    closing.close(store, quiet.hash)
+    assert store.sealed_count(quiet.hash) == 3
+    form = store.record_format(quiet.hash)
+    assert sorted(store.records(quiet.hash)) == sorted(b"".join(form.pack(report.reports) for report in few))
+
+
+def test_the_last_few_hide_among_sealed_reports(client: FlaskClient, store: Store, backend: str) -> None:
+    store.publish(MARKED)
+    arrive(client, store, invitations.invite(store, MARKED.hash, 60))
+    assert seal_due(store) == 60
+    with store.read() as tx:
+        before = {bytes(row.key) for row in tx.execute(select(sealed))}
+    arrive(client, store, invitations.invite(store, MARKED.hash, 5), start=60)
+    closing.close(store, MARKED.hash)
+    with store.read() as tx:
+        rows = {bytes(row.key): number_of(bytes(row.record)) for row in tx.execute(select(sealed))}
+        assert sorted(rows.values()) == list(range(65))
+        fresh = [number for key, number in rows.items() if key not in before]
+        assert len(fresh) == 50
+        assert set(range(60, 65)) <= set(fresh)
+        if backend == "postgresql":
+            sizes = tx.execute(text("SELECT count(*) FROM sealed GROUP BY xmin::text")).scalars().all()
+            assert sorted(sizes) == [15, 50]
+
+
+def test_sealing_loses_nothing_while_reports_arrive(client: FlaskClient, store: Store) -> None:
+    """Several threads send, two seal all the time: in the end every report is there once."""
+    survey = make_survey()
+    store.publish(survey, minimum_batch=5)
+    sent: list[Report] = []
+    over = threading.Event()
+
+    def send() -> None:
+        for _ in range(60):
+            report = new_report(survey)
+            assert post(client.application.test_client(), survey, report.to_bytes()).status_code == 201
+            assert post(client.application.test_client(), survey, report.to_bytes()).status_code == 200
+            sent.append(report)
+
+    def keep_sealing() -> None:
+        while not over.is_set():
+            seal_due(store)
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    sealers = [threading.Thread(target=keep_sealing) for _ in range(2)]
+    for thread in [*threads, *sealers]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    over.set()
+    for thread in sealers:
+        thread.join()
+    closing.close(store, survey.hash)
+    form = store.record_format(survey.hash)
+    records = store.records(survey.hash)
+    stored = sorted(records[place : place + form.size] for place in range(0, len(records), form.size))
+    assert len(sent) == 240
+    assert stored == sorted(form.pack(report.reports) for report in sent)
+    assert store.count(survey.hash) == 240
+
+
+def test_keys_are_fresh_and_sorted_storage_is_random(client: FlaskClient, store: Store) -> None:
+    survey = make_survey()
+    store.publish(survey)
+    for _ in range(50):
+        post(client, survey, new_report(survey).to_bytes())
+    seal_due(store)
+    with store.read() as tx:
+        keys = sorted(bytes(row.key) for row in tx.execute(select(sealed)))
+    assert len(set(keys)) == 50
+    assert all(len(key) == 16 for key in keys)
+    # 128 random bits do not come close to each other.
+    assert all(int.from_bytes(b) - int.from_bytes(a) > 2**64 for a, b in pairwise(keys))
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_log_that_could_not_be_truncated_is_truncated_later(client: FlaskClient, store: Store) -> None:
+    survey = make_survey()
+    store.publish(survey)
+    for _ in range(50):
+        post(client, survey, new_report(survey).to_bytes())
+    wal = Path(f"{store.database.path}-wal")
+    with store.read() as reader:
+        reader.execute(select(sealed)).all()
+        assert seal_due(store) == 50
+        assert store.wal_holds_order
+        assert wal.stat().st_size > 0
+    assert seal_due(store) == 0
+    assert not store.wal_holds_order
+    assert wal.stat().st_size == 0
