@@ -1,83 +1,29 @@
 """The designer's workspace: the list of surveys, new drafts, title and questions, the definition in and out.
 
-The view modules imported at the end add their routes to the same blueprint: questions (the editor), privacy (the
-screen that decides, and the rehearsal), publishing (checklist, share, monitor, close).
+The view modules imported here add their routes to the same blueprint: questions (the editor), privacy (the screen that
+decides), preview, rehearsal, publishing (checklist, share, monitor, close).
 """
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-from flask import (
-    Blueprint,
-    Flask,
-    Response,
-    abort,
-    flash,
-    g,
-    redirect,
-    render_template,
-    request,
-    send_file,
-    url_for,
-)
+from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey, SurveyError
 from werkzeug.wrappers import Response as BaseResponse
 
-from . import drafts, opens, workspace
-from .access import can_edit, current_user, guard_forms, role_required
-from .drafts import Draft, DraftIsPublished, StaleDraft
+from . import drafts, preview, privacy, publishing, questions, rehearsal, workspace
+from .access import current_user
+from .drafts import Draft, StaleDraft
 from .forms import DetailsForm, ImportForm, place_error, pretty
-from .planner import epsilon_text, points, whole
+from .pages import Page, bp, designer, download, open_draft, own_draft, reader
+from .privacy import summaries
 from .store import get_store
 from .templates_library import TEMPLATES, document_of
 
-bp = Blueprint("design", __name__)
-bp.before_request(guard_forms)
-bp.record_once(lambda state: opens.init_app(cast(Flask, state.app)))
-
-designer = role_required("designer", "admin")
-reader = role_required("designer", "analyst", "admin")
-Page = str | BaseResponse | tuple[str, int]
+__all__ = ["bp", "preview", "privacy", "publishing", "questions", "rehearsal"]
 LARGEST_IMPORT = 1 << 20
-
-bp.add_app_template_filter(points, "points")
-bp.add_app_template_filter(whole, "whole")
-bp.add_app_template_filter(epsilon_text, "epsilon")
-
-
-@bp.after_request
-def _private(response: Response) -> Response:
-    # What an account sees is for that account: no copy in a shared cache, none after signing out.
-    response.headers["Cache-Control"] = "no-store"
-    return response
-
-
-def own_draft(draft_id: str) -> Draft:
-    """The draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
-    draft = drafts.find(get_store(), draft_id)
-    if draft is None or (draft.owner != current_user.name and current_user.role != "admin"):
-        abort(404, "there is no draft of yours at this address; see the list of surveys")
-    return draft
-
-
-def open_draft(draft_id: str) -> Draft:
-    """The account's own draft, which may still be changed."""
-    draft = own_draft(draft_id)
-    if draft.published_hash is not None:
-        raise DraftIsPublished(draft.published_hash)
-    return draft
-
-
-@bp.app_errorhandler(DraftIsPublished)
-def _already_published(error: DraftIsPublished) -> BaseResponse:
-    flash(
-        "This draft is published already. A published survey cannot be changed; you can make a copy.",
-        "problem",
-    )
-    return redirect(url_for("design.survey", survey_hash=error.hash))
 
 
 @bp.get("/")
@@ -156,8 +102,6 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
     if stale:
         # Saving again now means: over the version that the page has warned of.
         form.revision.data = draft.revision
-    from .privacy import summaries
-
     g.csp = {"frame-src": "'self'"}
     page = render_template(
         "design/draft.html", draft=draft, form=form, rows=summaries(draft), stale=stale, step="questions"
@@ -215,21 +159,3 @@ def draft_definition(draft_id: str) -> BaseResponse:
     """The draft as a file."""
     draft = own_draft(draft_id)
     return download(pretty(draft.document), "application/json", f"{draft.id}.json")
-
-
-def download(data: bytes, mimetype: str, name: str) -> BaseResponse:
-    """A file for the designer's disk."""
-    return send_file(io.BytesIO(data), mimetype, as_attachment=True, download_name=name)
-
-
-def editable_survey(survey_hash: str) -> Survey:
-    """A published survey that this account may share, invite to and close."""
-    survey = get_store().get_survey(survey_hash)
-    if survey is None or not can_edit(current_user, survey_hash):
-        abort(404, "there is no survey of yours at this address; see the list of surveys")
-    return survey
-
-
-from . import preview, privacy, publishing, questions, rehearsal  # noqa: E402
-
-__all__ = ["bp", "preview", "privacy", "publishing", "questions", "rehearsal"]

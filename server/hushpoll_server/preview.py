@@ -6,8 +6,8 @@ from flask import abort, g, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
-from .design import bp, designer, own_draft
 from .forms import QuestionForm
+from .pages import bp, designer, own_draft
 from .privacy import cap
 from .questions import with_form
 

@@ -10,9 +10,9 @@ from hushpoll_client import Survey, SurveyError
 from werkzeug.wrappers import Response
 
 from . import drafts, kinds, planner
-from .design import Page, bp, designer, open_draft
 from .drafts import Draft, StaleDraft
 from .forms import PlanForm, choices
+from .pages import Page, bp, designer, open_draft
 from .planner import QuestionPlan
 from .store import get_store
 

@@ -14,9 +14,9 @@ from . import closing, drafts, invitations, opens, planner, workspace
 from .access import audit, can_edit, can_read_survey, current_user
 from .checklist import SHORTEST_MINIMUM, checklist, one_sided
 from .config import LOOPBACK
-from .design import Page, bp, designer, download, editable_survey, own_draft, reader
 from .drafts import Draft, DraftIsPublished
 from .forms import CloseForm, InviteForm, PublishForm, ShareForm
+from .pages import Page, bp, designer, download, editable_survey, own_draft, reader
 from .privacy import cap
 from .store import SurveyState, get_store
 from .workspace import AccountError

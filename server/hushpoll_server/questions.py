@@ -13,9 +13,9 @@ from werkzeug.wrappers import Response
 
 from . import drafts, kinds, workspace
 from .access import current_user
-from .design import Page, bp, designer, open_draft
 from .drafts import Document, Draft, StaleDraft
 from .forms import QuestionForm, choices, place_error
+from .pages import Page, bp, designer, open_draft
 from .store import get_store
 
 

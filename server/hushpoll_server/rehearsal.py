@@ -10,7 +10,7 @@ from hushpoll_client import HushpollError, Survey
 from wtforms import FloatField, IntegerField
 from wtforms.validators import InputRequired, NumberRange
 
-from .design import Page, bp, designer, open_draft
+from .pages import Page, bp, designer, open_draft
 
 MOST_SIMULATED = 100_000
 
