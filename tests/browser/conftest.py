@@ -13,6 +13,11 @@ import hushpoll_client
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.browser.respondent import either_server, page_server
+from tests.serving import postgres
+
+__all__ = ["either_server", "page_server", "postgres"]
+
 JS_FOLDER = Path(hushpoll_client.__file__).parent / "js"
 FLAGS = [
     "--headless",

@@ -1,0 +1,143 @@
+"""Live servers and a respondent's hands for the tests of the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hushpoll_client import Survey
+from hushpoll_server.schema import inbox, surveys
+from playwright.sync_api import Page, Request, expect
+from sqlalchemy import select
+
+from tests.serving import LiveServer, Postgres
+
+ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "respond"
+BRITTANY = {"decoy": "Have you ever visited Brittany?", "decoy_counts": [412, 1000]}
+CHEATED = {
+    "id": "cheated",
+    "kind": "yes_no",
+    "text": "Did you cheat at this exam?",
+    "mechanism": {"name": "warner", "truth": "3/4"},
+}
+REASON = {
+    "id": "reason",
+    "kind": "choice",
+    "text": "What was the main reason?",
+    "options": ["Time", "Fear", "Habit", "Prefer not to say"],
+    "mechanism": {"name": "krr", "epsilon": "1"},
+}
+TAX = {
+    "id": "tax",
+    "kind": "yes_no",
+    "text": "Did you fraud tax?",
+    "mechanism": {"name": "or_poll", **BRITTANY},
+}
+
+
+def draft(*questions: dict[str, Any], title: str = "Exam honesty", **settings: bool) -> Survey:
+    """A survey of these questions."""
+    intro = "A few questions about the last exam. It takes one minute."
+    return Survey.from_draft(
+        {"hushpoll": 1, "title": title, "intro": intro, "questions": list(questions), "settings": settings}
+    )
+
+
+@pytest.fixture(scope="session")
+def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """One server on SQLite for all tests of the page; it would publish what clients refuse, and logs everything."""
+    folder = tmp_path_factory.mktemp("page")
+    server = LiveServer(folder, SEAL_EVERY="86400", LOG_LEVEL="debug", EPSILON_CAP="50")
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def either_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LiveServer]:
+    """The same on each kind of database."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("page_server")
+        return
+    cluster: Postgres = request.getfixturevalue("postgres")
+    url = cluster.create("respondents", "migrated")
+    server = LiveServer(
+        tmp_path_factory.mktemp("page"), url, SEAL_EVERY="86400", LOG_LEVEL="debug", EPSILON_CAP="50"
+    )
+    server.start()
+    yield server
+    server.close()
+    cluster.drop("respondents")
+
+
+def address(server: LiveServer, survey: Survey, code: str | None = None) -> str:
+    """Publish a survey and give its link."""
+    server.store.publish(survey)
+    return f"{server.url}/s/{survey.hash}#{survey.hash}" + (f".{code}" if code else "")
+
+
+def open_page(page: Page, link: str) -> None:
+    """Open a link and wait until the page has decided what to show."""
+    page.goto(link)
+    expect(page.locator("main h1")).to_be_visible()
+
+
+def fill(page: Page, *choices: str) -> None:
+    """Start, and choose these options, group by group."""
+    page.get_by_role("button", name="Start").click()
+    groups = page.get_by_role("group").all()
+    assert len(groups) == len(choices)
+    for group, choice in zip(groups, choices, strict=True):
+        group.get_by_label(choice, exact=True).check()
+
+
+def press_send(page: Page) -> None:
+    page.get_by_role("button", name="Send", exact=True).click()
+
+
+def heading(page: Page, text: str) -> None:
+    """Wait for a view by its heading."""
+    expect(page.get_by_role("heading", level=1)).to_have_text(text)
+
+
+def kept(page: Page, survey: Survey) -> dict[str, Any] | None:
+    """What the browser keeps of a survey; it must keep nothing else."""
+    storage = page.evaluate("() => ({...localStorage})")
+    assert set(storage) <= {f"hushpoll:{survey.hash}"}
+    assert page.evaluate("() => sessionStorage.length") == 0
+    assert page.context.cookies() == []
+    value = storage.get(f"hushpoll:{survey.hash}")
+    if value is None:
+        return None
+    record = json.loads(value)
+    assert isinstance(record, dict)
+    assert list(record) == ["id", "reports", "state"]
+    return record
+
+
+class Posts:
+    """The reports that a page sends, as they go over the network."""
+
+    def __init__(self, page: Page) -> None:
+        self.requests: list[Request] = []
+        page.on(
+            "request", lambda request: self.requests.append(request) if request.method == "POST" else None
+        )
+
+    @property
+    def bodies(self) -> list[str]:
+        return [request.post_data or "" for request in self.requests]
+
+
+def stored(server: LiveServer, survey: Survey) -> dict[str, tuple[int, ...]]:
+    """What the server keeps of a survey: reports by id."""
+    layout = server.store.record_format(survey.hash)
+    query = select(inbox.c.id, inbox.c.record).join(surveys, surveys.c.number == inbox.c.survey)
+    with server.store.read() as tx:
+        rows = tx.execute(query.where(surveys.c.hash == survey.hash)).all()
+    return {bytes(row.id).hex(): layout.unpack(bytes(row.record)) for row in rows}

@@ -1,0 +1,326 @@
+"""Randomize once: whatever happens on the way, the same bytes are sent, and they count once."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hushpoll_client import Survey
+from hushpoll_server.closing import close
+from hushpoll_server.invitations import invite
+from playwright.sync_api import BrowserContext, Page, Route, expect
+
+from tests.browser.respondent import (
+    CHEATED,
+    REASON,
+    Posts,
+    address,
+    draft,
+    fill,
+    heading,
+    kept,
+    open_page,
+    press_send,
+    stored,
+)
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+REPORTS = re.compile(r"/api/surveys/[0-9a-f]{64}/reports$")
+
+
+def assert_one_draw(server: LiveServer, survey: Survey, posts: Posts) -> None:
+    """Every attempt had the same bytes, and the server has them once."""
+    assert posts.bodies
+    assert set(posts.bodies) == {posts.bodies[0]}
+    record = json.loads(posts.bodies[0])
+    assert stored(server, survey) == {record["id"]: tuple(record["reports"])}
+
+
+def test_a_double_click_sends_once(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, REASON, title="Double click")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    fill(page, "Yes", "Fear")
+    page.get_by_role("button", name="Send", exact=True).dblclick()
+    heading(page, "Sent")
+    assert len(posts.bodies) == 1
+    assert_one_draw(page_server, survey, posts)
+    assert kept(page, survey) == {**json.loads(posts.bodies[0]), "state": "sent"}
+
+
+def test_sending_twice_in_the_same_instant_draws_once(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, REASON, title="Same instant")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    fill(page, "Yes", "Fear")
+    page.evaluate("() => { const b = document.querySelector('button[type=submit]'); b.click(); b.click(); }")
+    heading(page, "Sent")
+    assert len(posts.bodies) == 1
+    assert_one_draw(page_server, survey, posts)
+
+
+def test_reload_and_back_offer_the_same_report_again(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, REASON, title="Reload")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    page.route(REPORTS, lambda route: route.abort())
+    fill(page, "Yes", "Fear")
+    press_send(page)
+    heading(page, "Not sent yet")
+    waiting = kept(page, survey)
+    assert waiting is not None
+    assert waiting["state"] == "waiting"
+    page.go_back()
+    heading(page, "Not sent yet")
+    page.reload()
+    heading(page, "Not sent yet")
+    page.unroute(REPORTS)
+    page.get_by_role("button", name="Send now").click()
+    heading(page, "Sent")
+    assert len(posts.bodies) == 2
+    assert_one_draw(page_server, survey, posts)
+    page.reload()
+    heading(page, "Sent")
+    page.goto("about:blank")
+    page.go_back()
+    heading(page, "Sent")
+    assert kept(page, survey) == {**waiting, "state": "sent"}
+    assert len(posts.bodies) == 2
+
+
+def test_a_tab_that_is_lost_in_the_middle_of_sending_loses_nothing(
+    context: BrowserContext, page_server: LiveServer
+) -> None:
+    survey = draft(CHEATED, title="Lost tab")
+    link = address(page_server, survey)
+    first = context.new_page()
+    open_page(first, link)
+    posts = Posts(first)
+    held: list[Route] = []
+    first.route(REPORTS, lambda route: held.append(route))
+    fill(first, "No")
+    press_send(first)
+    expect(first.get_by_role("heading", level=1)).to_have_text("Sending…")
+    first.wait_for_function("() => localStorage.length === 1")
+    first.close()
+    second = context.new_page()
+    again = Posts(second)
+    open_page(second, link)
+    heading(second, "Not sent yet")
+    second.get_by_role("button", name="Send now").click()
+    heading(second, "Sent")
+    assert again.bodies == posts.bodies
+    assert_one_draw(page_server, survey, again)
+
+
+def test_two_tabs_draw_once(context: BrowserContext, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, REASON, title="Two tabs")
+    link = address(page_server, survey)
+    tabs = [context.new_page(), context.new_page()]
+    posts = [Posts(tab) for tab in tabs]
+    for tab, choices in zip(tabs, [("Yes", "Fear"), ("No", "Time")], strict=True):
+        open_page(tab, link)
+        fill(tab, *choices)
+    for tab in tabs:
+        press_send(tab)
+        heading(tab, "Sent")
+    assert posts[0].bodies == posts[1].bodies
+    assert_one_draw(page_server, survey, posts[0])
+
+
+def test_airplane_mode_after_loading_only_delays_the_report(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Airplane")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    page.context.set_offline(True)
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Not sent yet")
+    expect(page.locator("#problem")).to_contain_text("There is no connection.")
+    assert stored(page_server, survey) == {}
+    page.context.set_offline(False)  # the page notices by itself
+    heading(page, "Sent")
+    assert_one_draw(page_server, survey, posts)
+
+
+@pytest.mark.parametrize("moment", ["before it was stored", "after it was stored"])
+def test_a_server_that_dies_while_sending_loses_and_doubles_nothing(
+    page: Page, either_server: LiveServer, moment: str
+) -> None:
+    survey = draft(CHEATED, REASON, title=f"Dies {moment}")
+    open_page(page, address(either_server, survey))
+    posts = Posts(page)
+
+    def die(route: Route) -> None:
+        if moment == "after it was stored":
+            assert route.fetch().status == 201
+        either_server.kill()
+        route.abort("connectionreset")
+
+    page.route(REPORTS, die, times=1)
+    fill(page, "Yes", "Habit")
+    press_send(page)
+    heading(page, "Not sent yet")
+    either_server.start()
+    assert len(stored(either_server, survey)) == (1 if moment == "after it was stored" else 0)
+    # The page tries again by itself.
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sent", timeout=60_000)
+    assert_one_draw(either_server, survey, posts)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "again"),
+    [
+        (403, "needs an invitation", True),
+        (404, "does not know the survey", True),
+        (409, "already holds another report", False),
+        (410, "This survey is closed.", False),
+        (422, "refused the report as invalid", True),
+        (429, "The server is busy.", True),
+        (503, "The server is busy.", True),
+    ],
+)
+def test_every_refusal_is_said_in_words_and_the_report_is_kept(
+    page: Page, page_server: LiveServer, status: int, words: str, again: bool
+) -> None:
+    survey = draft(CHEATED, title=f"Refused {status}")
+    open_page(page, address(page_server, survey))
+    headers = {"Retry-After": "90"} if status in (429, 503) else {}
+    page.route(REPORTS, lambda route: route.fulfill(status=status, headers=headers))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Not sent yet")
+    problem = page.locator("#problem")
+    expect(problem).to_contain_text(words)
+    expect(page.locator("#announcer")).to_have_text(problem.inner_text())
+    found = re.search(r"(\d+) seconds", problem.inner_text())
+    if status in (429, 503):
+        assert found
+        assert int(found[1]) >= 90
+    assert page.get_by_role("button", name="Send now").count() == int(again)
+    record = kept(page, survey)
+    assert record is not None
+    assert record["state"] == "waiting"
+
+
+def test_clearing_this_device_leaves_nothing_and_starts_anew(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Clear")
+    open_page(page, address(page_server, survey))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    page.locator("summary", has_text="Clear this device").click()
+    assert page.get_by_text("count you twice").is_visible()
+    page.get_by_role("button", name="Clear this device").click()
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    expect(page.locator("#announcer")).to_have_text("This device is cleared.")
+    assert kept(page, survey) is None
+    page.get_by_role("button", name="Start").click()
+    assert page.locator("input:checked").count() == 0
+
+
+def test_a_kiosk_keeps_nothing_after_each_person(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Kiosk", kiosk=True)
+    open_page(page, address(page_server, survey))
+    for number, choice in enumerate(["Yes", "No"], 1):
+        fill(page, choice)
+        press_send(page)
+        heading(page, "Sent")
+        assert kept(page, survey) is None
+        assert page.get_by_text("See exactly what was sent").count() == 0
+        assert len(stored(page_server, survey)) == number
+        page.get_by_role("button", name="Next person").click()
+    page.get_by_role("button", name="Start").click()
+    assert page.locator("input:checked").count() == 0
+
+
+def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Invited", invitation=True)
+    page = context.new_page()
+    posts = Posts(page)
+    link = address(page_server, survey)
+    (code,) = invite(page_server.store, survey.hash, 1)
+    open_page(page, link)
+    fill(page, "Yes")
+    press_send(page)
+    expect(page.locator("#problem")).to_contain_text("needs an invitation")
+    page.goto(f"{link}.{code}")  # only the fragment differs: the page has to notice
+    page.get_by_role("button", name="Send now").click()
+    heading(page, "Sent")
+    record = kept(page, survey)
+    assert record is not None
+    assert json.loads(posts.bodies[-1]) == {
+        "id": record["id"],
+        "reports": record["reports"],
+        "invitation": code,
+    }
+    assert code not in json.dumps(context.storage_state(indexed_db=True))
+    assert list(stored(page_server, survey)) == [record["id"]]
+
+
+def test_a_browser_that_keeps_nothing_says_so_and_still_sends_once(
+    page: Page, page_server: LiveServer
+) -> None:
+    survey = draft(CHEATED, title="Keeps nothing")
+    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no') } })")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    page.route(REPORTS, lambda route: route.abort(), times=1)
+    fill(page, "Yes")
+    assert page.get_by_text("Stay on this page until it says").is_visible()
+    press_send(page)
+    heading(page, "Not sent yet")
+    page.get_by_role("button", name="Send now").click()
+    heading(page, "Sent")
+    assert len(posts.bodies) == 2
+    assert_one_draw(page_server, survey, posts)
+
+
+def test_something_else_under_our_name_is_ignored(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Damaged")
+    open_page(page, address(page_server, survey))
+    for damage in ["nonsense", "{}", '{"id":"x","reports":[1],"state":"sent"}', "null", '[["a"]]']:
+        page.evaluate(
+            "([key, value]) => localStorage.setItem(key, value)", [f"hushpoll:{survey.hash}", damage]
+        )
+        page.reload()
+        expect(page.get_by_role("button", name="Start")).to_be_visible()
+
+
+def test_a_closed_survey_asks_nothing_but_takes_what_was_sent_before(
+    page: Page, page_server: LiveServer
+) -> None:
+    survey = draft(CHEATED, title="Closes")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    page.route(
+        REPORTS, lambda route: (route.fetch(), route.abort()), times=1
+    )  # stored, but nobody hears of it
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Not sent yet")
+    close(page_server.store, survey.hash)
+    page.reload()
+    heading(page, "Not sent yet")
+    page.get_by_role("button", name="Send now").click()
+    heading(page, "Sent")
+    assert set(posts.bodies) == {posts.bodies[0]}
+    page.locator("summary", has_text="Clear this device").click()
+    page.get_by_role("button", name="Clear this device").click()
+    page.reload()
+    heading(page, "This survey is closed")
+    assert page.get_by_role("button").count() == 0
+
+
+def test_nothing_is_drawn_without_a_safe_source_of_chance(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="No chance")
+    page.add_init_script("Crypto.prototype.getRandomValues = () => { throw new Error('none') }")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "This survey cannot be answered here")
+    assert posts.bodies == []
+    assert kept(page, survey) is None

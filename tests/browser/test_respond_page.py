@@ -1,0 +1,361 @@
+"""The page as people meet it: words, groups, keyboard, contrast, narrow screens, languages, weight, pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from hushpoll_client import Survey
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.browser.respondent import (
+    ARTEFACTS,
+    BRITTANY,
+    CHEATED,
+    REASON,
+    TAX,
+    address,
+    draft,
+    heading,
+    open_page,
+    press_send,
+)
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+REPORTS = re.compile(r"/api/surveys/[0-9a-f]{64}/reports$")
+MAY = {"decoy": "Was your mother born in May?", "decoy_share": "1/12"}
+
+
+def question(mechanism: dict[str, Any], **more: Any) -> Survey:
+    return draft({**CHEATED, "mechanism": mechanism, **more}, title="Words")
+
+
+@pytest.mark.parametrize(
+    ("survey", "said", "unsaid"),
+    [
+        (
+            question({"name": "warner", "truth": "3/4"}),
+            [
+                "Nobody, including us, receives what you actually chose.",
+                "Of 100 people who choose Yes, about 75 are recorded as Yes.",
+                "Of 100 people who choose No, about 25 are recorded as Yes.",
+                "So a recorded Yes does not mean you chose Yes.",
+                "Only the mixed answer",
+            ],
+            ["does reveal", "see the exceptions"],
+        ),
+        (
+            question({"name": "krr", "epsilon": "1"}, kind="choice", options=["A", "B", "C", "D"]),
+            [
+                "Of 100 people who choose any one option, about 48 are recorded as that option.",
+                "The other 52 are spread evenly over the 3 other options.",
+                "So a recorded option does not mean you chose it.",
+            ],
+            ["does reveal"],
+        ),
+        (
+            question({"name": "or_poll", **BRITTANY}),
+            [
+                "this device sends Yes if at least one of your two answers is Yes, and No if both are No.",
+                "Of 100 people who choose Yes, all 100 are recorded as Yes.",
+                "Of 100 people who choose No, about 41 are recorded as Yes.",
+                "A No does reveal your No. It is sent only if both of your answers are No.",
+                "100 people who choose No: 41 recorded as Yes, 59 as No.",
+                "Possibly your own answer",
+            ],
+            ["Nobody, including us"],
+        ),
+        (
+            question({"name": "or_poll", "epsilon": "1", **BRITTANY}),
+            ["this result is mixed with chance as well.", "Nobody, including us, receives"],
+            ["does reveal", "Possibly your own answer"],
+        ),
+        (
+            question({"name": "forced", "forced": ["0", "1/2"]}),
+            [
+                "A No does reveal your No.",
+                "So a recorded Yes does not mean you chose Yes.",
+                "see the exceptions above",
+            ],
+            ["Nobody, including us", "second question"],
+        ),
+        (
+            question({"name": "forced", "forced": ["1/2", "0"]}),
+            ["A Yes does reveal your Yes.", "So a recorded No does not mean you chose No."],
+            ["A No does reveal"],
+        ),
+        (
+            question(
+                {"name": "forced", "forced": ["1/10", "1/5", "0"]}, kind="choice", options=["A", "B", "C"]
+            ),
+            ["Of 100 people who choose A, about 80 are recorded as A.", "A C does reveal your C."],
+            ["A A does reveal"],
+        ),
+        (
+            question({"name": "crosswise", **MAY}),
+            [
+                "this device sends only whether your two answers are the same or different.",
+                "Of 100 people who choose Yes, about 8 are recorded as same.",
+                "Someone who knows your answer to the second question can learn more, up to your own answer.",
+            ],
+            ["Nobody, including us", "does not mean you chose"],
+        ),
+        (
+            question({"name": "unrelated", "truth": "2/3", **MAY}),
+            [
+                "the first one in about 67 of 100 cases",
+                "Of 100 people who choose No, about 3 are recorded as Yes.",
+            ],
+            ["Nobody, including us"],
+        ),
+    ],
+    ids=lambda value: f"{value.questions[0].mechanism.parameters}" if isinstance(value, Survey) else "",
+)
+def test_the_odds_and_the_one_sided_truth_are_told(
+    page: Page, page_server: LiveServer, survey: Survey, said: list[str], unsaid: list[str]
+) -> None:
+    open_page(page, address(page_server, survey))
+    text = page.locator("main").inner_text()
+    for sentence in said:
+        assert sentence in text
+    for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
+        assert sentence not in text
+
+
+def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: LiveServer) -> None:
+    survey = draft(
+        CHEATED,
+        REASON,
+        {**TAX, "id": "c", "mechanism": {"name": "crosswise", **MAY}},
+        TAX,
+        title="How we know",
+    )
+    open_page(page, address(page_server, survey))
+    details = page.locator("details")
+    assert details.get_attribute("open") is None
+    details.locator("summary").click()
+    text = details.inner_text()
+    assert "unbounded, because of Question 3 and Question 4. All other questions together: 2.1." in text
+    assert "unbounded; 2.4 on condition that nobody knows your answer to the second question" in text
+    assert survey.hash in text
+    assert "It equals the fingerprint in your link." in text
+    assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 9
+    bounded = draft(CHEATED, REASON, title="How we know, bounded")
+    open_page(page, address(page_server, bounded).partition("#")[0])
+    details.locator("summary").click()
+    text = details.inner_text()
+    assert "(total epsilon): 2.1." in text
+    assert "by a factor of 8.15 at most" in text
+    assert "Your link carries no fingerprint to compare it with." in text
+
+
+def test_the_picture_is_grouped(page: Page, page_server: LiveServer) -> None:
+    open_page(page, address(page_server, draft(CHEATED, title="Grouped")))
+    classes = page.locator("svg.icons circle").evaluate_all(
+        "(all) => all.map((one) => one.getAttribute('class'))"
+    )
+    assert classes == ["kept"] * 75 + ["other"] * 25
+
+
+def axe(page: Page) -> None:
+    """No violation, with everything unfolded."""
+    page.locator("details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.fixture(params=["light en", "dark en", "light ar"])
+def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    """Readers with different screens and languages."""
+    scheme, language = request.param.split()
+    context = browser.new_context(
+        color_scheme=scheme, locale=language, viewport={"width": 390, "height": 844}
+    )
+    yield context.new_page()
+    context.close()
+
+
+def test_axe_finds_nothing_in_any_state(reader: Page, page_server: LiveServer) -> None:
+    page = reader
+    survey = draft(CHEATED, REASON, TAX, title="Axe")
+    open_page(page, address(page_server, survey))
+    axe(page)
+    page.locator(".bar button").click()
+    groups = page.get_by_role("group").all()
+    assert len(groups) == 4
+    for group, text in zip(
+        groups, [CHEATED["text"], REASON["text"], TAX["text"], BRITTANY["decoy"]], strict=True
+    ):
+        expect(group).to_have_accessible_name(str(text))
+    axe(page)
+    page.locator("button[type=submit]").click()
+    expect(page.get_by_role("alert")).to_be_focused()
+    axe(page)
+    held: list[Route] = []
+    page.route(REPORTS, lambda route: held.append(route), times=1)
+    for group in groups:
+        group.locator("input").first.check()
+    page.locator("button[type=submit]").click()
+    page.wait_for_function("() => !document.querySelector('form')")
+    axe(page)  # sending
+    held[0].abort()
+    page.locator("#problem").wait_for()
+    axe(page)
+    page.locator(".bar button").click()
+    page.locator(".done").wait_for()
+    axe(page)
+    page.goto(page.url.partition("#")[0] + "#" + "0" * 64)  # another fragment: the page loads itself anew
+    page.locator(".notice").wait_for()
+    axe(page)
+
+
+def test_axe_finds_nothing_on_paper(reader: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, TAX, title="Axe on paper", invitation=True)
+    address(page_server, survey)
+    reader.goto(f"{page_server.url}/s/{survey.hash}/paper")
+    axe(reader)
+    reader.locator("button").click()
+    reader.get_by_role("alert").wait_for()
+    axe(reader)
+
+
+def test_open_questions_are_named_linked_and_announced(page: Page, page_server: LiveServer) -> None:
+    open_page(page, address(page_server, draft(CHEATED, REASON, title="Open questions")))
+    link = page.url
+    page.get_by_role("button", name="Start").click()
+    press_send(page)
+    alert = page.get_by_role("alert")
+    expect(alert).to_be_focused()
+    expect(alert).to_contain_text("2 questions are still open:")
+    group = page.get_by_role("group", name=REASON["text"])  # type: ignore[arg-type]
+    expect(group).to_have_accessible_description(re.compile("^Please choose an answer. Of 100 people"))
+    alert.get_by_role("link", name=str(REASON["text"])).click()
+    expect(group.get_by_label("Time")).to_be_focused()
+    assert page.url == link  # the fragment carries the hash: it must stay
+    group.get_by_label("Time").check()
+    expect(group).to_have_accessible_description(re.compile("^Of 100 people"))
+    press_send(page)
+    expect(alert).to_contain_text("One question is still open:")
+
+
+def test_a_keyboard_is_enough(page: Page, page_server: LiveServer) -> None:
+    open_page(page, address(page_server, draft(CHEATED, REASON, title="Keyboard")))
+    page.get_by_role("button", name="Start").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")  # No -> Yes
+    expect(page.get_by_role("group").nth(0).get_by_label("Yes")).to_be_checked()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowUp")  # around the corner
+    second = page.get_by_role("group").nth(1)
+    expect(second.get_by_label("Prefer not to say")).to_be_checked()
+    expect(second.get_by_label("Prefer not to say")).to_be_focused()
+    assert second.locator("input:checked").count() == 1
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Back to the explanation")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    page.go_forward()
+    expect(second.get_by_label("Prefer not to say")).to_be_checked()
+    page.get_by_role("button", name="Send", exact=True).focus()
+    page.keyboard.press("Enter")
+    heading(page, "Sent")
+
+
+def test_an_unencrypted_page_of_another_machine_says_so(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Unencrypted")
+    link = address(page_server, survey)
+    warning = "This page came over an unencrypted connection."
+    open_page(page, link)
+    assert page.get_by_text(warning).count() == 0
+
+    def relay(route: Route) -> None:
+        route.fulfill(
+            response=route.fetch(url=route.request.url.replace("http://survey.test", page_server.url))
+        )
+
+    page.route("http://survey.test/**", relay)
+    open_page(page, link.replace(page_server.url, "http://survey.test"))
+    assert page.get_by_text(warning).is_visible()
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
+def test_every_language_speaks_fits_320_pixels_and_sends_the_same_shape(
+    browser: Browser, page_server: LiveServer, language: str
+) -> None:
+    survey = draft(CHEATED, REASON, TAX, title="Languages")
+    context = browser.new_context(viewport={"width": 320, "height": 700})
+    page = context.new_page()
+    open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    expect(page.locator("html")).to_have_attribute("dir", "rtl" if language == "ar" else "ltr")
+    yes = {"en": "Yes", "fr": "Oui", "de": "Ja", "es": "Sí", "ar": "نعم"}[language]
+    wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    page.locator("summary").click()
+    assert page.evaluate(wide) == 0
+    assert page.locator("nav a").evaluate_all("(all) => all.every((one) => one.hash === location.hash)")
+    page.locator(".bar button").click()
+    for group in page.get_by_role("group").all():
+        assert group.get_by_text(yes, exact=True).count() == (0 if group.get_by_text("Habit").count() else 1)
+        group.locator("input").last.check()
+    assert page.evaluate(wide) == 0
+    with page.expect_request(REPORTS) as sent:
+        page.locator("button[type=submit]").click()
+    assert re.fullmatch(r'\{"id":"[0-9a-f]{32}","reports":\[\d,\d,1\]\}', sent.value.post_data or "")
+    page.locator(".done").wait_for()
+    page.locator("summary").first.click()
+    assert page.evaluate(wide) == 0
+    context.close()
+
+
+def test_everything_over_the_wire_is_at_most_40_kb_in_12_requests(
+    page: Page, page_server: LiveServer
+) -> None:
+    survey = draft(CHEATED, REASON, TAX, title="Weight")
+    link = address(page_server, survey)
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    finished: list[float] = []
+    session.on("Network.loadingFinished", lambda event: finished.append(event["encodedDataLength"]))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    open_page(page, link)
+    page.wait_for_load_state("networkidle")
+    print(f"{sum(finished):.0f} bytes with headers in {len(requests)} requests")
+    assert len(finished) == len(requests) <= 12
+    assert sum(finished) <= 40_000
+    assert all(url.startswith(page_server.url) for url in requests)
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
+    """Not a check by itself: the pictures go to artefacts/ for a person to look at."""
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    survey = draft(CHEATED, REASON, TAX, title="Exam honesty")
+    link = address(page_server, survey)
+    for scheme, language in [("light", "en"), ("dark", "en"), ("light", "ar")]:
+        size = {"width": width, "height": 844 if width < 800 else 900}
+        context = browser.new_context(color_scheme=scheme, locale=language, viewport=size)
+        page = context.new_page()
+
+        def picture(name: str, page: Page = page, prefix: str = f"{width}-{scheme}-{language}") -> None:
+            file = ARTEFACTS / f"{prefix}-{name}.png"
+            page.screenshot(path=file, full_page=True)
+            assert file.stat().st_size > 5_000
+
+        open_page(page, link)
+        picture("before")
+        page.locator(".bar button").click()
+        picture("during")
+        for group in page.get_by_role("group").all():
+            group.locator("input").first.check()
+        page.locator("button[type=submit]").click()
+        page.locator(".done").wait_for()
+        picture("after")
+        context.close()

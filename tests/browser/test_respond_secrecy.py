@@ -1,0 +1,255 @@
+"""What leaves the device, and what does not: network, log, database, storage."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hushpoll_client import Survey
+from hushpoll_client.channel import SCALE
+from hushpoll_server.schema import metadata, surveys
+from playwright.sync_api import Browser, Page, Request
+from scipy.stats import chisquare
+from sqlalchemy import select, text
+
+from tests.browser.respondent import (
+    BRITTANY,
+    CHEATED,
+    REASON,
+    TAX,
+    Posts,
+    address,
+    draft,
+    fill,
+    heading,
+    kept,
+    open_page,
+    press_send,
+    stored,
+)
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+
+# One submission after the other through the real page, as fast as it goes: start, choose, send, clear.
+REPEAT = """async ([times, choices]) => {
+  const until = async (found) => {
+    for (;;) {
+      const element = found();
+      if (element) return element;
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  };
+  for (let i = 0; i < times; i++) {
+    (await until(() => document.querySelector(".bar button[type=button]"))).click();
+    const groups = document.querySelectorAll("fieldset");
+    groups.forEach((group, index) => group.querySelectorAll("input")[choices[index]].click());
+    document.querySelector("button[type=submit]").click();
+    (await until(() => document.querySelector(".done ~ details button"))).click();
+  }
+}"""
+
+
+def test_200_submissions_carry_nothing_but_reports_from_the_channel(
+    page: Page, either_server: LiveServer
+) -> None:
+    survey = draft(CHEATED, REASON, TAX, title="Two hundred")
+    open_page(page, address(either_server, survey))
+    requests: list[Request] = []
+    page.on("request", lambda request: requests.append(request))
+    page.evaluate(REPEAT, [200, [1, 3, 0, 1]])
+    assert len(requests) == 200
+    sent = []
+    for request in requests:
+        assert request.url == f"{either_server.url}/api/surveys/{survey.hash}/reports"
+        assert request.method == "POST"
+        assert "cookie" not in request.headers
+        assert not request.headers.get("referer")
+        body = request.post_data or ""
+        assert re.fullmatch(r'\{"id":"[0-9a-f]{32}","reports":\[[01],[0-3],[01]\]\}', body)
+        sent.append(json.loads(body))
+    reports = {record["id"]: tuple(record["reports"]) for record in sent}
+    assert len(reports) == 200
+    assert stored(either_server, survey) == reports
+    for index, chosen in enumerate([1, 3]):
+        row = survey.questions[index].channel.row(chosen)
+        counts = Counter(report[index] for report in reports.values())
+        expected = [200 * weight / SCALE for weight in row]
+        assert chisquare([counts[z] for z in range(len(row))], expected).pvalue > 1e-6
+    assert {report[2] for report in reports.values()} == {1}  # No or Yes is Yes, each time
+    assert kept(page, survey) is None
+
+
+# Every draw is the largest one: krr then gives the option before the chosen one, warner the opposite.
+FIXED_COINS = """Crypto.prototype.getRandomValues = (array) => {
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength).fill(255);
+  return array;
+}"""
+CHOICES = [3, 1, 2, 3, 0, 1, 3, 2, 0, 1, 1, 3, 2, 0, 3, 1]
+CANARIES = ["Zanzibar plum", "Quixotic kelp", "Marmot dirigible", "Velvet anvil"]
+
+
+def canary_survey() -> Survey:
+    choice = {
+        "kind": "choice",
+        "text": "Which one?",
+        "options": CANARIES,
+        "mechanism": {"name": "krr", "epsilon": "1"},
+    }
+    flipped = {"name": "or_poll", "epsilon": "1", **BRITTANY}
+    return draft(
+        *({"id": f"q{index}", **choice} for index in range(len(CHOICES))),
+        {"id": "last", "kind": "yes_no", "text": "Did you?", "mechanism": flipped},
+        title="Canaries",
+    )
+
+
+def test_what_was_chosen_is_found_nowhere_but_on_the_screen(
+    page: Page, either_server: LiveServer, request: pytest.FixtureRequest
+) -> None:
+    survey = canary_survey()
+    page.add_init_script(FIXED_COINS)
+    open_page(page, address(either_server, survey))
+    requests: list[Request] = []
+    page.on("request", lambda request: requests.append(request))
+    fill(page, *(CANARIES[choice] for choice in CHOICES), "Yes", "No")
+    assert requests == []  # nothing between loading and Send
+    press_send(page)
+    heading(page, "Sent")
+    (request_sent,) = requests
+    reports = [(choice - 1) % 4 for choice in CHOICES] + [0]
+    assert json.loads(request_sent.post_data or "") == {"id": "f" * 32, "reports": reports}
+
+    # Three ways to write the chosen indices down, and the options' texts.
+    needles = [bytes(CHOICES), ",".join(map(str, CHOICES)).encode(), ", ".join(map(str, CHOICES)).encode()]
+    texts = [canary.encode() for canary in CANARIES]
+    traffic = "\n".join(
+        [request_sent.url, request_sent.post_data or "", *request_sent.all_headers().values()]
+    ).encode()
+    storage = json.dumps(page.context.storage_state(indexed_db=True)).encode()
+    log = either_server.log.read_bytes()
+    assert log  # at DEBUG it says something, though not this
+    for where in (traffic, storage, log):
+        assert not [needle for needle in needles + texts if needle in where]
+
+    assert stored(either_server, survey) == {"f" * 32: tuple(reports)}
+    found = {"chosen": 0, "reported": 0}
+    for content in database_files(either_server, request):
+        found["chosen"] += sum(content.count(needle) for needle in needles)
+        found["reported"] += content.count(bytes(reports))
+    assert found["chosen"] == 0
+    assert found["reported"] > 0  # the same search finds what was sent
+    assert not [row for row in rows_without_definitions(either_server) if any(text in row for text in texts)]
+
+
+def database_files(server: LiveServer, request: pytest.FixtureRequest) -> list[bytes]:
+    """Every file that the database has on the disk."""
+    folder = server.folder / "data"
+    if server.config.database_url:
+        with server.store.write() as tx:
+            tx.execute(text("SELECT pg_switch_wal()"))
+        folder = request.getfixturevalue("postgres").folder / "data"
+    files = [file for file in Path(folder).rglob("*") if file.is_file()]
+    assert files
+    return [file.read_bytes() for file in files]
+
+
+def rows_without_definitions(server: LiveServer) -> list[bytes]:
+    """Every row of every table, but the surveys' own documents."""
+    rows: list[bytes] = []
+    with server.store.read() as tx:
+        for table in metadata.sorted_tables:
+            columns = [column for column in table.c if column is not surveys.c.document]
+            for row in tx.execute(select(*columns)):
+                rows += [value if isinstance(value, bytes) else str(value).encode() for value in row]
+    assert rows
+    return rows
+
+
+def test_without_javascript_nothing_can_be_sent(browser: Browser, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, TAX, title="No script")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    methods: list[str] = []
+    page.on("request", lambda request: methods.append(request.method))
+    page.goto(address(page_server, survey))
+    assert page.get_by_role("heading", name="This page needs JavaScript").is_visible()
+    assert page.locator("form, input, button, select, textarea").count() == 0
+    assert set(methods) == {"GET"}
+    page.get_by_role("link", name="Answer with coins or dice on paper").click()
+    page.get_by_text("Toss 2 coins where nobody can see them.").wait_for()
+    page.get_by_role("group").nth(0).get_by_label("Yes").check()
+    page.get_by_role("group").nth(1).get_by_label("No").check()
+    page.get_by_label("I followed the steps.").check()
+    page.get_by_role("button", name="Send").click()
+    page.get_by_text("The survey has received your mixed answers.").wait_for()
+    assert list(stored(page_server, survey).values()) == [(1, 0)]
+    assert context.cookies() == []
+    context.close()
+
+
+def test_the_policy_stops_a_form_that_somebody_slipped_in(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Slipped in")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    blocked = page.evaluate(
+        """() => new Promise((resolve) => {
+          document.addEventListener("securitypolicyviolation", (event) => resolve(event.effectiveDirective));
+          const form = Object.assign(document.createElement("form"), { method: "post", action: "/stolen" });
+          document.body.append(form);
+          form.submit();
+        })"""
+    )
+    assert blocked == "form-action"
+    assert posts.bodies == []
+
+
+def test_raw_inputs_have_no_name_and_texts_are_never_markup(page: Page, page_server: LiveServer) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    question = {**REASON, "text": evil, "options": ["<b>A</b>", "</script><script>alert(2)</script>"]}
+    survey = draft(question, title=f"{evil} title")
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    open_page(page, address(page_server, survey))
+    heading(page, f"{evil} title")
+    fill(page, "<b>A</b>")
+    assert page.locator("[name]:not(meta)").count() == 0
+    assert page.locator("main img, main b, main script").count() == 0
+    assert page.locator("form").get_attribute("autocomplete") == "off"
+    assert page.locator("input:not([autocomplete=off])").count() == 0
+    press_send(page)
+    heading(page, "Sent")
+    assert dialogs == []
+
+
+def test_a_survey_that_was_changed_is_refused(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Changed")
+    link = address(page_server, survey)
+    weaker = survey.canonical.replace(b"Did you cheat", b"Did he cheat")
+    page.route("**/api/surveys/*", lambda route: route.fulfill(body=weaker, content_type="application/json"))
+    open_page(page, link)
+    heading(page, "This survey cannot be answered here")
+    assert page.get_by_text("does not match the fingerprint in the link").first.is_visible()
+    assert page.locator("fieldset, form").count() == 0
+
+
+def test_a_link_with_another_hash_is_refused_before_anything_is_asked(
+    page: Page, page_server: LiveServer
+) -> None:
+    survey = draft(CHEATED, title="Other hash")
+    link = address(page_server, survey)
+    open_page(page, link[:-1] + ("0" if link[-1] != "0" else "1"))
+    heading(page, "This survey cannot be answered here")
+
+
+def test_a_survey_above_the_clients_cap_is_refused(page: Page, page_server: LiveServer) -> None:
+    strong = {"name": "warner", "epsilon": "12"}
+    survey = draft(
+        {**CHEATED, "mechanism": strong}, {**CHEATED, "id": "b", "mechanism": strong}, title="Above the cap"
+    )
+    open_page(page, address(page_server, survey))
+    heading(page, "This survey cannot be answered here")
+    assert "the total epsilon of one person is above 20" in page.locator("main").inner_text()
