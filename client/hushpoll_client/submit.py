@@ -246,6 +246,9 @@ def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})  # noqa: S310
     try:
         with _open(request, timeout) as response:
+            if response.headers.get_content_type() == "text/html" and "Content-Type" in response.headers:
+                # The sign-in page of a hotel's network also says 200.
+                return 0, 1.0, "a page came back instead of the server's answer; sign in to the network first"
             return int(response.status), 0.0, ""
     except urllib.error.HTTPError as error:
         with error:

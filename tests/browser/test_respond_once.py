@@ -205,6 +205,21 @@ def test_every_refusal_is_said_in_words_and_the_report_is_kept(
     assert record["state"] == "waiting"
 
 
+def test_the_page_of_somebody_in_between_is_no_receipt(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="In between")
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    page.route(
+        REPORTS, lambda route: route.fulfill(status=200, content_type="text/html", body="Sign in!"), times=1
+    )
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Not sent yet")
+    page.get_by_role("button", name="Send now").click()
+    heading(page, "Sent")
+    assert_one_draw(page_server, survey, posts)
+
+
 def test_clearing_this_device_leaves_nothing_and_starts_anew(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Clear")
     open_page(page, address(page_server, survey))

@@ -29,7 +29,7 @@ HASH = SURVEY.hash
 
 @dataclass
 class FakeServer:
-    """Serves one document and answers reports with the statuses it was given; 0 hangs up without an answer."""
+    """Serves one document; answers reports with the statuses given: 0 hangs up, -200 sends a page instead."""
 
     document: bytes = SURVEY.canonical
     statuses: list[int] = field(default_factory=list)
@@ -52,6 +52,8 @@ def server() -> Iterator[FakeServer]:
                 self.send_header("Location", "/elsewhere")
             if status in (429, 503):
                 self.send_header("Retry-After", "7")
+            if status == 200 and body == b"<html>":
+                self.send_header("Content-Type", "text/html")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -68,6 +70,8 @@ def server() -> Iterator[FakeServer]:
             if status == 0:
                 self.close_connection = True
                 return
+            if status == -200:
+                return self.answer(200, b"<html>")
             self.answer(status, json.dumps({"detail": "reports[0]: \x1b[31mwrong"}).encode())
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
@@ -164,6 +168,13 @@ def test_a_refusal_is_final_and_said_in_words(server: FakeServer, status: int, m
     with pytest.raises(SubmitError, match=message):
         submit(Link.parse(f"{server.url}/s/{HASH}"), SURVEY, Report.new(SURVEY, [1]))
     assert len(server.bodies) == 1
+
+
+def test_the_page_of_somebody_in_between_is_no_receipt(server: FakeServer) -> None:
+    server.statuses = [-200, 201]
+    report = Report.new(SURVEY, [1])
+    assert submit(Link.parse(f"{server.url}/s/{HASH}"), SURVEY, report, sleep=lambda _: None) == 201
+    assert server.bodies == [report.to_bytes()] * 2
 
 
 def test_a_report_follows_no_redirect(server: FakeServer) -> None:

@@ -26,7 +26,7 @@ start();
 async function start() {
   addEventListener("hashchange", () => location.reload()); // another link to the same survey, perhaps with an invitation
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // no half-filled form on a shared device
-  addEventListener("popstate", (event) => !recall() && (event.state?.during ? showQuestions() : showStart()));
+  addEventListener("popstate", (event) => survey && !recall() && (event.state?.during ? showQuestions() : showStart()));
   addEventListener("online", () => timer && deliver({ quiet: true }));
   try {
     survey = await load();
@@ -253,9 +253,10 @@ async function deliver({ quiet = false } = {}) {
       credentials: "omit",
       cache: "no-store",
       redirect: "error",
-      signal: AbortSignal.timeout(TIMEOUT),
+      signal: AbortSignal.timeout?.(TIMEOUT),
     });
-    status = response.status;
+    // The sign-in page of a hotel's network also says 200: only this server's answers count, and they are no pages.
+    status = response.headers.get("Content-Type")?.startsWith("text/html") ? 0 : response.status;
     wait = Number(response.headers.get("Retry-After")) || 0;
   } catch {
     // Lost, refused or too slow: the report may or may not have arrived. Sending it again is harmless.
