@@ -54,6 +54,7 @@ async function preview() {
     return;
   }
   const response = await fetch(`${form.dataset.preview}.json?${query}`).catch(() => null);
+  await response?.body?.cancel(); // only whether it is complete is of interest here
   if (!response?.ok) {
     state.textContent = "The preview follows when the question is complete.";
     return;

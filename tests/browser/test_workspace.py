@@ -1,0 +1,356 @@
+"""The designer's way in a real Chromium: from signing in to the closed survey, with and without JavaScript."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from hushpoll_client import Report
+from hushpoll_server import drafts, workspace
+from hushpoll_server.store import Store
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
+
+from tests.serving import LiveServer
+
+ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
+PASSWORD = "correct horse battery"
+QUESTION = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
+DECOY = {
+    "id": "q2",
+    "kind": "yes_no",
+    "text": "Did you?",
+    "mechanism": {"name": "or_poll", "decoy": "Born in spring?", "decoy_share": "0.25", "epsilon": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with a designer, an analyst and an admin."""
+    live = LiveServer(tmp_path_factory.mktemp("workspace"), SEAL_EVERY="86400")
+    for name, role in (("ines", "designer"), ("olu", "analyst"), ("root", "admin")):
+        workspace.add_user(live.store, name, role, PASSWORD)
+    live.start()
+    yield live
+    live.close()
+
+
+@pytest.fixture
+def designer(browser: Browser, server: LiveServer) -> Iterator[Page]:
+    """A signed-in designer who hears of every error of the page."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    faults = watch(page)
+    sign_in(page, server, "ines")
+    yield page
+    context.close()
+    assert faults == []
+
+
+def watch(page: Page) -> list[str]:
+    """Collect what the browser complains of: broken scripts, and anything the content policy stopped."""
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on(
+        "console", lambda line: faults.append(line.text) if "Content Security Policy" in line.text else None
+    )
+    return faults
+
+
+def sign_in(page: Page, server: LiveServer, name: str) -> None:
+    page.goto(f"{server.url}/sign-in")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Surveys", exact=True)).to_be_visible()
+
+
+def make_draft(store: Store, title: str, *questions: dict[str, object]) -> drafts.Draft:
+    document = {**drafts.blank(title), "intro": "Who asks, and why.", "questions": list(questions)}
+    return drafts.create(store, "ines", document)
+
+
+def axe(page: Page) -> None:
+    """No violation of WCAG 2.2 A and AA, nor of best practices. Frames hold other pages, with tests of their own."""
+    found = Axe().run(page, options={"iframes": False}).response["violations"]
+    assert [(fault["id"], [node["html"] for node in fault["nodes"]]) for fault in found] == []
+
+
+def shoot(page: Page, name: str) -> None:
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(ARTEFACTS / f"{name}.png"), full_page=True)
+
+
+# The whole way --------------------------------------------------------------------------------------------------
+
+
+def test_from_signing_in_to_the_closed_survey(
+    designer: Page, server: LiveServer, context: BrowserContext
+) -> None:
+    page = designer
+    page.get_by_role("link", name=re.compile("first survey|New survey")).first.click()
+    page.get_by_role("button", name="Blank survey").click()
+
+    # Questions: one of each kind, the second moved up.
+    page.get_by_label("Title", exact=True).fill("How we work")
+    page.get_by_label(re.compile("^Introduction")).fill("Two questions about last month.")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="Add a yes/no question").click()
+    page.get_by_label("Question", exact=True).fill("Did you work unpaid hours?")
+    expect(page.locator("#live-preview iframe")).to_have_attribute("src", re.compile("preview"))
+    preview = page.frame_locator("#live-preview iframe")
+    preview.get_by_role("button", name="Start").click()
+    expect(preview.get_by_text("Did you work unpaid hours?")).to_be_visible()
+    page.get_by_role("button", name="Add the question").click()
+    page.get_by_role("link", name="Add a choice question").click()
+    page.get_by_label("Question", exact=True).fill("Would you say so openly?")
+    page.get_by_label("Options", exact=True).fill("Yes, always\nOnly to friends\nNo")
+    page.get_by_label("Offer “Prefer not to say”").check()
+    page.get_by_role("button", name="Add the question").click()
+    page.get_by_role("button", name="Move question 2 up").click()
+    expect(page.locator(".question-card h3").first).to_have_text("Would you say so openly?")
+
+    # Privacy and accuracy: the slider moves the figures, solving moves the slider.
+    page.get_by_role("link", name="Next: privacy and accuracy").click()
+    margin = page.locator("[data-readout=margin]")
+    before = margin.text_content()
+    page.get_by_label("How many answers do you expect?").fill("2000")
+    expect(margin).not_to_have_text(before or "")
+    total = page.locator("[data-readout=total]")
+    slider = page.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("End")
+    expect(total).to_have_text("11.2")
+    expect(page.locator("[data-warning]")).to_be_visible()
+    expect(slider).to_have_attribute("aria-valuetext", "epsilon 5.6")
+    page.keyboard.press("Home")
+    expect(total).to_have_text("0.5")
+    expect(page.locator("[data-warning]")).to_be_hidden()
+    page.get_by_label("What margin do you need?").fill("6")
+    page.get_by_role("button", name="Find the privacy that fits").click()
+    expect(page.locator("[data-readout=verdict]")).to_have_text("This is as precise as you need.")
+    chosen = page.locator("#privacy-slider").get_attribute("aria-valuetext")
+    assert chosen in {"epsilon 1.4", "epsilon 2"}
+
+    # Preview, rehearsal, publish.
+    page.get_by_role("link", name="Next: preview").click()
+    phone = page.frame_locator(".phone iframe")
+    phone.get_by_role("button", name="Start").click()
+    for choice in ("No", "Yes"):
+        phone.get_by_label(choice, exact=True).last.check()
+    phone.get_by_label("No", exact=True).first.check()
+    phone.get_by_role("button", name="Send").click()
+    expect(phone.get_by_text("This is a preview. Nothing can be sent from here.").last).to_be_attached()
+    page.get_by_role("link", name="Next: rehearse the report").click()
+    expect(page.locator(".whisker")).to_have_count(5)
+    page.get_by_role("link", name="Next: publish").click()
+    page.get_by_label("I understand that a published survey cannot be changed").check()
+    page.get_by_role("button", name="Publish for good").dblclick()
+
+    # Share and monitor.
+    expect(page.get_by_role("heading", name="How we work")).to_be_visible()
+    link = page.get_by_label("The link").input_value()
+    survey_hash = link.rpartition("#")[2]
+    assert link == f"{server.url}/s/{survey_hash}#{survey_hash}"
+    survey = server.store.get_survey(survey_hash)
+    assert survey is not None
+    assert sum(state.title == "How we work" for state in server.store.list_surveys()) == 1
+    assert server.store.count(survey_hash) == 0, "the preview sent nothing"
+    expect(page.get_by_alt_text("QR code of the survey's link")).to_be_visible()
+    assert page.get_by_alt_text("QR code of the survey's link").evaluate("image => image.naturalWidth") > 0
+    page.get_by_label("Account name").fill("olu")
+    page.get_by_role("button", name="Share with this account").click()
+    expect(page.get_by_role("button", name="Remove olu")).to_be_visible()
+
+    # A respondent answers through the link.
+    respondent = context.new_page()
+    respondent.goto(link)
+    respondent.get_by_role("button", name="Start").click()
+    respondent.get_by_label("No", exact=True).first.check()
+    respondent.get_by_label("Yes", exact=True).last.check()
+    respondent.get_by_role("button", name="Send").click()
+    expect(respondent.get_by_role("heading", name="Sent")).to_be_visible()
+    page.reload()
+    expect(page.locator(".big-number")).to_contain_text("1 of 2,000 expected")
+
+    # Close: planned first, then now.
+    tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
+    page.get_by_label("After a day").check()
+    page.get_by_label("Last day (UTC)").fill(tomorrow.isoformat())
+    page.locator("#close").get_by_role("button", name="Save").click()
+    expect(page.get_by_label("Last day (UTC)")).to_have_value(tomorrow.isoformat())
+    page.get_by_role("link", name="Close now").click()
+    page.get_by_role("button", name="Close for good").click()
+    expect(page.get_by_text("No more reports are taken")).to_be_visible()
+    late = Report.new(survey, [0, 0]).to_bytes()
+    answer = respondent.request.post(
+        f"{server.url}/api/surveys/{survey_hash}/reports",
+        data=late,
+        headers={"Content-Type": "application/json"},
+    )
+    assert answer.status == 410
+
+
+# Every page -----------------------------------------------------------------------------------------------------
+
+
+def every_page(server: LiveServer) -> dict[str, str]:
+    """The pages of the workspace, each with its path, on a store that has something of everything."""
+    store = server.store
+    draft = make_draft(store, "Two questions", QUESTION, DECOY)
+    empty = make_draft(store, "Nothing yet")
+    survey = make_draft(store, "Published", QUESTION, DECOY).survey()
+    store.publish(survey, "ines", target_n=500)
+    invited = {
+        **drafts.blank("Invited"),
+        "questions": [QUESTION],
+        "settings": {"invitation": True, "kiosk": False},
+    }
+    by_invitation = drafts.create(store, "ines", invited).survey()
+    store.publish(by_invitation, "ines")
+    at, of = f"/drafts/{draft.id}", f"/surveys/{survey.hash}"
+    return {
+        "home": "/surveys",
+        "new": "/surveys/new",
+        "draft": at,
+        "draft-empty": f"/drafts/{empty.id}",
+        "question-new": f"{at}/questions/new",
+        "question": f"{at}/questions/q2",
+        "privacy": f"{at}/privacy",
+        "privacy-empty": f"/drafts/{empty.id}/privacy",
+        "phone": f"{at}/phone",
+        "rehearsal": f"{at}/rehearsal",
+        "publish": f"{at}/publish",
+        "delete": f"{at}/delete",
+        "survey": of,
+        "survey-invited": f"/surveys/{by_invitation.hash}",
+        "close": f"{of}/close",
+        "poster": f"{of}/poster",
+        "account": "/account",
+        "accounts": "/accounts",
+        "audit-log": "/audit-log",
+    }
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_axe_finds_nothing_and_nothing_overflows_on_any_page(
+    browser: Browser, server: LiveServer, width: int, scheme: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    faults = watch(page)
+    page.goto(f"{server.url}/sign-in")
+    axe(page)
+    shoot(page, f"sign-in-{width}-{scheme}")
+    sign_in(page, server, "root")
+    for name, path in every_page(server).items():
+        page.goto(server.url + path)
+        for detail in page.locator("details:not([open]) > summary").all():
+            detail.click()
+        axe(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        shoot(page, f"{name}-{width}-{scheme}")
+    context.close()
+    assert faults == []
+
+
+def test_a_refused_form_is_announced_linked_and_free_of_violations(
+    designer: Page, server: LiveServer
+) -> None:
+    page = designer
+    draft = make_draft(server.store, "Refused", QUESTION)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new")
+    page.get_by_label("Question", exact=True).fill("With a decoy?")
+    page.get_by_text("How the answer is randomized").click()
+    page.get_by_label("OR-poll").check()
+    page.get_by_role("button", name="Add the question").click()
+    summary = page.get_by_role("alert")
+    expect(summary).to_be_focused()
+    summary.get_by_role("link", name="Share").click()
+    field = page.get_by_label("Share", exact=True)
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Question", exact=True)).to_have_value("With a decoy?")
+    axe(page)
+    shoot(page, "question-refused")
+
+
+def test_everything_works_without_javascript(browser: Browser, server: LiveServer) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    sign_in(page, server, "ines")
+    page.goto(f"{server.url}/surveys/new")
+    page.get_by_role("button", name="Use this template").first.click()
+    page.get_by_role("button", name="Duplicate question 1").click()
+    page.get_by_role("button", name="Delete question 2").click()
+    page.get_by_role("link", name="Edit question 1").click()
+    page.get_by_text("How the answer is randomized").click()
+    page.get_by_label("Warner's randomized response").check()
+    page.get_by_label("Its epsilon follows").uncheck()
+    page.get_by_label("Epsilon of this question").fill("0.5")
+    page.get_by_role("button", name="Save the question").click()
+    page.get_by_role("link", name="Next: privacy and accuracy").click()
+    page.get_by_label("Privacy level").select_option("2.8")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("[data-readout=total]")).to_have_text("3.3")
+    shoot(page, "privacy-without-javascript")
+    page.get_by_role("link", name="Next: preview").click()
+    page.get_by_role("link", name="Next: rehearse the report").click()
+    page.get_by_role("button", name="Rehearse again").click()
+    page.get_by_role("link", name="Next: publish").click()
+    page.get_by_label("I understand").check()
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.get_by_label("The link")).to_have_value(re.compile(r"/s/([0-9a-f]{64})#\1"))
+    context.close()
+
+
+def test_two_tabs_cannot_overwrite_each_other(designer: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Tabs", QUESTION)
+    first, second = designer, designer.context.new_page()
+    for tab in (first, second):
+        tab.goto(f"{server.url}/drafts/{draft.id}")
+    first.get_by_label("Title", exact=True).fill("From the first tab")
+    first.get_by_role("button", name="Save").click()
+    expect(first.get_by_role("heading", level=1)).to_have_text("From the first tab")
+    second.get_by_label("Title", exact=True).fill("From the second tab")
+    second.get_by_role("button", name="Save").click()
+    expect(second.get_by_role("alert")).to_contain_text("changed in another tab")
+    expect(second.get_by_label("Title", exact=True)).to_have_value("From the second tab")
+    found = drafts.find(server.store, draft.id)
+    assert found is not None
+    assert found.title == "From the first tab"
+
+
+def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
+    survey = make_draft(server.store, "For olu", QUESTION).survey()
+    server.store.publish(survey, "ines", target_n=100)
+    workspace.share(server.store, survey.hash, "olu", actor="ines")
+    context = browser.new_context()
+    page = context.new_page()
+    sign_in(page, server, "olu")
+    expect(page.get_by_role("link", name="New survey")).to_have_count(0)
+    page.get_by_role("link", name="For olu").click()
+    expect(page.get_by_role("heading", name="So far")).to_be_visible()
+    expect(page.get_by_role("heading", name="Hand it out")).to_have_count(0)
+    expect(page.get_by_role("link", name="Close now")).to_have_count(0)
+    axe(page)
+    page.get_by_role("button", name="Sign out").click()
+    page.go_back()
+    page.reload()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    context.close()
+
+
+def test_no_page_asks_another_machine_or_opens_a_dialog(designer: Page, server: LiveServer) -> None:
+    asked: set[str] = set()
+    dialogs: list[Dialog] = []
+    designer.on("request", lambda request: asked.add(request.url.split("/")[2]))
+    designer.on("dialog", lambda dialog: dialogs.append(dialog))
+    for path in ("/surveys", "/surveys/new", "/account"):
+        designer.goto(server.url + path, wait_until="networkidle")
+    assert asked == {server.url.removeprefix("http://")}
+    assert dialogs == []
