@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -95,18 +96,24 @@ class Config:
         """Read the server's secret key, made at the first start."""
         path = Path(self.secret_key_file) if self.secret_key_file else self.data / "secret.key"
         self.make_folder()
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return _read_secret(path)
-        except OSError as error:
-            raise HushpollError(f"{path}: cannot be made ({error.strerror}); check the folder") from None
-        # Written under its final name only by whoever created it, and read back by everybody else.
-        with os.fdopen(handle, "w") as file:
+        if not path.exists():
+            _make_secret(path)
+        return _read_secret(path)
+
+
+def _make_secret(path: Path) -> None:
+    """Make a key that is never seen half written; the first of several processes wins."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_hex(32) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        return _read_secret(path)
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    except OSError as error:
+        raise HushpollError(f"{path}: cannot be made ({error.strerror}); check the folder") from None
 
 
 def _read_secret(path: Path) -> bytes:

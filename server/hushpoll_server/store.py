@@ -264,6 +264,7 @@ def open_store(config: Config | None = None) -> Store:
     try:
         upgrade(store.database)
     except DBAPIError as error:
+        store.close()
         place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
         raise HushpollError(
             f"{place}: the database cannot be opened ({type(error.orig).__name__}); "

@@ -50,6 +50,7 @@ def _listen(config: Config) -> socket.socket:
         listener.bind((config.host, config.port))
         listener.listen(2048)
     except OSError as error:
+        listener.close()
         raise HushpollError(
             f"cannot listen on {config.host}, port {config.port} ({error.strerror}); choose another with PORT= or HOST="
         ) from None

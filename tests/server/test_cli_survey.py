@@ -1,0 +1,167 @@
+"""`hushpoll survey` and `hushpoll serve` as people call them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from hushpoll_server.config import Config
+from hushpoll_server.store import open_store
+
+from tests.serving import DRAFT, make_survey
+
+
+@pytest.fixture
+def run(config: Config, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Call the command in this process; gives exit status, stdout, stderr."""
+    from hushpoll_server.cli import main
+
+    monkeypatch.setenv("DATA", str(config.data))
+    monkeypatch.setenv("DATABASE_URL", config.database_url)
+    monkeypatch.setenv("PORT", "8123")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> str:
+    path = tmp_path / "survey.json"
+    path.write_text(json.dumps({**DRAFT, "settings": {"invitation": True}}))
+    return str(path)
+
+
+def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
+    survey = make_survey(invitation=True)
+    status, out, _ = run("survey", "publish", draft, "--json")
+    assert status == 0
+    published = json.loads(out)
+    assert published["hash"] == survey.hash
+    assert published["url"] == f"http://127.0.0.1:8123/s/{survey.hash}#{survey.hash}"
+    assert published["new"]
+    assert not json.loads(run("survey", "publish", draft, "--json")[1])["new"]
+    (listed,) = json.loads(run("survey", "list", "--json")[1])["surveys"]
+    assert (listed["hash"], listed["state"], listed["received"]) == (survey.hash, "open", 0)
+    status, out, _ = run("survey", "invite", survey.hash, "-n", "5")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert len({row["code"] for row in rows}) == 5
+    assert all(row["url"].endswith(f"#{survey.hash}.{row['code']}") for row in rows)
+    assert (
+        len(json.loads(run("survey", "invite", survey.hash[:8], "-n", "2", "--json")[1])["invitations"]) == 2
+    )
+    planned = json.loads(run("survey", "close", survey.hash, "--at", "10", "--on", "2999-12-31", "--json")[1])
+    assert (planned["state"], planned["closes_at"], planned["closes_on"]) == ("open", 10, "2999-12-31")
+    assert "Closes after 2999-12-31 or at 10 reports" in run("survey", "close", survey.hash, "--at", "10")[1]
+    assert json.loads(run("survey", "close", survey.hash, "--json")[1])["state"] == "closed"
+    assert "closed" in run("survey", "list")[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["publish", "no-such-file.json"],
+        ["close", "0" * 64],
+        ["close", "abc"],
+        ["close", "0" * 64, "--on", "tomorrow"],
+        ["invite", "0" * 64, "-n", "5"],
+        ["invite", "0" * 64],
+        ["list", "--nonsense"],
+        ["nonsense"],
+    ],
+)
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_bad_input_is_one_line_and_status_2(run, arguments: list[str]) -> None:
+    status, out, err = run("survey", *arguments)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_database_that_cannot_be_reached_is_one_line(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody:secret@127.0.0.1:1/none")
+    status, _, err = run("survey", "list")
+    assert status == 2
+    assert err.count("\n") == 1
+    assert "DATABASE_URL" in err
+    assert "secret" not in err
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_first_start(config: Config, tmp_path: Path) -> None:
+    environment = {**os.environ, "DATA": str(config.data), "PORT": "0", "THREADS": "4", "DATABASE_URL": ""}
+    command = [sys.executable, "-c", "from hushpoll_server.cli import main; main()", "serve"]
+    passwords = []
+    for _ in range(2):
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            lines = [process.stdout.readline().decode() for _ in range(3)]
+            respondents, designers, report = (line.split()[1] for line in lines)
+            survey_hash = respondents.partition("#")[2]
+            base = respondents.partition("/s/")[0]
+            document = _get(f"{base}/api/surveys/{survey_hash}")
+            names = [question["mechanism"]["name"] for question in json.loads(document)["questions"]]
+            assert names == ["warner", "krr", "or_poll"]
+            for address in (respondents, designers, report, f"{base}/healthz"):
+                _get(address)
+            process.send_signal(signal.SIGTERM)
+            rest, log = process.communicate(timeout=60)
+            assert process.returncode == 0, log.decode()
+            passwords.append(re.findall(r"password (\S+)", rest.decode()))
+    assert len(passwords[0]) == 1
+    assert len(passwords[0][0]) >= 12
+    # Shown once, and kept nowhere.
+    assert passwords[1] == []
+    for path in config.data.iterdir():
+        assert passwords[0][0].encode() not in path.read_bytes()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    store = open_store(config)
+    assert [state.title for state in store.list_surveys()] == ["Exam honesty"]
+    store.close()
+
+
+def _get(address: str) -> bytes:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.urlopen(address, timeout=60) as response:
+                return response.read()
+        except ConnectionError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_port_in_use_is_one_line(config: Config, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        monkeypatch.setenv("PORT", str(taken.getsockname()[1]))
+        monkeypatch.setenv("HOST", "127.0.0.1")
+        before = os.umask(0)
+        os.umask(before)
+        status, _, err = run("serve")
+        os.umask(before)
+    assert status == 2
+    assert err.count("\n") == 1
+    assert "PORT=" in err

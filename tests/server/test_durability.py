@@ -1,0 +1,270 @@
+"""A 2xx means stored, once: through kill -9, a lost answer, a full disk, a database that goes away, and SIGTERM."""
+
+from __future__ import annotations
+
+import http.client
+import resource
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+
+import pytest
+from hushpoll_client import Report, Survey
+from hushpoll_server import closing
+from hushpoll_server.schema import inbox, sealed
+from hushpoll_server.store import Store
+from sqlalchemy import select
+
+from tests.serving import LiveServer, Postgres, make_survey, new_report
+
+Live = Callable[..., LiveServer]
+
+
+def send(
+    server: LiveServer, survey: Survey, report: Report, timeout: float = 30
+) -> tuple[int, dict[str, str]]:
+    """Send a report over a fresh connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=timeout)
+    try:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_bytes(), headers)
+        response = connection.getresponse()
+        response.read()
+        return response.status, dict(response.getheaders())
+    finally:
+        connection.close()
+
+
+def stored(store: Store, survey: Survey) -> list[bytes]:
+    """Every record in the store, waiting or sealed."""
+    known = store.published(survey.hash)
+    assert known is not None
+    with store.read() as tx:
+        rows = []
+        for table in (inbox, sealed):
+            rows += tx.execute(select(table.c.record).where(table.c.survey == known.number)).scalars().all()
+    return sorted(bytes(row) for row in rows)
+
+
+class Crowd:
+    """Clients that send fresh reports and repeat each until it is acknowledged, as the browser does."""
+
+    def __init__(self, server: LiveServer, survey: Survey, clients: int = 12) -> None:
+        self.server, self.survey = server, survey
+        self.over = threading.Event()
+        self.acknowledged: list[Report] = []
+        self.statuses: list[int] = []
+        self.threads = [threading.Thread(target=self._send) for _ in range(clients)]
+        for thread in self.threads:
+            thread.start()
+
+    def _send(self) -> None:
+        while not self.over.is_set():
+            report = new_report(self.survey)
+            while True:
+                try:
+                    status, _ = send(self.server, self.survey, report)
+                except (OSError, http.client.HTTPException):
+                    time.sleep(0.02)
+                    continue
+                self.statuses.append(status)
+                if status in (200, 201):
+                    self.acknowledged.append(report)
+                    break
+                assert status == 503, status
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        self.over.set()
+        for thread in self.threads:
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def _survive_kills(live: Live, kills: int) -> None:
+    server = live(SEAL_EVERY="1", SEAL_AT_LEAST="50")
+    survey = make_survey()
+    server.store.publish(survey, minimum_batch=50)
+    crowd = Crowd(server, survey)
+    for kill in range(kills):
+        # At different moments of a commit or a sealing.
+        time.sleep(0.25 + 0.037 * (kill % 11))
+        server.kill()
+        server.start()
+    time.sleep(0.3)
+    crowd.stop()
+    server.kill()
+    form = server.store.record_format(survey.hash)
+    assert len(crowd.acknowledged) > 10 * kills
+    # Every acknowledged report is there, and every report is there once.
+    assert stored(server.store, survey) == sorted(form.pack(report.reports) for report in crowd.acknowledged)
+    closing.close(server.store, survey.hash)
+    assert server.store.sealed_count(survey.hash) == len(crowd.acknowledged)
+
+
+def test_kill_9_loses_and_doubles_nothing(live: Live) -> None:
+    _survive_kills(live, 3)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_kill_9_a_hundred_times(live: Live) -> None:
+    _survive_kills(live, 100)
+
+
+def test_a_lost_answer_is_answered_again(live: Live) -> None:
+    """The server dies after the commit and before the answer: the client's retry gets 2xx, and there is one row."""
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    report = new_report(survey)
+    body = report.to_bytes()
+    before = server.store.count(survey.hash)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", f"/api/surveys/{survey.hash}/reports", body, headers)
+    deadline = time.monotonic() + 20
+    while server.store.count(survey.hash) == before and time.monotonic() < deadline:
+        time.sleep(0.002)
+    server.kill()
+    connection.close()
+    server.start()
+    assert [send(server, survey, report)[0] for _ in range(3)] == [200] * 3
+    assert server.store.count(survey.hash) == before + 1
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_full_disk_is_503_and_heals(live: Live) -> None:
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    first = new_report(survey)
+    assert send(server, survey, first)[0] == 201
+    (worker,) = server.workers
+    # No file may grow any more: writes fail as on a full disk.
+    unlimited = resource.prlimit(worker, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    refused = [new_report(survey) for _ in range(5)]
+    for report in refused:
+        status, headers = send(server, survey, report)
+        assert status == 503
+        assert int(headers["Retry-After"]) > 0
+    resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited)
+    # Nobody restarts anything: the same reports are taken now.
+    assert [send(server, survey, report)[0] for report in refused] == [201] * 5
+    assert send(server, survey, first)[0] == 200
+    assert server.workers == [worker]
+    assert server.store.count(survey.hash) == 6
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_a_database_that_goes_away_is_503_and_heals(live: Live, postgres: Postgres) -> None:
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    first = new_report(survey)
+    assert send(server, survey, first)[0] == 201
+    refused = [new_report(survey) for _ in range(3)]
+    postgres.stop()
+    try:
+        for report in refused:
+            status, headers = send(server, survey, report)
+            assert status == 503
+            assert int(headers["Retry-After"]) > 0
+        with pytest.raises(urllib.error.HTTPError) as health:
+            urllib.request.urlopen(f"{server.url}/healthz", timeout=30)
+        assert health.value.code == 503
+        health.value.close()
+    finally:
+        postgres.start()
+    assert [send(server, survey, report)[0] for report in refused] == [201] * 3
+    assert send(server, survey, first)[0] == 200
+    urllib.request.urlopen(f"{server.url}/healthz", timeout=30).close()
+    assert server.store.count(survey.hash) == 4
+
+
+def test_sigterm_fails_no_request_in_flight(live: Live) -> None:
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    # Requests that the server has begun to read: the head is sent, the body follows after the signal.
+    connections = []
+    for _ in range(8):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        body = new_report(survey).to_bytes()
+        connection.putrequest("POST", f"/api/surveys/{survey.hash}/reports")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders()
+        connections.append((connection, body))
+    crowd = Crowd(server, survey, clients=4)
+    time.sleep(0.5)
+    assert server.process is not None
+    server.process.terminate()
+    time.sleep(0.2)
+    statuses = []
+    for connection, body in connections:
+        connection.send(body)
+        statuses.append(connection.getresponse().status)
+        connection.close()
+    assert statuses == [201] * 8
+    assert server.process.wait(60) == 0
+    server.start()
+    crowd.stop()
+    assert set(crowd.statuses) <= {200, 201}
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_two_processes_take_turns(live: Live) -> None:
+    server = live(WORKERS="2")
+    survey = make_survey()
+    server.store.publish(survey)
+    assert len(server.workers) == 2
+    crowd = Crowd(server, survey)
+    time.sleep(1.5)
+    crowd.stop()
+    assert set(crowd.statuses) == {201}
+    assert server.store.count(survey.hash) == len(crowd.acknowledged)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_collecting_worker_is_small_and_knows_no_analysis(live: Live) -> None:
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    for _ in range(60):
+        assert send(server, survey, new_report(survey))[0] == 201
+    (worker,) = server.workers
+    with open(f"/proc/{worker}/status") as status:
+        size = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+    assert size < 100, f"{size:.0f} MB"
+    with open(f"/proc/{worker}/maps") as maps:
+        assert not any(name in maps.read() for name in ("numpy", "scipy", "pandas"))
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_large_bodies_get_an_answer_not_a_reset(live: Live) -> None:
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    request = urllib.request.Request(
+        f"{server.url}/api/surveys/{survey.hash}/reports",
+        b" " * 900_000,
+        {"Content-Type": "application/json"},
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=30)
+    assert refused.value.code == 413
+    refused.value.close()
+    # Chunks without an announced length are counted too.
+    command = ["curl", "-s", "-o", "-", "-w", "%{http_code}", "-H", "Transfer-Encoding: chunked"]
+    command += ["-H", "Content-Type: application/json", "--data-binary", "@-"]
+    done = subprocess.run([*command, request.full_url], input=b" " * 200_000, capture_output=True, timeout=60)
+    assert done.stdout.endswith(b"413")
+    good = subprocess.run(
+        [*command, request.full_url], input=new_report(survey).to_bytes(), capture_output=True
+    )
+    assert good.stdout.endswith(b"201")
