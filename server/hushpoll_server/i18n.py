@@ -3,9 +3,11 @@
 The language is a matter of the page only: it is neither stored nor part of a report. To change a sentence, edit it
 here or in a template and then run, in this folder (see translations/babel.cfg):
 
-    pybabel extract -F translations/babel.cfg -k lazy_gettext -o translations/messages.pot .
-    pybabel update -N -i translations/messages.pot -d translations --omit-header
+    pybabel extract -F translations/babel.cfg -k lazy_gettext --add-location=file -o messages.pot .
+    pybabel update -N --ignore-obsolete -i messages.pot -d translations && rm messages.pot
     pybabel compile -d translations
+
+A test fails while a sentence is missing, left over, fuzzy or not compiled in one of the languages.
 """
 
 from __future__ import annotations

@@ -243,6 +243,17 @@ def test_a_link_with_another_hash_is_refused_before_anything_is_asked(
     link = address(page_server, survey)
     open_page(page, link[:-1] + ("0" if link[-1] != "0" else "1"))
     heading(page, "This survey cannot be answered here")
+    assert page.get_by_text("does not match the fingerprint in the link").first.is_visible()
+
+
+def test_a_page_that_claims_another_hash_than_its_address_is_refused(
+    page: Page, page_server: LiveServer
+) -> None:
+    asked, weaker = draft(CHEATED, title="Asked"), draft({**CHEATED, "text": "Weaker?"}, title="Weaker")
+    link, other = address(page_server, asked), address(page_server, weaker)
+    page.route(f"**/s/{asked.hash}", lambda route: route.fulfill(response=route.fetch(url=other)))
+    open_page(page, link.partition("#")[0])
+    heading(page, "This survey cannot be answered here")
 
 
 def test_a_survey_above_the_clients_cap_is_refused(page: Page, page_server: LiveServer) -> None:

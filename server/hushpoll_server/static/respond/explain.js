@@ -119,29 +119,35 @@ export function howWeKnow(survey, linked) {
   const open = survey.questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
   const finite = survey.questions.filter((question) => !isOpen(question)).reduce((sum, { epsilon }) => sum + epsilon, 0);
   const total = open.length === 0 ? "know_epsilon" : finite ? "know_open" : "know_only_open";
-  const scripts = [...document.querySelectorAll("[integrity]")].map((script) => el("li", {}, scriptName(script), " ", code(digest(script))));
+  const values = { epsilon: number(finite), factor: number(Math.exp(finite)), list: list(open.map((n) => numbered([n]))) };
+  const rows = survey.questions.map((question, index) => [numbered([index + 1]), question.mechanism.name, epsilonOf(question)]);
+  const scripts = [...document.querySelectorAll("[integrity]")];
   return el(
     "details",
     {},
     el("summary", {}, say("know_heading")),
-    el("p", {}, say(total, { epsilon: number(finite), factor: number(Math.exp(finite)), list: list(open.map((n) => numbered([n]))) })),
-    table(["question_word", "method", "epsilon"], survey.questions.map((q, i) => [numbered([i + 1]), q.mechanism.name, epsilonOf(q)])),
+    el("p", {}, say(total, values)),
+    table(["question_word", "method", "epsilon"], rows),
     el("p", {}, say("know_hash"), " ", code(survey.hash), " ", say(linked ? "know_link" : "know_no_link")),
     el("p", {}, say("know_scripts")),
-    el("ul", { class: "scripts", dir: "ltr" }, ...scripts),
+    el("ul", { class: "scripts", dir: "ltr" }, ...scripts.map((script) => el("li", {}, name(script), " ", code(digest(script))))),
     el("p", {}, say("know_other")),
     page.paper && el("p", {}, el("a", { href: page.paper }, say("paper"))),
   );
 }
 
-const scriptName = (script) => (script.href || script.src).split("/static/")[1];
+const name = (script) => (script.href || script.src).split("/static/")[1];
 
 // The hash that the browser holds the script against, in the spelling of sha256sum.
-const digest = ({ integrity }) => Array.from(atob(integrity.split("-")[1]), (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
+function digest({ integrity }) {
+  const bytes = Array.from(atob(integrity.split("-")[1]), (sign) => sign.charCodeAt(0));
+  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 function epsilonOf({ channel, analysis, combine, epsilon }) {
+  const own = number(epsilon);
   const conditional = number(analysis.epsilon);
-  if (channel.ratio !== null) return combine === "none" ? number(epsilon) : say("conditional_too", { epsilon: number(epsilon), conditional });
+  if (channel.ratio !== null) return combine === "none" ? own : say("conditional_too", { epsilon: own, conditional });
   return combine === "none" || analysis.ratio === null ? say("unbounded") : say("conditional", { epsilon: conditional });
 }
 
@@ -190,7 +196,8 @@ function decoy({ question, labels: [no, yes] }) {
 function warnings({ question, labels, recorded, chance }) {
   const lines = [];
   const all = labels.map((_, x) => x);
-  for (let z = 0; z < question.channel.outcomes; z++) {
+  const columns = question.analysis.ratio === null ? question.channel.outcomes : 0; // finite: every report can mean anything
+  for (let z = 0; z < columns; z++) {
     const possible = all.filter((x) => chance(x, z) > 0);
     if (possible.length === 0 || possible.length === all.length) continue;
     if (possible.length === 1 && recorded[z] === labels[possible[0]]) lines.push(say("reveals", { option: recorded[z] }));
@@ -203,8 +210,8 @@ function warnings({ question, labels, recorded, chance }) {
 
 function oddsLine(chosen, recorded, share) {
   const n = Math.round(100 * share);
-  const key = share === 1 ? "odds_all" : share === 0 ? "odds_none" : n === 100 ? "odds_nearly_all" : n === 0 ? "odds_nearly_none" : "odds_about";
-  return say(key, { chosen, recorded, n });
+  const edge = { 0: share === 0 ? "odds_none" : "odds_nearly_none", 100: share === 1 ? "odds_all" : "odds_nearly_all" };
+  return say(edge[n] ?? "odds_about", { chosen, recorded, n });
 }
 
 // Never 0 or 100 for what is neither: an icon array must not promise certainty.

@@ -21,7 +21,7 @@ let attempts = 0;
 let sending = false;
 let timer;
 
-start();
+class Refusal extends Error {}
 
 async function start() {
   addEventListener("hashchange", () => location.reload()); // another link to the same survey, perhaps with an invitation
@@ -41,8 +41,6 @@ async function start() {
   else showStart();
 }
 
-class Refusal extends Error {}
-
 // "#<hash>" or "#<hash>.<invitation>": the part of a link that no server sees.
 function readLink(fragment) {
   const [hash, ...code] = fragment.slice(1).split(".");
@@ -50,7 +48,9 @@ function readLink(fragment) {
 }
 
 async function load() {
-  if (link.hash !== null && link.hash !== page.hash) throw new Refusal(say("fail_changed"));
+  // The hash in the fragment, or else in the address, decides which survey is meant; a draft's preview has neither.
+  const named = link.hash ?? /\/s\/([0-9a-f]{64})/.exec(location.pathname)?.[1] ?? page.hash;
+  if (named !== page.hash) throw new Refusal(say("fail_changed"));
   let bytes;
   try {
     const response = await fetch(page.document);
@@ -60,17 +60,21 @@ async function load() {
   } catch (error) {
     throw error instanceof Refusal ? error : new Refusal(say("fail_load"));
   }
-  if (sha256(bytes) !== page.hash) throw new Refusal(say("fail_changed"));
-  return loadSurvey(bytes, page.hash);
+  if (sha256(bytes) !== named) throw new Refusal(say("fail_changed"));
+  return loadSurvey(bytes, named);
 }
 
 // Before ---------------------------------------------------------------------------------------------------------
 
 function showStart(notice) {
-  const explained = survey.questions.map((question) => explain(question));
   const open = survey.questions.some(isOpen);
   show(
-    el("header", {}, el("h1", { dir: "auto" }, survey.title), survey.intro && el("p", { class: "intro", dir: "auto" }, survey.intro)),
+    el(
+      "header",
+      {},
+      el("h1", { dir: "auto" }, survey.title),
+      survey.intro && el("p", { class: "intro", dir: "auto" }, survey.intro),
+    ),
     ...notices(notice),
     el("p", { class: "lead" }, say(open ? "lead_open" : "lead")),
     ...oddsCards(survey),
@@ -83,10 +87,12 @@ function showStart(notice) {
     ),
     howWeKnow(survey, link.hash),
     !page.preview && languages(),
-    el("div", { class: "bar" }, button("start", () => {
-      history.pushState({ during: true }, "");
-      showQuestions();
-    })),
+    bar(
+      button("start", () => {
+        history.pushState({ during: true }, "");
+        showQuestions();
+      }),
+    ),
   );
   if (notice) announce(notice);
 }
@@ -133,7 +139,7 @@ function makeForm() {
     ...cards,
     el("p", { class: "small" }, say("send_note")),
     button("explain_again", () => history.back(), "quiet"),
-    el("div", { class: "bar" }, el("button", { type: "submit" }, say("send"))),
+    bar(el("button", { type: "submit" }, say("send"))),
   );
   made.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -202,6 +208,7 @@ function send(summary) {
     try {
       remember({ ...newReport(survey, answers), state: "waiting" });
     } catch {
+      form = null;
       return showFailure(say("fail_chance"));
     }
   }
@@ -238,7 +245,7 @@ function showMissing(summary, missing) {
 async function deliver({ quiet = false } = {}) {
   if (sending) return;
   const record = recall();
-  if (!record) return showStart();
+  if (!record) return quiet || showStart();
   clearTimeout(timer);
   timer = null;
   sending = true;
@@ -263,7 +270,7 @@ async function deliver({ quiet = false } = {}) {
   }
   sending = false;
   if (status === 200 || status === 201) accepted(record);
-  else showWaiting(record, refusal(status, wait), quiet);
+  else if (recall()) showWaiting(refusal(status, wait), quiet); // otherwise this device was cleared meanwhile
 }
 
 const invitation = () => (survey.settings.invitation ? link.code : null);
@@ -287,7 +294,7 @@ function accepted(record) {
 
 function showRecord(record) {
   if (record.state === "sent") showSent(record);
-  else showWaiting(record, { text: "", again: true });
+  else showWaiting({ text: "", again: true });
 }
 
 function showSent(record) {
@@ -297,20 +304,22 @@ function showSent(record) {
     !survey.questions.some(isOpen) && el("p", {}, say("sent_stayed")),
     kiosk && el("p", {}, say("kiosk_text")),
     // On a shared device the next person must not read the last one's report.
-    ...(kiosk ? [el("div", { class: "bar" }, button("next", () => showStart()))] : [whatWasSent(record), clearing()]),
+    ...(kiosk ? [bar(button("next", () => showStart()))] : [whatWasSent(record), clearing()]),
   );
   announce(`${say("sent")}. ${say("sent_text")}`);
 }
 
 function whatWasSent(record) {
-  const items = survey.questions.map((question, index) =>
-    el("li", {}, `${numbered([index + 1])}. `, say("recorded_as", { recorded: isolated(reportLabels(question)[record.reports[index]]) })),
-  );
-  const text = new TextDecoder().decode(reportBytes(record, invitation()));
-  return el("details", {}, el("summary", {}, say("sent_see")), el("pre", { dir: "ltr", tabindex: "0" }, text), el("ul", {}, ...items));
+  const items = survey.questions.map((question, index) => {
+    const recorded = isolated(reportLabels(question)[record.reports[index]]);
+    return el("li", {}, `${numbered([index + 1])}. `, say("recorded_as", { recorded }));
+  });
+  const sent = new TextDecoder().decode(reportBytes(record, invitation()));
+  const bytes = el("pre", { dir: "ltr", tabindex: "0" }, sent);
+  return el("details", {}, el("summary", {}, say("sent_see")), bytes, el("ul", {}, ...items));
 }
 
-function showWaiting(record, { text, again }, quiet = false) {
+function showWaiting({ text, again }, quiet = false) {
   const problem = document.getElementById("problem");
   if (quiet && problem) problem.textContent = text;
   else {
@@ -320,7 +329,7 @@ function showWaiting(record, { text, again }, quiet = false) {
       el("p", { class: "notice", id: "problem", hidden: text ? false : "" }, text),
       again && el("p", {}, say("waiting_text")),
       clearing(),
-      again && el("div", { class: "bar" }, button("resend", () => deliver())),
+      again && bar(button("resend", () => deliver())),
     );
   }
   if (text) announce(text);
@@ -337,7 +346,8 @@ function clearing() {
 }
 
 function showFailure(text, heading = say("fail_heading")) {
-  show(el("header", {}, el("h1", {}, heading)), text && el("p", { class: "notice" }, text), text && el("p", {}, say("fail_nothing")));
+  const why = text ? [el("p", { class: "notice" }, text), el("p", {}, say("fail_nothing"))] : [];
+  show(el("header", {}, el("h1", {}, heading)), ...why);
   announce(`${heading}. ${text ?? ""}`);
 }
 
@@ -352,10 +362,12 @@ function recall() {
   } catch {
     // No storage, or something else under this name: as if nothing were kept.
   }
-  const fits = (reports) => survey.questions.every(({ channel }, i) => Number.isInteger(reports[i]) && reports[i] >= 0 && reports[i] < channel.outcomes);
   const { id, reports, state } = kept ?? {};
-  const valid = /^[0-9a-f]{32}$/.test(id) && Array.isArray(reports) && reports.length === survey.questions.length && fits(reports);
-  return valid && (state === "waiting" || state === "sent") ? { id, reports, state } : null;
+  const { questions } = survey;
+  const fits = ({ channel }, i) => Number.isInteger(reports[i]) && reports[i] >= 0 && reports[i] < channel.outcomes;
+  const whole = Array.isArray(reports) && reports.length === questions.length && questions.every(fits);
+  const known = /^[0-9a-f]{32}$/.test(id) && (state === "waiting" || state === "sent");
+  return whole && known ? { id, reports, state } : null;
 }
 
 function remember(record) {
@@ -400,8 +412,12 @@ function announce(text) {
   announcer.textContent = text;
 }
 
+const bar = (made) => el("div", { class: "bar" }, made);
+
 function button(label, action, kind = "") {
   const made = el("button", { type: "button", class: kind }, say(label));
   made.addEventListener("click", action);
   return made;
 }
+
+start();
