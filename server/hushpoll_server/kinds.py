@@ -6,9 +6,12 @@ new mechanism is one entry in MECHANISMS that names the fields it uses.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from hushpoll_client import Mechanism
 
 PREFER_NOT = "Prefer not to say"
 
@@ -123,7 +126,26 @@ MECHANISMS: dict[str, MechanismChoice] = {
         ("yes_no",),
     ),
 }
+_COIN = "A coin on the device keeps the epsilon, whatever anybody knows about the harmless answer."
+_REVEALS = {
+    "or_poll": "A recorded No reveals a true No to both questions.",
+    "unrelated": "Somebody who knows a person's harmless answer can tell some true answers from the report.",
+    "crosswise": "Somebody who knows a person's harmless answer can tell the true answer from the report.",
+    "forced": "A report that is never forced is a proof of that answer.",
+}
 MECHANISM_NAMES = {name: choice.label for name, choice in MECHANISMS.items() if name}
+
+
+def what_it_reveals(mechanism: Mechanism) -> str:
+    """One sentence on mechanisms that are not simply epsilon-private; empty for the others."""
+    if not math.isfinite(mechanism.epsilon):
+        said = f"{_REVEALS.get(mechanism.name, 'A report can reveal an answer.')} Its privacy has no finite epsilon"
+        if mechanism.epsilon_conditional is None:
+            return f"{said}."
+        # A conditional figure never stands without its condition.
+        conditional = f"{mechanism.epsilon_conditional:.3g}"
+        return f"{said}; it is {conditional} on condition that nobody knows more of the harmless answer than its share."
+    return _COIN if mechanism.has_decoy else ""
 
 
 def read_question(question: Mapping[str, Any]) -> Fields:

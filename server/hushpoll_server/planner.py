@@ -70,7 +70,7 @@ class QuestionPlan:
         return {
             "mechanism": self.question.mechanism.name,
             "epsilon": epsilon_text(self.question.epsilon),
-            "share": f"{self.share * 100:.0f} %" if self.share is not None else "all of it",
+            "share": f"{self.share * 100:.0f} %" if self.share is not None else "–",
             "margin": points(plan.margin),
             "margin_sampling": points(plan.margin_sampling_only),
             "margin_curator": points(plan.margin_trusted_curator),

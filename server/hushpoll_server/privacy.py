@@ -41,7 +41,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
                 "kind": kinds.KINDS[shown].label,
                 "mechanism": kinds.MECHANISM_NAMES[question.mechanism.name],
                 "reason": advice.reason if automatic else "",
-                "note": question.mechanism.epsilon_note,
+                "note": kinds.what_it_reveals(question.mechanism),
             }
         )
     return rows

@@ -2,41 +2,39 @@
 // All numbers come from the server; nothing is computed here but places in the figure, and nothing is saved until Save.
 
 const form = document.getElementById("plan-form");
-const list = form.elements.epsilon;
-const stops = [...list.options].map((option) => option.value);
-
-// The slider stands for the list: same label, same value when the form is sent.
-const slider = document.createElement("input");
-Object.assign(slider, { type: "range", min: 0, max: stops.length - 1, step: 1, className: "form-range", id: "privacy-slider" });
-const label = document.querySelector(`label[for="${list.id}"]`);
-label.htmlFor = slider.id;
-const place = () => {
-  slider.value = list.selectedIndex;
-  slider.setAttribute("aria-valuetext", `epsilon ${list.value}`);
-};
-place();
-const value = document.createElement("output");
-value.className = "slider-value";
-value.htmlFor = slider.id;
-const ticks = document.createElement("div");
-ticks.className = "slider-ticks";
-ticks.setAttribute("aria-hidden", "true");
-ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: stop })));
-list.before(slider, ticks);
-label.append(" ", value);
-list.hidden = true;
-const showValue = () => { value.textContent = `epsilon ${list.value} per question`; };
-showValue();
-
-slider.addEventListener("input", () => {
-  list.selectedIndex = Number(slider.value);
-  place();
-  showValue();
-  ask();
-});
-
 let running = null;
 let timer;
+const list = form.elements.epsilon;
+if (list.options) makeSlider();
+
+// The slider stands for the list: same label, same value when the form is sent.
+function makeSlider() {
+  const stops = [...list.options].map((option) => option.value);
+  const slider = document.createElement("input");
+  Object.assign(slider, { type: "range", min: 0, max: stops.length - 1, step: 1, className: "form-range", id: "privacy-slider" });
+  const value = Object.assign(document.createElement("output"), { className: "slider-value" });
+  value.htmlFor = slider.id;
+  const ticks = Object.assign(document.createElement("div"), { className: "slider-ticks" });
+  ticks.setAttribute("aria-hidden", "true");
+  ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: stop })));
+  const show = () => {
+    slider.value = list.selectedIndex;
+    slider.setAttribute("aria-valuetext", `epsilon ${list.value}`);
+    value.textContent = `epsilon ${list.value} per question`;
+  };
+  const label = document.querySelector(`label[for="${list.id}"]`);
+  label.htmlFor = slider.id;
+  label.append(" ", value);
+  list.before(slider, ticks);
+  list.hidden = true;
+  show();
+  slider.addEventListener("input", () => {
+    list.selectedIndex = Number(slider.value);
+    show();
+    ask();
+  });
+}
+
 function ask() {
   clearTimeout(timer);
   timer = setTimeout(refresh, 60);

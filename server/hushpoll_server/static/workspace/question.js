@@ -60,6 +60,7 @@ async function preview() {
     return;
   }
   shown = query;
+  frame.parentElement.hidden = false;
   frame.src = `${form.dataset.preview}?${query}`;
   state.textContent = "As typed now. Nothing is saved, sent or kept.";
 }
