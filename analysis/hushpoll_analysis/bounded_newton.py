@@ -17,9 +17,18 @@ Map = Callable[[Floats], Floats]
 
 
 def newton(
-    frequencies: Floats, forward: Map, backward: Map, shares: Floats, tolerance: float, steps: int = 20
+    frequencies: Floats,
+    forward: Map,
+    backward: Map,
+    shares: Floats,
+    tolerance: float,
+    steps: int = 20,
+    cost: Floats | float = 1.0,
 ) -> Floats:
-    """Minimise F(h) = sum h - sum f log(C'h) over h >= 0, starting at `shares`; gives shares that sum to one.
+    """Minimise F(h) = cost.h - sum f log(C'h) over h >= 0, starting at `shares`; gives h scaled to sum to one.
+
+    With cost 1 that is the maximum likelihood. With cost 1 + lambda a it is the maximum among all shares with the same
+    a.h: the two have the same conditions, C (f / C'h) = alpha + beta a where h > 0.
 
     Each step minimises the quadratic model of F over h >= 0 and goes toward that point as far as F falls. It stops
     when the largest gradient component says that nothing is left to gain, or when a step stops helping.
@@ -39,14 +48,15 @@ def newton(
         inside = probabilities[seen]
         if inside.size and inside.min() <= 0:
             return np.inf, probabilities
-        return float(point.sum() - frequencies[seen] @ np.log(inside)), probabilities
+        return float(np.sum(cost * point) - frequencies[seen] @ np.log(inside)), probabilities
 
     value, probabilities = loss(shares)
     for _ in range(steps):
         if not np.isfinite(value):
             break
-        slope: Floats = 1.0 - backward(ratio(probabilities, 1))
-        gap = shares.sum() * (1.0 - float(slope.min())) - 1.0
+        pull = backward(ratio(probabilities, 1))
+        slope: Floats = cost - pull
+        gap = float(np.sum(cost * shares)) * float(np.max(pull / cost)) - 1.0
         if gap <= tolerance:
             break
         curvature = ratio(probabilities, 2)

@@ -128,7 +128,7 @@ def maximise(
         shares = problem.em(shares, EM_START)
         gap = problem.gap(shares)
     if tolerance < gap and shares.size <= NEWTON_CELLS:
-        shares = newton(problem.frequencies, forward, backward, shares, tolerance)
+        shares = newton(problem.frequencies, forward, problem.backward, shares, tolerance)
         gap = problem.gap(shares)
     steps, most = EM_BETWEEN
     while gap > tolerance and rounds > 0:
@@ -146,12 +146,16 @@ class _Likelihood:
     """Mean log-likelihood of frequencies as a function of the shares."""
 
     def __init__(self, frequencies: Floats, forward: Map, backward: Map, shape: tuple[int, ...]) -> None:
-        self.frequencies, self.forward, self.backward, self.shape = frequencies, forward, backward, shape
+        self.frequencies, self.forward, self.shape = frequencies, forward, shape
         self.seen = frequencies > 0
         self.evaluations = 0
+        self._backward = backward
+
+    def backward(self, values: Floats) -> Floats:
+        self.evaluations += 1
+        return self._backward(values)
 
     def gradient(self, probabilities: Floats) -> Floats:
-        self.evaluations += 1
         ratio = np.divide(self.frequencies, probabilities, out=np.zeros_like(probabilities), where=self.seen)
         return self.backward(ratio)
 

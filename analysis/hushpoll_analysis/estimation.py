@@ -202,9 +202,10 @@ def _notes(
     if view.choice != "unique":
         notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
     if np.count_nonzero(counts) == 1:
-        notes.append(
-            "All reports are in one cell, so the standard error is 0; rely on the interval, not on it."
+        instead = (
+            "; the likelihood interval is shown" if any(entry.low == entry.high for entry in found) else ""
         )
+        notes.append(f"All reports are in one cell, so the standard error is 0 and says nothing{instead}.")
     outside = [entry for entry in found if entry.misfit is not None]
     if outside:
         names = ", ".join(f"{entry.option} (p = {entry.misfit:.2g})" for entry in outside)

@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
-from scipy.optimize import Bounds, brentq, minimize, minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlog1py, xlogy
 from scipy.stats import beta, binomtest, chi2, norm
 
+from .bounded_newton import newton
 from .channels import Floats
-from .constrained import constrained_shares, kernel
+from .constrained import Maximum, constrained_shares, kernel
 from .errors import AnalysisError
 from .quantities import OneFrequency, Quantity
 
@@ -27,6 +28,9 @@ __all__ = ["METHODS", "Interval", "crossings", "fallback", "interval", "misfit",
 BINOMIAL = ("wilson", "clopper-pearson", "jeffreys")
 # A likelihood limit is accepted when it is proven to be this close, relative to the range of the quantity.
 CERTAIN = 1e-6
+# A little of everything in a start, so that no share is stuck at zero.
+WARM = 1e-3
+UNSETTLED = "the likelihood interval did not settle; use the wald or bootstrap interval"
 METHODS = (*BINOMIAL, "wald", "likelihood", "bootstrap")
 
 
@@ -118,10 +122,12 @@ def _binomial(line: OneFrequency, method: str, level: float) -> tuple[float, flo
     if method == "jeffreys":
         low, high = beta.interval(level, k + 0.5, n - k + 0.5)
     else:
-        # Testing at p = k/n spares scipy the p-value, which nobody reads here.
-        test = binomtest(k, n, k / n)
-        found = test.proportion_ci(level, method="wilson" if method == "wilson" else "exact")
-        low, high = found.low, found.high
+        # Two one-sided intervals are the two-sided one, and spare scipy the search for a two-sided p-value, which takes
+        # most of a report's time and which nobody reads here.
+        tail = 0.5 + level / 2
+        kind: Literal["wilson", "exact"] = "wilson" if method == "wilson" else "exact"
+        low = binomtest(k, n, alternative="greater").proportion_ci(tail, method=kind).low
+        high = binomtest(k, n, alternative="less").proportion_ci(tail, method=kind).high
     ends = line.at(float(low)), line.at(float(high))
     return min(ends), max(ends)
 
@@ -189,69 +195,64 @@ def crossings(
 
 
 def _likelihood_simplex(quantity: Quantity, limit: float) -> tuple[float, float]:
-    """Smallest and largest a.h over the simplex where the log-likelihood is within `limit` of its maximum.
-
-    The same set as inverting the profile likelihood, found as two convex programs.
-    """
-    counts = quantity.counts.astype(np.float64)
+    """Smallest and largest a.h over the simplex where the log-likelihood is within `limit` of its maximum."""
     peak = constrained_shares(quantity.counts, quantity.view)
-    shares, floor = peak.shares, peak.log_likelihood - limit
-
-    def slack(h: Floats) -> float:
-        return max(kernel(counts, quantity.view.forward(np.maximum(h, 0.0))), -1e300) - floor
-
-    ends = [_extreme(quantity, shares, slack, sign) for sign in (1.0, -1.0)]
+    ends = [_extreme(quantity, peak, limit, sign) for sign in (1.0, -1.0)]
     return _clip(ends[0], quantity.bounds), _clip(ends[1], quantity.bounds)
 
 
-def _extreme(quantity: Quantity, peak: Floats, slack: Callable[[Floats], float], sign: float) -> float:
-    """Minimise sign * a.h subject to slack(h) >= 0, starting where the way to the best corner leaves the set.
+def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> float:
+    """Walk along the profile likelihood toward the smallest sign * a.h until it has fallen by `limit`.
 
-    The search is believed only with a certificate (`_least`), never because it says that it succeeded.
+    Charging each share 1 + lambda a (a scaled to 0..1) gives the best shares among all with the same a.h; lambda = 0
+    is the maximum, a larger one goes further down. The limit found is believed only with a certificate (`_least`).
     """
-    target, view = sign * quantity.target, quantity.view
-    counts = quantity.counts.astype(np.float64)
-    scale = float(np.ptp(target))
-    corner = np.zeros(view.options)
-    corner[int(np.argmin(target))] = 1.0
-    if slack(corner) >= 0 or float(target @ (peak - corner)) <= CERTAIN * scale:
-        return sign * float(target.min())
+    view, n = quantity.view, quantity.n
+    frequencies = quantity.counts / n
+    low, high = (sign * bound for bound in quantity.bounds)
+    scaled = (sign * quantity.target - min(low, high)) / abs(high - low)
+    floor = (peak.log_likelihood - limit) / n
+    # The best shares so far on either side of the floor; where the profile is not strictly concave (few kinds of
+    # reports seen) the walk jumps over it, and the limit lies between the two.
+    sides: dict[bool, Floats] = {True: peak.shares}
 
-    def gradient(h: Floats) -> Floats:
-        probabilities = np.maximum(view.forward(np.maximum(h, 0.0)), 1e-300)
-        return view.backward(np.where(counts > 0, counts / probabilities, 0.0)) / quantity.n
+    def at(charge: float) -> float:
+        """How far the log-likelihood is above the floor for one charge."""
+        start = (1 - WARM) * sides[True] + WARM / view.options
+        found = newton(frequencies, view.forward, view.backward, start, 1e-10, 40, 1.0 + charge * scaled)
+        above = over(found)
+        sides[above >= 0] = found
+        return above
 
-    best, bound = float(target @ peak), -np.inf
-    outward = corner
-    for pull in (0.999, 0.9, 0.5, 0.99, 0.7):
-        edge = float(brentq(lambda s, to: slack((1 - s) * peak + s * to), 0.0, 1.0, (outward,), xtol=1e-12))
-        search: Any = minimize  # scipy's stubs do not know constraints with gradients
-        found = search(
-            lambda h: float(target @ h),
-            peak + pull * edge * (outward - peak),
-            jac=lambda h: target,
-            bounds=Bounds(0.0, 1.0),
-            constraints=[
-                {"type": "eq", "fun": lambda h: float(h.sum()) - 1.0, "jac": lambda h: np.ones_like(h)},
-                {"type": "ineq", "fun": lambda h: slack(h) / quantity.n, "jac": gradient},
-            ],
-            method="SLSQP",
-            options={"maxiter": 200, "ftol": 1e-13},
+    def over(found: Floats) -> float:
+        return max(kernel(frequencies, view.forward(found)), -1e6) - floor
+
+    if float(scaled @ peak.shares) <= CERTAIN:
+        return sign * min(low, high)
+    # Where the likelihood is nearly normal, it has fallen by `limit` at the charge sqrt(2 limit) / (n se).
+    usual = math.sqrt(2 * limit) * abs(high - low) / (n * max(quantity.se, 1e-9))
+    inner, outer = 0.0, min(max(1.2 * usual, 1e-6), 1.0)
+    while at(outer) >= 0:
+        if float(scaled @ sides[True]) <= CERTAIN / 10:
+            return sign * min(low, high)
+        if outer > 1e12:
+            raise AnalysisError(UNSETTLED)
+        inner, outer = outer, 4 * outer
+    for accuracy in (1e-4, 1e-8, 1e-12):
+        brentq(at, inner, outer, xtol=1e-15, rtol=accuracy)
+        inside, beyond = sides[True], sides[False]
+        part = float(
+            brentq(lambda s, to, back: over((1 - s) * back + s * to), 0.0, 1.0, (beyond, inside), xtol=1e-15)
         )
-        reached = np.maximum(np.asarray(found.x, dtype=np.float64), 0.0)
-        reached /= reached.sum()
-        slope = gradient(reached)
-        bound = max(bound, _least(target, slope, float(slope @ reached) - slack(reached) / quantity.n))
-        if slack(reached) < 0:
-            # Back along the way to the maximum, where the likelihood is high enough again.
-            back = float(
-                brentq(lambda s, to: slack((1 - s) * peak + s * to), 0.0, 1.0, (reached,), xtol=1e-14)
-            )
-            reached = peak + back * (reached - peak)
-        best = min(best, float(target @ reached))
-        if best - bound <= CERTAIN * scale:
-            return sign * best
-    raise AnalysisError("the likelihood interval did not settle; use the wald or bootstrap interval")
+        reached = (1 - part) * inside + part * beyond
+        expected = view.forward(reached)
+        slope = view.backward(
+            np.divide(frequencies, expected, where=frequencies > 0, out=np.zeros_like(expected))
+        )
+        bound = _least(scaled, slope, float(slope @ reached) - over(reached))
+        if float(scaled @ reached) - bound <= CERTAIN:
+            return sign * (min(low, high) + abs(high - low) * float(scaled @ reached))
+    raise AnalysisError(UNSETTLED)
 
 
 def _least(target: Floats, slope: Floats, floor: float) -> float:
