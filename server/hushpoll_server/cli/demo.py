@@ -120,12 +120,10 @@ def own_server(folder: Path, port: int) -> Iterator[str]:
     try:
         assert process.stdout is not None
         first = process.stdout.readline().decode()
-        if not first.startswith("Respondents: "):
-            process.wait(START_SECONDS)
+        address = first.split()[1].partition("/s/")[0] if first.startswith("Respondents: ") else None
+        if address is None or not _answers(address, process):
             said = (folder / "server.log").read_text("utf-8").strip().splitlines()
             raise HushpollError(f"the server did not start: {said[-1] if said else 'it said nothing'}")
-        address = first.split()[1].partition("/s/")[0]
-        _wait(address)
         yield address
     finally:
         process.terminate()
@@ -134,16 +132,15 @@ def own_server(folder: Path, port: int) -> Iterator[str]:
         process.stdout.close()
 
 
-def _wait(address: str) -> None:
+def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server answers; False when it ends instead, or takes too long."""
     until = time.monotonic() + START_SECONDS
-    while True:
-        try:
+    while process.poll() is None and time.monotonic() < until:
+        with contextlib.suppress(HushpollError):
             if study.Sender(address).request("GET", "/healthz")[0] == 200:
-                return
-        except HushpollError:
-            if time.monotonic() > until:
-                raise
+                return True
         time.sleep(0.05)
+    return False
 
 
 def close_survey(folder: Path, survey_hash: str) -> None:
