@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 
 from flask import Flask
 
@@ -23,8 +22,6 @@ def create_app(config: Config | None = None) -> Flask:
     store.init_app(app, keeper)
     problems.init_app(app)
     for name in BLUEPRINTS:
-        if find_spec(f"{__name__}.{name}") is None:
-            continue
         app.register_blueprint(import_module(f"{__name__}.{name}").bp)
     # Last, so that its proxy headers are read before any other middleware.
     security.init_app(app, config)

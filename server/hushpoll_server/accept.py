@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.exc import IntegrityError
 
 from .schema import binary, inbox, invitations, seen, surveys, whole
 from .store import SURVEY_STATE, SurveyState, today
@@ -72,21 +73,22 @@ class _Known:
 
 
 # All reports of one survey in one statement, whatever their number: ids, records and digests are each one string of
-# bytes, cut here. Nothing is stored unless the survey is open; known ids are left out.
+# bytes, cut here. All or nothing: nothing is stored where the survey is not open or one of the ids is known, and an id
+# that another node stores at the same moment breaks the primary key, which takes the whole statement back.
 _STORE_NEW = text(
     """
     INSERT INTO inbox (survey, id, record)
     WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)
     SELECT :survey, substr(:ids, i * 16 + 1, 16), substr(:records, i * :width + 1, :width)
     FROM place
-    WHERE NOT EXISTS (
-        SELECT 1 FROM seen WHERE seen.survey = :survey AND seen.digest = substr(:digests, i * 16 + 1, 16)
-    )
-    AND EXISTS (
+    WHERE EXISTS (
         SELECT 1 FROM surveys WHERE number = :survey AND closed_on IS NULL AND closes_at IS NULL
         AND (closes_on IS NULL OR closes_on >= :today)
     )
-    ON CONFLICT DO NOTHING
+    AND NOT EXISTS (
+        SELECT 1 FROM place AS p, seen
+        WHERE seen.survey = :survey AND seen.digest = substr(:digests, p.i * 16 + 1, 16)
+    )
     """
 ).bindparams(
     *binary("ids", "records", "digests"), *whole("n", "survey", "width"), bindparam("today", type_=Date)
@@ -94,33 +96,32 @@ _STORE_NEW = text(
 _WAIT_FOR_SEALING = text("LOCK TABLE inbox IN ROW EXCLUSIVE MODE")
 
 
-def store_new(tx: Connection, jobs: Sequence[Sequence[Incoming]]) -> bool:
-    """Store reports that are all new, to open surveys without invitations: the usual case, in one statement.
+def store_new(connection: Connection, reports: list[Incoming]) -> bool:
+    """Store reports of one survey that are all new, where it is open and asks for no invitation: the usual case.
 
-    False where one of them needs a closer look; the transaction must then be rolled back and `accept` asked.
+    One statement on a connection that commits by itself: one round trip, and one wait for the disk. On PostgreSQL the
+    insert waits for a sealing that is under way and then sees what it wrote, because the table is locked before the
+    statement's snapshot is taken. False where a report needs a closer look: nothing is stored then; ask `accept`.
     """
-    by_survey: dict[int, list[Incoming]] = {}
-    for job in jobs:
-        for report in job:
-            if report.invitation is not None:
-                return False
-            by_survey.setdefault(report.survey, []).append(report)
-    if tx.dialect.name == "postgresql":
-        tx.execute(_WAIT_FOR_SEALING)
-    for number, reports in sorted(by_survey.items()):
-        reports.sort()
-        values = {
-            "n": len(reports),
-            "survey": number,
-            "width": len(reports[0].record),
-            "ids": b"".join([report.id for report in reports]),
-            "records": b"".join([report.record for report in reports]),
-            "digests": b"".join([report.digest for report in reports]),
-            "today": today(),
-        }
-        if tx.execute(_STORE_NEW, values).rowcount != len(reports):
-            return False
-    return True
+    if any(report.invitation is not None for report in reports):
+        return False
+    reports.sort()
+    values = {
+        "n": len(reports),
+        "survey": reports[0].survey,
+        "width": len(reports[0].record),
+        "ids": b"".join([report.id for report in reports]),
+        "records": b"".join([report.record for report in reports]),
+        "digests": b"".join([report.digest for report in reports]),
+        "today": today(),
+    }
+    try:
+        return connection.execute(_STORE_NEW, values).rowcount == len(reports)
+    except IntegrityError:
+        return False
+    finally:
+        # Nothing is open: this only tells SQLAlchemy so.
+        connection.rollback()
 
 
 def accept(tx: Connection, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:

@@ -52,6 +52,10 @@ class Database:
         with self.turn(), self.engine.begin() as connection:
             yield connection
 
+    def autocommit(self) -> Connection:
+        """Give a connection on which every statement is a transaction of its own."""
+        return self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for this process's turn to write.
@@ -100,8 +104,9 @@ def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     # Whoever may write takes the lock at once: a reader that turns into a writer half way fails when somebody else
     # wrote in between.
-    read_only = connection.get_execution_options().get("read_only")
-    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+    options = connection.get_execution_options()
+    if options.get("isolation_level") != "AUTOCOMMIT":
+        connection.exec_driver_sql("BEGIN" if options.get("read_only") else "BEGIN IMMEDIATE")
 
 
 def _tune_postgresql(connection: Any, _record: object) -> None:

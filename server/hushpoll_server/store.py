@@ -84,8 +84,9 @@ class Store:
         self.read = self.database.read
         self.write = self.database.write
         self._published: dict[str, Published] = {}
-        # SQLite's log keeps the order of arrival until it is truncated, which has to wait for readers.
-        self.wal_holds_order = False
+        # SQLite's log keeps the order of arrival until it is truncated, which has to wait for readers; a process that
+        # was killed may have left one.
+        self.wal_holds_order = self.database.is_sqlite
 
     @cached_property
     def writer(self) -> Writer:

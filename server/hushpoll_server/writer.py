@@ -120,22 +120,31 @@ class Writer:
             job.outcomes = outcome
 
     def _store_reports(self, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
+        """Store jobs survey by survey; each survey's reports are on the disk when its turn is over."""
+        outcomes: list[list[Outcome]] = [[] for _ in jobs]
+        by_survey: dict[int, list[int]] = {}
+        for place, job in enumerate(jobs):
+            by_survey.setdefault(job[0].survey, []).append(place)
+        for places in by_survey.values():
+            group = [jobs[place] for place in places]
+            for place, outcome in zip(places, self._store_group(group), strict=True):
+                outcomes[place] = outcome
+        return outcomes
+
+    def _store_group(self, jobs: list[Sequence[Incoming]]) -> list[list[Outcome]]:
         # One connection for good: fetching one from the pool costs as much as a commit.
         if self._connection is None or self._connection.closed:
-            self._connection = self._store.engine.connect()
-        tx = self._connection
+            self._connection = self._store.database.autocommit()
         try:
-            if store_new(tx, jobs):
-                tx.commit()
+            if store_new(self._connection, [report for job in jobs for report in job]):
                 return [[Outcome.NEW] * len(job) for job in jobs]
-            tx.rollback()
-            for _ in range(_ATTEMPTS):
-                with suppress(Raced), tx.begin():
-                    return accept(tx, jobs)
-            raise Raced
         except Exception:
             self._connection.close()
             raise
+        for _ in range(_ATTEMPTS):
+            with suppress(Raced), self._store.engine.begin() as tx:
+                return accept(tx, jobs)
+        raise Raced
 
     def _tidy(self) -> None:
         """Close what is due, seal what may be sealed. A failure here is tried again later and loses nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hushpoll_server import closing, invitations
 from hushpoll_server.schema import inbox, sealed, seen
 from hushpoll_server.seal import seal_due
 from hushpoll_server.store import Store
-from sqlalchemy import func, select, text
+from sqlalchemy import func, insert, select, text
 
 from tests.serving import DRAFT, make_survey, new_report, post
 
@@ -266,3 +267,41 @@ def test_a_log_that_could_not_be_truncated_is_truncated_later(client: FlaskClien
     assert seal_due(store) == 0
     assert not store.wal_holds_order
     assert wal.stat().st_size == 0
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+@pytest.mark.parametrize("warm", [0, 12])
+def test_a_report_that_waits_for_a_sealing_sees_what_it_sealed(
+    client: FlaskClient, store: Store, warm: int
+) -> None:
+    """A resend that arrives while its own report is being sealed must not be stored as a new one.
+
+    Once with a statement that PostgreSQL plans afresh and once with one that it has prepared.
+    """
+    survey = make_survey()
+    store.publish(survey)
+    for _ in range(warm):
+        assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+    report = new_report(survey)
+    known = store.published(survey.hash)
+    assert known is not None
+    statuses: list[int] = []
+
+    def resend() -> None:
+        statuses.append(post(client.application.test_client(), survey, report.to_bytes()).status_code)
+
+    thread = threading.Thread(target=resend)
+    with store.engine.begin() as tx:
+        tx.execute(text("LOCK TABLE inbox IN ACCESS EXCLUSIVE MODE"))
+        thread.start()
+        waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        while not tx.execute(waiting).scalar():
+            time.sleep(0.01)
+        digest = store.id_digest(survey.hash, bytes.fromhex(report.id))
+        tx.execute(insert(seen).values(survey=known.number, digest=digest))
+        tx.execute(text("TRUNCATE TABLE inbox"))
+    thread.join()
+    assert statuses == [200]
+    with store.read() as tx:
+        assert tx.execute(select(func.count()).select_from(inbox)).scalar() == 0

@@ -21,6 +21,12 @@ def serve() -> None:
     Settings are environment variables: DATA (folder), DATABASE_URL (postgresql://..., else SQLite in DATA), HOST, PORT,
     PUBLIC_URL, TRUSTED_HOSTS, PROXY_HOPS, SECRET_KEY_FILE, WORKERS, THREADS, SEAL_AT_LEAST, SEAL_EVERY,
     REPORTS_PER_MINUTE, EPSILON_CAP, LOG_LEVEL.
+
+    \b
+    Examples:
+      hushpoll serve
+      HOST=0.0.0.0 PORT=8080 hushpoll serve
+      DATABASE_URL=postgresql://hushpoll@127.0.0.1/hushpoll hushpoll serve
     """
     os.umask(0o077)
     config = Config.from_environment()
@@ -64,6 +70,18 @@ def _addresses(config: Config, survey_hash: str, password: str | None) -> list[s
         f"Designers:   {address}/design/",
         f"Report:      {address}/surveys/{survey_hash}/report",
     ]
+    if config.host in ("0.0.0.0", "::") and not config.public_url:  # noqa: S104
+        lines.insert(1, f"on phones:   http://{_own_address()}:{config.port}/s/{survey_hash}#{survey_hash}")
     if password is not None:
         lines.append(f"Account:     {ACCOUNT}, password {password} (shown only now)")
     return lines
+
+
+def _own_address() -> str:
+    """The address that others on the network see; connecting a datagram socket sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return socket.gethostname()
+        return str(probe.getsockname()[0])
