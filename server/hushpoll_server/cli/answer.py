@@ -30,6 +30,11 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
     URL is the whole link, with the survey's hash after #: the survey that the server sends is checked against it.
     Without --answers the questions are asked here. What was drawn is kept under the user's state folder
     (XDG_STATE_HOME, else ~/.local/state); running the command again sends the same report again, never a new one.
+
+    \b
+    Examples (HASH is the survey's hash, 64 digits):
+      hushpoll answer 'https://survey.example.org/s/HASH#HASH'
+      hushpoll answer --answers mine.json 'https://survey.example.org/s/HASH#HASH'
     """
     link, memory = Link.parse(url), Memory()
     if clear:

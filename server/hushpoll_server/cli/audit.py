@@ -26,6 +26,10 @@ def audit(file: str, draws: int, as_json: bool) -> None:
 
     Prints the least epsilon that the draws are compatible with (Clopper-Pearson limits, error probability 1 % for each
     question), beside the claimed one. Ends with status 1 when a measured bound exceeds its claim.
+
+    \b
+    Example:
+      hushpoll audit survey.json --draws 100000
     """
     survey = read_survey(file)
     total = draws * sum(len(audited_answers(question.channel)) for question in survey.questions)

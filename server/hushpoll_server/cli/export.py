@@ -26,6 +26,10 @@ def export(hash_: str, out: str, level: float, as_json: bool) -> None:
 
     Columns end in _reported. Beside them: survey.json, label scripts for SPSS, Stata and R, and reproduce.py, which
     repeats the table of estimates.
+
+    \b
+    Example:
+      hushpoll export 953b9c --out exam-2026
     """
     from hushpoll_analysis.exporting import write_export
 

@@ -54,6 +54,12 @@ def report(
 
     SURVEY is the hash of a published survey, or its first six signs or more; FILE a survey document. Without --data
     the sealed reports of the store (DATA, DATABASE_URL) are read.
+
+    \b
+    Examples:
+      hushpoll report 953b9c
+      hushpoll report 953b9c --by reason --out report.html
+      hushpoll report survey.json --data reports.parquet --format csv
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other; give one of them")

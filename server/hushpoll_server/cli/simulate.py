@@ -36,6 +36,10 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
 
     Each respondent answers every question independently with the given true shares; the answers go through the same
     integer rule as on a device. Only the reports are written, in columns <question id>_reported.
+
+    \b
+    Example:
+      hushpoll simulate survey.json -n 2000 --truth '{"cheated": [0.8, 0.2]}' --out reports.parquet
     """
     import pandas as pd
     from hushpoll_analysis.exporting import write_reports

@@ -31,7 +31,12 @@ survey.add_command(check)
 @click.option("--target", type=click.IntRange(min=1), help="Number of reports hoped for.")
 @json_option
 def publish(file: str, public_results: bool, target: int | None, as_json: bool) -> None:
-    """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing."""
+    """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing.
+
+    \b
+    Example:
+      hushpoll survey publish survey.json --target 500
+    """
     document = read_survey(file)
     with opened_store() as store:
         new = store.publish(document, target_n=target, results_public=public_results)
@@ -59,12 +64,22 @@ def list_surveys(as_json: bool) -> None:
 @survey.command(short_help="Close a survey: now, after a day, or at a number of reports.")
 @click.argument("hash_", metavar="HASH")
 @click.option(
-    "--on", type=click.DateTime(["%Y-%m-%d"]), help="Last day (in Greenwich) that reports are taken."
+    "--on",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    help="Last day (in Greenwich) that reports are taken.",
 )
 @click.option("--at", type=click.IntRange(min=1), help="Number of reports after which none is taken.")
 @json_option
 def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: bool) -> None:
-    """Close the survey HASH. Its reports stay and those that wait are sealed; nothing is deleted."""
+    """Close the survey HASH. Its reports stay and those that wait are sealed; nothing is deleted.
+
+    \b
+    Examples:
+      hushpoll survey close 953b9c
+      hushpoll survey close 953b9c --on 2030-01-31
+      hushpoll survey close 953b9c --at 500
+    """
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
         closing.close(store, survey_hash, on.date() if on else None, at)
@@ -86,7 +101,12 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
 @click.option("-n", "--number", type=int, required=True, help="How many.")
 @json_option
 def invite(hash_: str, number: int, as_json: bool) -> None:
-    """Print fresh invitations to the survey HASH as CSV (code, url). They are kept here only as hashes."""
+    """Print fresh invitations to the survey HASH as CSV (code, url). They are kept here only as hashes.
+
+    \b
+    Example:
+      hushpoll survey invite 953b9c -n 500 > codes.csv
+    """
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
         codes = invitations.invite(store, survey_hash, number)

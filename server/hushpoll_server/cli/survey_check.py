@@ -17,6 +17,10 @@ def check(file: str, as_json: bool) -> None:
     """Check FILE, a survey document in draft or published form, and print its hash and its epsilons.
 
     A broken document ends with status 2 and one line that names the question, the field and the remedy.
+
+    \b
+    Example:
+      hushpoll survey check survey.json
     """
     survey = read_survey(file)
     if as_json:

@@ -30,7 +30,13 @@ def user() -> None:
 @click.option("--generate", is_flag=True, help="Do not ask: generate the password and print it once.")
 @json_option
 def add(name: str, role: str, generate: bool, as_json: bool) -> None:
-    """Add the account NAME. Its password is asked for on a terminal; otherwise it is generated and printed once."""
+    """Add the account NAME. Its password is asked for on a terminal; otherwise it is generated and printed once.
+
+    \b
+    Examples:
+      hushpoll user add ada --role designer
+      hushpoll user add karl --role analyst --generate
+    """
     given = None if generate or as_json else _ask()
     with opened_store() as store:
         password = workspace.add_user(store, name, role, given)
