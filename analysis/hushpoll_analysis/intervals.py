@@ -133,7 +133,11 @@ def _binomial(line: OneFrequency, method: str, level: float) -> tuple[float, flo
 
 
 def _likelihood(quantity: Quantity, level: float) -> tuple[float, float]:
-    """All values inside the bounds with 2 (l_max - l) <= chi2(1), the maximum taken inside the bounds too."""
+    """All values inside the bounds with 2 (l_max - l) <= chi2(1), the maximum taken inside the bounds too.
+
+    Where the estimate depends on one frequency, l is the likelihood of that frequency alone, so that the interval
+    belongs to the estimate; elsewhere it is the profile of all reports over the simplex.
+    """
     limit = float(chi2.isf(1 - level, 1)) / 2
     if quantity.decoy is not None:
         return _likelihood_decoy(quantity, limit)
