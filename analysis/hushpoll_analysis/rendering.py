@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from .question_report import QuestionReport
     from .reporting import SurveyReport
 
-__all__ = ["as_body", "as_csv", "as_groups", "as_html", "as_json", "as_notebook", "as_text", "stylesheet"]
+__all__ = [
+    "as_body",
+    "as_csv",
+    "as_groups",
+    "as_html",
+    "as_json",
+    "as_method",
+    "as_notebook",
+    "as_text",
+    "stylesheet",
+]
 
 TEXT_WIDTH = 100
 
@@ -47,10 +57,16 @@ def as_html(report: SurveyReport) -> str:
     return page.render(report=report, body=as_body(report), style=stylesheet(alone=True), version=__version__)
 
 
-def as_body(report: SurveyReport, heading: int = 2) -> Markup:
+def as_body(report: SurveyReport, heading: int = 2, method: bool = True) -> Markup:
     """The report without page around it, for a page that has its own head and title."""
     body = _environment().get_template("body.html")
-    return Markup(body.render(report=report, h=heading))  # noqa: S704 - the template escapes every value
+    return Markup(body.render(report=report, h=heading, method=method))  # noqa: S704 - the template escapes values
+
+
+def as_method(report: SurveyReport, heading: int = 2) -> Markup:
+    """Only the method, for a page that puts something before it."""
+    method = _environment().get_template("method.html").render(report=report, h=heading)
+    return Markup(f'<div class="report">{method}</div>')  # noqa: S704 - the template escapes every value
 
 
 def as_groups(report: SurveyReport, heading: int = 2) -> Markup:

@@ -97,7 +97,8 @@ def show(survey_hash: str) -> Page:
         "reports/report.html",
         **_frame(state, survey),
         report=made,
-        body=_body(made),
+        body=_body(made, method=False),
+        method=_method(made),
         by=by,
         editable=can_edit(signed_in(), survey_hash),
     )
@@ -282,10 +283,16 @@ def _report(
     return report(survey, counted, by=by, level=level, only=only, reference=reference)
 
 
-def _body(made: SurveyReport) -> str:
+def _body(made: SurveyReport, method: bool = True) -> str:
     from hushpoll_analysis.rendering import as_body
 
-    return as_body(made)
+    return as_body(made, method=method)
+
+
+def _method(made: SurveyReport) -> str:
+    from hushpoll_analysis.rendering import as_method
+
+    return as_method(made)
 
 
 def _groups_body(made: SurveyReport) -> str:

@@ -1,0 +1,204 @@
+"""The report in a real browser: on a phone and on a desk, light, dark and printed, without script or barriers."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from hushpoll_analysis import report
+from hushpoll_analysis.simulation import simulate_survey
+from hushpoll_client import Survey
+from hushpoll_server import workspace
+from playwright.sync_api import Browser, Page
+
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+ARTEFACTS = Path(__file__).parents[2] / "artefacts"
+SIZES = {"phone": (390, 844), "desk": (1280, 900)}
+SURVEY = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "Honesty at exams",
+        "questions": [
+            {
+                "id": "cheated",
+                "kind": "yes_no",
+                "text": "Did you cheat at this exam?",
+                "mechanism": {"name": "warner", "epsilon": 1},
+            },
+            {
+                "id": "reason",
+                "kind": "choice",
+                "text": "What would be the main reason to cheat?",
+                "options": [
+                    "Not enough time to learn",
+                    "Fear of failing",
+                    "Habit",
+                    "I would not",
+                    "Prefer not to say",
+                ],
+                "mechanism": {"name": "krr", "epsilon": 2},
+            },
+            {
+                "id": "tax",
+                "kind": "yes_no",
+                "text": "Did you ever leave income out of a tax return?",
+                "mechanism": {
+                    "name": "or_poll",
+                    "decoy": "Have you ever visited Brittany?",
+                    "decoy_counts": [412, 1000],
+                },
+            },
+        ],
+    }
+)
+TRUTH = {"cheated": [0.7, 0.3], "reason": [0.3, 0.35, 0.05, 0.3, 0.0], "tax": [0.9, 0.1]}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer, str]]:
+    """A live server with 2,000 reports of ada's survey; gives it and ada's password."""
+    live = LiveServer(tmp_path_factory.mktemp("reports"))
+    live.store.publish(SURVEY, "ada")
+    password = workspace.add_user(live.store, "ada", "designer")
+    live.start()
+    columns = [codes.tolist() for _, codes in simulate_survey(SURVEY, 2000, TRUTH, seed=3)]
+    lines = [
+        json.dumps({"id": secrets.token_hex(16), "reports": row}) for row in np.array(columns).T.tolist()
+    ]
+    request = urllib.request.Request(
+        f"{live.url}/api/surveys/{SURVEY.hash}/reports/batch",
+        "\n".join(lines).encode(),
+        {"Content-Type": "application/x-ndjson"},
+    )
+    urllib.request.urlopen(request).close()
+    yield live, password
+    live.close()
+
+
+@pytest.fixture(scope="module")
+def cookies(browser: Browser, server: tuple[LiveServer, str]) -> list[dict[str, object]]:
+    """Ada's session, signed in through the form."""
+    live, password = server
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{live.url}/surveys/{SURVEY.hash}/report")
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"**/surveys/{SURVEY.hash}/report")
+    found = context.cookies()
+    context.close()
+    return [dict(cookie) for cookie in found]
+
+
+def opened(browser: Browser, cookies: list[dict[str, object]], size: str, scheme: str = "light") -> Page:
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    context.add_cookies(cookies)
+    page = context.new_page()
+    page.on(
+        "console", lambda message: problems(page).append(message.text) if message.type == "error" else None
+    )
+    return page
+
+
+SEEN: dict[int, list[str]] = {}
+
+
+def problems(page: Page) -> list[str]:
+    """Errors that the browser wrote to its console: a refused style or script would stand there."""
+    return SEEN.setdefault(id(page), [])
+
+
+def check(page: Page, name: str) -> None:
+    """No barrier, no sideways scrolling, no refused resource; and a picture for people to look at."""
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert problems(page) == []
+    ARTEFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTEFACTS / f"report-{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_report_page(
+    browser: Browser, server: tuple[LiveServer, str], cookies: list[dict[str, object]], size: str, scheme: str
+) -> None:
+    page = opened(browser, cookies, size, scheme)
+    page.goto(f"{server[0].url}/surveys/{SURVEY.hash}/report?by=cheated")
+    check(page, f"{size}-{scheme}")
+    expected = report(SURVEY, [server[0].store.records(SURVEY.hash)])["cheated"].lines[0]
+    first = page.locator(".forest").first
+    assert f"{100 * expected.shown_estimate:.1f} %" in first.inner_text()
+    # The dot stands where the estimate is, between the axis' ends.
+    dot, axis = first.locator("circle").bounding_box(), first.locator(".forest-row svg").first.bounding_box()
+    assert dot is not None
+    assert axis is not None
+    place = (dot["x"] + dot["width"] / 2 - axis["x"]) / axis["width"]
+    assert place == pytest.approx(expected.shown_estimate / 0.5, abs=0.02)
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_two_questions_by_the_form(
+    browser: Browser, server: tuple[LiveServer, str], cookies: list[dict[str, object]], size: str
+) -> None:
+    page = opened(browser, cookies, size)
+    page.goto(f"{server[0].url}/surveys/{SURVEY.hash}/report")
+    page.get_by_label("Describe").select_option("reason")
+    page.get_by_label("By", exact=True).select_option("cheated")
+    page.get_by_role("button", name="Cross-table and comparison").click()
+    page.wait_for_url("**/report/table?**")
+    assert page.get_by_text("Pearson χ²").count() == 1
+    page.get_by_label("Compare with").select_option("Yes")
+    page.get_by_label("Confidence level").select_option("90")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url("**reference=Yes**")
+    assert page.get_by_role("columnheader", name="90 % interval").count() == 1
+    check(page, f"table-{size}")
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_owner_publishes_and_everybody_reads(
+    browser: Browser, server: tuple[LiveServer, str], cookies: list[dict[str, object]], size: str
+) -> None:
+    page = opened(browser, cookies, size)
+    page.goto(f"{server[0].url}/surveys/{SURVEY.hash}/report")
+    page.get_by_role("button", name="Publish the results").click()
+    page.wait_for_load_state()
+    visitor = opened(browser, [], size)
+    visitor.goto(f"{server[0].url}/results/{SURVEY.hash}")
+    assert visitor.context.cookies() == []
+    assert visitor.get_by_role("heading", level=1).inner_text() == "Honesty at exams"
+    check(visitor, f"public-{size}")
+    server[0].store.set_results_public(SURVEY.hash, False)
+    assert visitor.reload().status == 404  # type: ignore[union-attr]
+    for one in (page, visitor):
+        one.context.close()
+
+
+def test_the_file_that_stands_alone(browser: Browser, server: tuple[LiveServer, str], tmp_path: Path) -> None:
+    made = report(SURVEY, [server[0].store.records(SURVEY.hash)], by="cheated")
+    (tmp_path / "report.html").write_text(made.to_html(), encoding="utf-8")
+    for size in SIZES:
+        page = opened(browser, [], size)
+        asked: list[str] = []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto((tmp_path / "report.html").as_uri())
+        check(page, f"file-{size}")
+        assert len(asked) == 1
+        if size == "desk":
+            page.emulate_media(media="print")
+            page.pdf(path=ARTEFACTS / "report-file.pdf", format="A4", print_background=True)
+            assert (ARTEFACTS / "report-file.pdf").stat().st_size > 10_000
+        page.context.close()
