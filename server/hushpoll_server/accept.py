@@ -209,10 +209,9 @@ def _look_up(tx: Connection, reports: list[Incoming]) -> _Known:
         query = select(inbox.c.id, inbox.c.record).where(inbox.c.survey == number)
         rows = _among(tx, query, inbox.c.id, {report.id for report in group})
         known.waiting.update({(number, bytes(row.id)): bytes(row.record) for row in rows})
-        if states[number].sealed_n:
-            query = select(seen.c.digest).where(seen.c.survey == number)
-            rows = _among(tx, query, seen.c.digest, {report.digest for report in group})
-            known.seen.update((number, bytes(row.digest)) for row in rows)
+        query = select(seen.c.digest).where(seen.c.survey == number)
+        rows = _among(tx, query, seen.c.digest, {report.digest for report in group})
+        known.seen.update((number, bytes(row.digest)) for row in rows)
     return known
 
 
