@@ -250,6 +250,7 @@ def _render(
         form=form,
         items=[_item(index, question, form) for index, question in enumerate(survey.questions)],
         possible=is_possible(survey),
+        bounded=all(question.channel.ratio is not None for question in survey.questions),
         closed=not state.is_open,
         problem=problem,
         sent=sent,

@@ -197,6 +197,7 @@ def test_the_page_gives_steps_warnings_and_no_cookie(client: FlaskClient, paper_
     assert "<script" not in page.text
     assert "Toss 2 coins where nobody can see them." in page.text
     assert "A No does reveal that both are No." in page.text
+    assert "Nobody, including us" not in page.text
     assert "&lt;b&gt;Time&lt;/b&gt;" in page.text
     assert "<b>" not in page.text
     assert page.text.count("<fieldset") == page.text.count("<legend") == 4

@@ -120,7 +120,7 @@ export function howWeKnow(survey, linked) {
   const finite = survey.questions.filter((question) => !isOpen(question)).reduce((sum, { epsilon }) => sum + epsilon, 0);
   const total = open.length === 0 ? "know_epsilon" : finite ? "know_open" : "know_only_open";
   const values = { epsilon: number(finite), factor: number(Math.exp(finite)), list: list(open.map((n) => numbered([n]))) };
-  const rows = survey.questions.map((question, index) => [numbered([index + 1]), question.mechanism.name, epsilonOf(question)]);
+  const rows = survey.questions.map((question, index) => [String(index + 1), question.mechanism.name, epsilonOf(question)]);
   const scripts = [...document.querySelectorAll("[integrity]")];
   return el(
     "details",
