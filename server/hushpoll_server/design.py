@@ -38,12 +38,12 @@ def front() -> BaseResponse:
 def home() -> str:
     """Drafts, own surveys, surveys of the house, shared ones."""
     store, user = get_store(), current_user
-    listed = store.list_surveys()
+    listed = workspace.readable(store, user, store.list_surveys())
     mine = [one for one in listed if one.owner == user.name]
-    readable = [one for one in listed if one.owner != user.name and workspace.can_read(store, user, one.hash)]
+    others = [one for one in listed if one.owner != user.name]
     own_drafts = [] if user.role == "analyst" else drafts.unpublished(store, user.name)
-    counts = {one.hash: store.count(one.hash) for one in mine + readable}
-    return render_template("design/home.html", drafts=own_drafts, mine=mine, others=readable, counts=counts)
+    counts = {one.hash: store.count(one.hash) for one in listed}
+    return render_template("design/home.html", drafts=own_drafts, mine=mine, others=others, counts=counts)
 
 
 @bp.get("/surveys/new")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 
 from flask import Flask, Response, request
 from sqlalchemy import insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from .store import Store, get_store, is_hash, today
 from .workspace_schema import opens
@@ -35,7 +37,9 @@ class OpenCounter:
             self._waiting[survey_hash, today().isoformat()] += 1
             due = time.monotonic() - self._written > PAUSE
         if due:
-            self.flush(store)
+            # A page for a respondent is worth more than a count: a disk that is full loses the count.
+            with suppress(SQLAlchemyError):
+                self.flush(store)
 
     def flush(self, store: Store) -> None:
         """Write what waits."""

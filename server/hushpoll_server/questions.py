@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response
 
 from . import drafts, kinds, workspace
 from .access import current_user
+from .checklist import SHORTEST_MINIMUM
 from .drafts import Document, Draft, StaleDraft
 from .forms import QuestionForm, choices, place_error
 from .pages import Page, bp, designer, open_draft
@@ -165,10 +166,13 @@ def duplicate_question(draft_id: str, question_id: str) -> Response:
     return _change(draft_id, lambda document: drafts.duplicated(document, question_id), "Copied.")
 
 
-@bp.post("/drafts/<draft_id>/questions/<question_id>/delete")
+@bp.route("/drafts/<draft_id>/questions/<question_id>/delete", methods=["GET", "POST"])
 @designer
-def delete_question(draft_id: str, question_id: str) -> Response:
-    """Delete a question."""
+def delete_question(draft_id: str, question_id: str) -> Page:
+    """Ask, then delete a question."""
+    if request.method == "GET":
+        draft = open_draft(draft_id)
+        return render_template("design/delete_question.html", draft=draft, question=_find(draft, question_id))
     return _change(draft_id, lambda document: drafts.without(document, question_id), "Question deleted.")
 
 
@@ -179,8 +183,8 @@ def decoy_sources() -> list[tuple[str, str, int]]:
     """Yes/no questions of surveys that this account may read and that have sealed reports."""
     store = get_store()
     found = []
-    for state in store.list_surveys():
-        if state.sealed_n < 50 or not workspace.can_read(store, current_user, state.hash):
+    for state in workspace.readable(store, current_user, store.list_surveys()):
+        if state.sealed_n < SHORTEST_MINIMUM:
             continue
         survey = store.get_survey(state.hash)
         assert survey is not None

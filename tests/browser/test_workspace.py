@@ -226,6 +226,7 @@ def every_page(server: LiveServer) -> dict[str, str]:
         "rehearsal": f"{at}/rehearsal",
         "publish": f"{at}/publish",
         "delete": f"{at}/delete",
+        "delete-question": f"{at}/questions/q1/delete",
         "survey": of,
         "survey-invited": f"/surveys/{by_invitation.hash}",
         "close": f"{of}/close",
@@ -286,7 +287,8 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
     page.goto(f"{server.url}/surveys/new")
     page.get_by_role("button", name="Use this template").first.click()
     page.get_by_role("button", name="Duplicate question 1").click()
-    page.get_by_role("button", name="Delete question 2").click()
+    page.get_by_role("link", name="Delete question 2").click()
+    page.get_by_role("button", name="Delete the question").click()
     page.get_by_role("link", name="Edit question 1").click()
     page.get_by_text("How the answer is randomized").click()
     page.get_by_label("Warner's randomized response").check()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from flask import Flask
-from hushpoll_server import workspace
-from hushpoll_server.store import Store
+from hushpoll_server import drafts, opens, workspace
+from hushpoll_server.store import Store, today
 from hushpoll_server.workspace import AccountError
 from hushpoll_server.workspace_schema import sign_in_failures, users
 from sqlalchemy import select
 
-from tests.server.accounts_kit import PASSWORD, add_people, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, add_people, make_draft, make_published, signed_in, submit
 
 KEY = b"key"
 
@@ -45,6 +47,32 @@ def test_accounts_work_alike_on_both_databases(people: Store) -> None:
     workspace.change_account(people, "owner", actor="admin", active=False)
     assert workspace.sign_in(people, "owner", PASSWORD, KEY) is None, "a locked account cannot sign in"
     assert [entry.action for entry in workspace.audit_entries(people)][:2] == ["account changed"] * 2
+
+
+@both
+def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> None:
+    draft = make_draft(people)
+    assert drafts.save(people, draft, 1).revision == 2
+    with pytest.raises(drafts.StaleDraft):
+        drafts.save(people, draft, 1)
+    assert [one.id for one in drafts.unpublished(people, "owner")] == [draft.id]
+    survey = make_published(people)
+    reader, analyst = workspace.find_user(people, "reader"), workspace.find_user(people, "analyst")
+    assert reader is not None
+    assert analyst is not None
+    assert [one.hash for one in workspace.readable(people, reader, people.list_surveys())] == [survey.hash]
+    assert workspace.readable(people, analyst, people.list_surveys()) == []
+    counter = opens.OpenCounter()
+    for _ in range(3):
+        counter.count(people, survey.hash)
+    assert opens.by_day(people, counter, survey.hash) == [(today().isoformat(), 3)]
+
+
+def test_many_tries_at_once_are_all_counted(people: Store) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        tries = [pool.submit(workspace.sign_in, people, "owner", "wrong password", KEY) for _ in range(16)]
+    refused = [one for one in tries if isinstance(one.exception(), AccountError)]
+    assert len(refused) == 11, "five tries are looked at, however many come at once"
 
 
 def test_passwords_are_kept_as_argon2id_of_the_recommended_cost(people: Store) -> None:
