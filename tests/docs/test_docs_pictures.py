@@ -1,4 +1,4 @@
-"""The pictures of the docs show the pages as they are now."""
+"""The pictures of the docs show the pages as they are now; also checked by `make docs-check`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.docs.blocks import ROOT
 
 
 @pytest.mark.browser
+@pytest.mark.long
 def test_the_pictures_are_current() -> None:
     done = subprocess.run(
         [sys.executable, "docs/tools/screenshots.py", "--check"],
