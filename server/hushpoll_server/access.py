@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from flask import Flask, abort, g, redirect, render_template, request, session, url_for
+from flask import Flask, Response, abort, g, redirect, render_template, request, session, url_for
 from flask.sessions import SecureCookieSessionInterface
 from flask_bootstrap import Bootstrap5
 from flask_wtf.csrf import CSRFError, CSRFProtect
 from werkzeug.local import LocalProxy
-from werkzeug.wrappers import Response
 
 from . import workspace
 from .store import get_store
@@ -121,6 +120,12 @@ def guard_forms() -> None:
     csrf.protect()
 
 
+def keep_private(response: Response) -> Response:
+    """What an account sees is for that account: no copy in a cache, none after signing out."""
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
 def _stale_form(error: CSRFError) -> tuple[str, int]:
     return render_template("accounts/stale.html", reason=error.description), 400
 
@@ -133,7 +138,6 @@ def local_path(target: str | None) -> str | None:
 
 
 __all__ = [
-    "Response",
     "User",
     "audit",
     "can_edit",
@@ -141,6 +145,7 @@ __all__ = [
     "current_user",
     "guard_forms",
     "init_app",
+    "keep_private",
     "local_path",
     "login_required",
     "role_required",

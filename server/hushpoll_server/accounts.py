@@ -19,6 +19,7 @@ from .access import (
     current_user,
     guard_forms,
     init_app,
+    keep_private,
     local_path,
     login_required,
     role_required,
@@ -34,6 +35,7 @@ __all__ = ["audit", "bp", "can_edit", "can_read_survey", "current_user", "login_
 bp = Blueprint("accounts", __name__)
 bp.record_once(lambda state: init_app(cast(Flask, state.app)))
 bp.before_request(guard_forms)
+bp.after_request(keep_private)
 
 ROLE_HELP = {
     "designer": "makes, publishes and closes surveys",

@@ -136,6 +136,11 @@ _REVEALS = {
 MECHANISM_NAMES = {name: choice.label for name, choice in MECHANISMS.items() if name}
 
 
+def mechanisms_for(kind: str) -> list[str]:
+    """Names of the mechanisms that the editor offers for a kind of question; "" is the recommended one."""
+    return [name for name, choice in MECHANISMS.items() if kind in choice.kinds]
+
+
 def what_it_reveals(mechanism: Mechanism) -> str:
     """One sentence on mechanisms that are not simply epsilon-private; empty for the others."""
     if not math.isfinite(mechanism.epsilon):

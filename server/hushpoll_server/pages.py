@@ -8,18 +8,19 @@ from __future__ import annotations
 import io
 from typing import cast
 
-from flask import Blueprint, Flask, Response, abort, flash, redirect, send_file, url_for
+from flask import Blueprint, Flask, abort, flash, redirect, send_file, url_for
 from hushpoll_client import Survey
 from werkzeug.wrappers import Response as BaseResponse
 
 from . import drafts, opens
-from .access import can_edit, current_user, guard_forms, role_required
+from .access import can_edit, current_user, guard_forms, keep_private, role_required
 from .drafts import Draft, DraftIsPublished
 from .planner import epsilon_text, points, whole
 from .store import get_store
 
 bp = Blueprint("design", __name__)
 bp.before_request(guard_forms)
+bp.after_request(keep_private)
 bp.record_once(lambda state: opens.init_app(cast(Flask, state.app)))
 
 designer = role_required("designer", "admin")
@@ -29,13 +30,6 @@ Page = str | BaseResponse | tuple[str, int]
 bp.add_app_template_filter(points, "points")
 bp.add_app_template_filter(whole, "whole")
 bp.add_app_template_filter(epsilon_text, "epsilon")
-
-
-@bp.after_request
-def _private(response: Response) -> Response:
-    # What an account sees is for that account: no copy in a shared cache, none after signing out.
-    response.headers["Cache-Control"] = "no-store"
-    return response
 
 
 def own_draft(draft_id: str) -> Draft:

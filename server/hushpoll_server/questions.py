@@ -70,6 +70,7 @@ def _show(
         question_id=question_id,
         mechanisms=kinds.MECHANISMS,
         kinds=kinds.KINDS,
+        fitting={kind: kinds.mechanisms_for(kind) for kind in kinds.KINDS},
         sources=sources,
         advice=advice(draft, form),
         stale=stale,

@@ -12,6 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
+from hushpoll_client.compile import KINDS as KNOWN_KINDS
 from hushpoll_server import drafts, kinds
 from hushpoll_server.drafts import Draft, StaleDraft
 from hushpoll_server.store import Store
@@ -265,6 +266,13 @@ def test_a_recommendation_gives_its_reason(owner: FlaskClient, store: Store) -> 
     page = owner.get(f"/drafts/{draft.id}").text
     assert "Warner&#39;s randomized response has the smallest margin" in page
     assert "K-ary randomized response keeps one report per person among the 3 options" in page
+
+
+def test_the_editor_offers_only_what_a_survey_can_use() -> None:
+    for kind in kinds.KINDS:
+        assert set(kinds.mechanisms_for(kind)) - {""} <= set(KNOWN_KINDS[kind])
+    offered = {name for kind in kinds.KINDS for name in kinds.mechanisms_for(kind)} - {""}
+    assert offered == set(kinds.MECHANISM_NAMES)
 
 
 # Stale tabs -----------------------------------------------------------------------------------------------------

@@ -196,6 +196,8 @@ def test_a_survey_of_the_house_is_for_designers_and_not_for_analysts(place: tupl
 
 def test_pages_of_accounts_are_kept_by_no_cache(place: tuple[Flask, Store]) -> None:
     app, store = place
-    response = signed_in(app, store, "owner").get("/surveys")
-    assert response.headers["Cache-Control"] == "no-store"
+    client = signed_in(app, store, "owner")
+    for path in ("/surveys", "/account", "/surveys/new"):
+        response = client.get(path)
+        assert response.headers["Cache-Control"] == "no-store", path
     assert response.headers["Content-Security-Policy"].startswith("default-src 'none'")

@@ -3,15 +3,15 @@
 const form = document.querySelector("form.editor");
 const chosen = (name) => form.elements[name]?.value ?? "";
 
-const MECHANISMS_OF = { yes_no: null, choice: ["", "krr", "forced"] }; // null: all of them
+const fitting = JSON.parse(form.dataset.fitting); // kind of question -> names of mechanisms
 
 function show() {
   const kind = chosen("kind");
   const declinable = form.elements.prefer_not.checked;
   // "Prefer not to say" is a third answer: from then on only mechanisms for several options fit.
-  const fitting = kind === "yes_no" && !declinable ? MECHANISMS_OF.yes_no : MECHANISMS_OF.choice;
+  const names = fitting[kind === "yes_no" && declinable ? "choice" : kind];
   for (const radio of form.querySelectorAll("input[name=mechanism]")) {
-    const fits = fitting === null || fitting.includes(radio.value);
+    const fits = names.includes(radio.value);
     radio.closest(".form-check").hidden = !fits;
     if (!fits && radio.checked) form.querySelector("input[name=mechanism][value='']").checked = true;
   }
