@@ -173,7 +173,8 @@ def _table(
         raise AnalysisError(f'"{base}" is no group of {by}; compare with one of {", ".join(labels)}')
     cross = crosstab(joint, known, by, question.id, labels=names or None, level=level)
     comparison = compare(joint, known, question.id, by, reference=base, labels=names or None, level=level)
-    notes += [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]
+    said = [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]
+    notes += [f"{note[0].upper()}{note[1:]}." for note in said]
     return GroupTable(
         question, by, by_text, asked is not None, _shares(comparison), cross, comparison, tuple(notes)
     )

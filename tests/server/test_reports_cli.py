@@ -1,0 +1,171 @@
+"""`hushpoll simulate`, `report` and `export`: the way from a survey document to a table, and what stops it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from flask.testing import FlaskClient
+from hushpoll_client import Survey
+from hushpoll_server.cli import main
+from hushpoll_server.store import Store
+
+from tests.server.reporting import TRUTH, fill
+from tests.serving import DRAFT
+
+
+@pytest.fixture
+def backend() -> str:
+    """The commands read the store that other tests run on both databases."""
+    return "sqlite"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a survey document, and the store of the application as DATA."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    (tmp_path / "survey.json").write_text(json.dumps(DRAFT))
+    (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Run the command; give status, stdout, stderr."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+def test_from_a_simulation_to_a_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(
+        capsys,
+        "simulate",
+        "survey.json",
+        "-n",
+        "40000",
+        "--truth",
+        "truth.json",
+        "--out",
+        "r.parquet",
+        "--json",
+    )
+    assert (status, err) == (0, "")
+    assert json.loads(out)["n"] == 40_000
+    status, out, err = run(capsys, "report", "survey.json", "--data", "r.parquet", "--format", "json")
+    assert (status, err) == (0, "")
+    value = json.loads(out)
+    assert value["hash"] == Survey.from_draft(DRAFT).hash
+    found = {question["id"]: question["estimates"][-1] for question in value["questions"]}
+    for name, shares in TRUTH.items():
+        # 5 standard errors: one run in a million fails by chance.
+        assert abs(found[name]["estimate"] - shares[-1]) < 5 * found[name]["se"]
+
+
+def test_every_form_by_flag_or_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = json.dumps(TRUTH)
+    assert (
+        run(
+            capsys, "simulate", "survey.json", "-n", "500", "--truth", truth, "--out", "r.csv", "--seed", "1"
+        )[0]
+        == 0
+    )
+    base = ["report", "survey.json", "--data", "r.csv", "--by", "cheated"]
+    text = run(capsys, *base)[1]
+    assert "reason by cheated" in text
+    assert "Pearson χ²" in text
+    forms = {"x.json": '{"hash"', "x.html": "<!doctype html>", "x.csv": "\ufeffquestion,", "x.txt": "Exam"}
+    for name, beginning in forms.items():
+        status, out, _ = run(capsys, *base, "--out", name)
+        assert (status, out) == (0, "")
+        assert (folder / name).read_text().startswith(beginning)
+    assert json.loads(run(capsys, *base, "--json")[1])["by"] == "cheated"
+    assert run(capsys, *base, "--format", "csv")[1].startswith("question,option,reported")
+    assert run(capsys, *base, "--format", "html")[1].startswith("<!doctype html>")
+
+
+def test_reports_of_the_store(
+    folder: Path, client: FlaskClient, store: Store, survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(client, survey, 300)
+    whole = json.loads(run(capsys, "report", survey.hash, "--json")[1])
+    assert whole["n"] == 300
+    assert json.loads(run(capsys, "report", survey.hash[:8], "--json", "--by", "reason")[1])["by"] == "reason"
+    (folder / "published.json").write_bytes(survey.canonical)
+    assert json.loads(run(capsys, "report", "published.json", "--json")[1]) == whole
+    status, out, _ = run(capsys, "export", survey.hash[:10], "--out", "export", "--json")
+    assert status == 0
+    value = json.loads(out)
+    assert value["n"] == 300
+    assert len(value["files"]) == 9
+    assert len(pd.read_parquet(folder / "export" / "reports.parquet")) == 300
+    again = json.loads(
+        run(capsys, "report", "export/survey.json", "--data", "export/reports.csv", "--json")[1]
+    )
+    assert again == whole
+
+
+def test_no_bar_in_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ["simulate", "survey.json", "-n", "100", "--truth", "truth.json", "--out", "r.parquet"]
+    assert run(capsys, *args)[2] == ""
+
+
+SIMULATE = ["simulate", "survey.json", "-n", "10", "--out", "r.parquet", "--truth"]
+BAD = {
+    "no such survey": (["report", "0123456789"], "is not known here"),
+    "short hash": (["report", "abc"], "is not known here"),
+    "not published": (["report", "survey.json"], "not published here"),
+    "no data": (["report", "survey.json", "--data", "none.parquet"], "no such file"),
+    "no parquet": (["report", "survey.json", "--data", "fake.parquet"], "is no Parquet file"),
+    "foreign codes": (["report", "survey.json", "--data", "codes.csv"], "holds '7' in row 2"),
+    "missing column": (["report", "survey.json", "--data", "column.csv"], 'no column "tax_reported"'),
+    "other survey": (["report", "survey.json", "--data", "other.csv"], "is no question of this survey"),
+    "unknown by": (["report", "survey.json", "--data", "good.csv", "--by", "x"], '"x" is neither'),
+    "level": (["report", "survey.json", "--data", "good.csv", "--level", "95"], "level"),
+    "two formats": (["report", "survey.json", "--json", "--format", "csv"], "exclude each other"),
+    "bad out": (
+        ["report", "survey.json", "--data", "good.csv", "--out", "no/such/x.json"],
+        "cannot be written",
+    ),
+    "no truth": ([*SIMULATE, "none.json"], "No such file"),
+    "truth not json": ([*SIMULATE, "{"], "--truth: not JSON"),
+    "truth of one": ([*SIMULATE, '{"cheated": [0.5, 0.5]}'], 'no shares for question "reason"'),
+    "truth too many": ([*SIMULATE, json.dumps({**TRUTH, "x": [1]})], 'no question "x"'),
+    "truth not one": ([*SIMULATE, json.dumps({**TRUTH, "tax": [0.5, 0.6]})], "add up to 1"),
+    "truth length": ([*SIMULATE, json.dumps({**TRUTH, "tax": [1.0]})], "list of 2 shares"),
+    "truth words": ([*SIMULATE, json.dumps({**TRUTH, "tax": ["a", "b"]})], "not a number"),
+    "truth nan": ([*SIMULATE, json.dumps({**TRUTH, "tax": [float("nan"), 1]})], "--truth"),
+    "nobody": (["simulate", "survey.json", "-n", "0", "--truth", "truth.json", "--out", "r.csv"], "range"),
+    "format": (
+        ["simulate", "survey.json", "-n", "9", "--truth", "truth.json", "--out", "r.xls"],
+        ".parquet or .csv",
+    ),
+    "no folder": (
+        ["simulate", "survey.json", "-n", "9", "--truth", "truth.json", "--out", "no/r.csv"],
+        "no folder",
+    ),
+    "export file": (["export", "0123456789", "--out", "good.csv"], "is a file"),
+    "export unknown": (["export", "0123456789", "--out", "d"], "is not known here"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line_and_status_2(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (folder / "fake.parquet").write_text("no")
+    (folder / "good.csv").write_text("cheated_reported,reason_reported,tax_reported\n0,1,0\n1,2,1\n")
+    (folder / "codes.csv").write_text("cheated_reported,reason_reported,tax_reported\n0,1,0\n1,7,1\n")
+    (folder / "column.csv").write_text("cheated_reported,reason_reported\n0,1\n")
+    (folder / "other.csv").write_text("cheated_reported,reason_reported,tax_reported,age_reported\n0,1,0,0\n")
+    arguments, said = BAD[name]
+    status, out, err = run(capsys, *arguments)
+    assert status == 2
+    assert out == ""
+    assert re.fullmatch(r"[^\n]+\n", err), err
+    assert said in err
