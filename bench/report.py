@@ -2,9 +2,12 @@
 
     python bench/report.py [--sizes 1000000,10000000]
 
-For each number of respondents a database with 10 questions is filled with random reports. Then, in turns, several times, of which the best counts:
+For each number of respondents a database with 10 questions is filled with random reports. Then, in turns, several
+times, of which the best counts:
+
 bare   sqlite3 reads the records, numpy counts each column (nothing is checked, nothing estimated)
 report hushpoll reads them through its store, checks every code, and makes the whole report
+
 Memory is the peak of a fresh process that makes one report. Exit status 1 when a bound does not hold: report at most
 1.3x bare and at most 300 MB at the first size, and time per respondent within 1.3x from the first size to the last.
 """
