@@ -89,7 +89,7 @@ def fill(address: str, survey: Survey) -> None:
         options = [study.true_share(people, question.id, option) for option in question.options]
         edges = np.round(np.cumsum([0, *options]) * REPORTS).astype(int)
         answers = np.repeat(np.arange(len(options)), np.diff(edges))
-        columns.append(simulate(question.mechanism.analysis, answers, seed=place))
+        columns.append(simulate(question.mechanism.analysis, answers, seed=np.random.default_rng(place)))
     lines = [
         Report(f"{number:032x}", tuple(int(column[number]) for column in columns)).to_bytes()
         for number in range(REPORTS)
