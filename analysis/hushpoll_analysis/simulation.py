@@ -26,6 +26,8 @@ BLOCK = 1 << 15
 HIGH_BITS, LOW_BITS = 16, 37
 # Arrays shorter than this do not repay the making of a table.
 TABLE_FROM = 1 << 15
+# What a seed is used for; one seed gives independent streams.
+_REPORTS, _TRUTH = 0x68757368, 0x706F6C6C
 # Up to this many outcomes, comparing with every threshold beats a binary search.
 FEW_OUTCOMES = 8
 
@@ -55,7 +57,9 @@ def simulate(
     answers : array_like of int
         True answers, 0 <= x < K, of any shape.
     seed : int or numpy.random.Generator, optional
-        For studies that must repeat. Without it every bit comes from the operating system (`os.urandom`).
+        For studies that must repeat. Without it every bit comes from the operating system (`os.urandom`). The draws are
+        independent of `numpy.random.default_rng(seed)` with the same number, from which answers are often made. Two
+        questions need two seeds, or one Generator for both: the same seed gives both the same chance.
 
     Returns
     -------
@@ -68,7 +72,7 @@ def simulate(
     """
     channel = channel.analysis if isinstance(channel, Mechanism) else channel
     truth = _checked_answers(channel, answers)
-    source = _source(seed)
+    source = _source(seed, _REPORTS)
     flat = truth.reshape(-1)
     reports = np.empty(flat.shape, dtype=_smallest_type(channel.outcomes))
     draw = _table_draw(channel, source) if flat.size >= TABLE_FROM else _plain_draw(channel, source)
@@ -101,7 +105,7 @@ def draw_truth(
     if not np.isclose(weights.sum(), 1.0, atol=1e-6):
         raise HushpollError(f"shares add up to {weights.sum():.6g}, not to 1; give one share per option")
     edges = np.cumsum(weights / weights.sum())[:-1]
-    source = _source(seed)
+    source = _source(seed, _TRUTH)
     truth = np.empty(n, dtype=np.uint16)
     for start in range(0, n, BLOCK):
         uniform = _draws(source, min(BLOCK, n - start)).astype(np.float64) * 2.0**-53
@@ -178,9 +182,16 @@ def _checked_answers(channel: Channel, answers: npt.ArrayLike) -> Answers:
     return truth
 
 
-def _source(seed: int | np.random.Generator | None) -> Source:
-    """Give the function that draws n random bytes."""
-    return os.urandom if seed is None else np.random.default_rng(seed).bytes
+def _source(seed: int | np.random.Generator | None, purpose: int) -> Source:
+    """Give the function that draws n random bytes.
+
+    A number as seed is mixed with the purpose. Otherwise answers made with the same seed (by `draw_truth`, or by
+    numpy's own generator, whose bytes and uniforms are one stream) would decide how they are randomized.
+    """
+    if seed is None:
+        return os.urandom
+    mixed = seed if isinstance(seed, np.random.Generator) else [seed, purpose]
+    return np.random.default_rng(mixed).bytes
 
 
 def _draws(source: Source, n: int) -> Draws:

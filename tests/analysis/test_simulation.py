@@ -135,6 +135,21 @@ def test_seeded_studies_repeat_and_secure_draws_do_not() -> None:
     assert not np.array_equal(simulate(channel, answers), simulate(channel, answers))
 
 
+@pytest.mark.parametrize("n", [20_000, 70_000])
+@pytest.mark.parametrize("source", ["numpy", "draw_truth"])
+def test_answers_made_with_the_same_seed_do_not_decide_their_own_randomization(n: int, source: str) -> None:
+    if source == "numpy":
+        answers = (np.random.default_rng(1).random(n) < 0.3).astype(int)
+    else:
+        answers = draw_truth([0.7, 0.3], n, seed=1).astype(int)
+    reports = simulate(CHANNELS["warner"], answers, seed=1)
+    kept = CHANNELS["warner"].row(0)[0] / SCALE
+    for truth in (0, 1):
+        of = int(np.sum(answers == truth))
+        same = float(np.mean(reports[answers == truth] == truth))
+        assert abs(same - kept) < 5 * np.sqrt(kept * (1 - kept) / of)
+
+
 def test_a_mechanism_draws_from_the_channel_of_the_true_answer() -> None:
     reports = simulate(mechanisms.or_poll(decoy_share=0.25), np.zeros(40_000, dtype=int), seed=5)
     assert abs(reports.mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 40_000)
