@@ -73,6 +73,13 @@ def test_version_stands_in_one_place_and_the_citation_agrees() -> None:
     assert re.search(r"^## \[(Unreleased|\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
 
 
+def test_make_targets_that_pages_name_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for page in PAGES:
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text("utf-8"), re.M):
+            assert re.search(rf"^{target}:", makefile, re.M), f"{page.name}: there is no `make {target}`"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_words_that_promise_too_much_are_not_used(page: Path) -> None:
     text = page.read_text("utf-8").lower()
