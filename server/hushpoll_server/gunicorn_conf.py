@@ -7,6 +7,7 @@ default: SQLite takes one writer at a time, and one process shares each commit a
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,15 @@ bind = os.environ.get("HUSHPOLL_SOCKET") or f"{_config.host}:{_config.port}"
 worker_class = "gthread"
 workers = _config.workers
 threads = _config.threads
-worker_connections = 1000
+# Idle connections must never use up a worker's files: it would end, and everything under way with it. Besides them it
+# needs some for the database, three for each thread.
+_most, _hard = 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+_spare = 128 + 4 * threads
+if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _most + _spare:
+    _allowed = _most + _spare if _hard < 0 else min(_hard, _most + _spare)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_allowed, _hard))
+    _most = max(_allowed - _spare, threads + 1)
+worker_connections = _most
 keepalive = 5
 timeout = 60
 graceful_timeout = 30

@@ -94,7 +94,8 @@ class Intake:
 
     def one(self, environ: Environ, survey_hash: str) -> Answer:
         """Store one report, once."""
-        known = self._known(environ, survey_hash)
+        known = self._known(survey_hash)
+        self._pace(environ)
         body = read_body(environ, "application/json", LARGEST_REPORT, _DROP_REPORT)
         outcome = self.store.writer.submit([self._read(known, body)])[0]
         if outcome in _REFUSED:
@@ -103,13 +104,14 @@ class Intake:
 
     def many(self, environ: Environ, survey_hash: str) -> Answer:
         """Store many reports, all or none."""
-        known = self._known(environ, survey_hash)
+        known = self._known(survey_hash)
         lines = read_body(environ, "application/x-ndjson", LARGEST_BATCH, _DROP_BATCH).split(b"\n")
         if lines[-1] == b"":
             lines.pop()
         if not 1 <= len(lines) <= MOST_IN_BATCH:
             detail = f"body: holds {len(lines)} reports; send 1 to {MOST_IN_BATCH}, one per line"
             raise Problem(422, detail, item="body")
+        self._pace(environ, len(lines))
         outcomes = self.store.writer.submit([self._read(known, line, at) for at, line in enumerate(lines, 1)])
         last = outcomes[-1]
         if last in _REFUSED:
@@ -118,15 +120,18 @@ class Intake:
         new = outcomes.count(Outcome.NEW)
         return Answer(201 if new else 200, json.dumps({"received": len(outcomes), "new": new}).encode())
 
-    def _known(self, environ: Environ, survey_hash: str) -> Published:
+    def _known(self, survey_hash: str) -> Published:
         known = self.store.published(survey_hash)
         if known is None:
             raise unknown()
-        seconds = self.throttle.wait(environ.get("REMOTE_ADDR", ""))
+        return known
+
+    def _pace(self, environ: Environ, reports: int = 1) -> None:
+        """Ask an address that sends too much to wait; every line of a batch is a report."""
+        seconds = self.throttle.wait(environ.get("REMOTE_ADDR", ""), reports)
         if seconds:
             detail = "too many reports from this address; send the same report again later"
             raise Problem(429, detail, {"Retry-After": str(int(seconds) + 1)})
-        return known
 
     def _read(self, known: Published, body: bytes, line: int | None = None) -> Incoming:
         """Check a report strictly and pack it; 422 says which item is wrong."""
@@ -174,15 +179,24 @@ def read_body(environ: Environ, mimetype: str, largest: int, drop_up_to: int) ->
     if not length and not environ.get("wsgi.input_terminated"):
         return b""
     expected = int(length) if length else None
-    body: bytes = stream.read(largest + 1 if expected is None else min(expected, largest + 1))
+    body = _read(stream, largest + 1 if expected is None else min(expected, largest + 1))
     if len(body) <= largest and (expected is None or expected <= largest):
         if expected is not None and len(body) < expected:
             raise Problem(400, "the body ended before its announced length; send it again")
         return body
     left = (drop_up_to if expected is None else min(drop_up_to, expected)) - len(body)
     while left > 0:
-        dropped = len(stream.read(min(left, 65536)))
+        dropped = len(_read(stream, min(left, 65536)))
         if not dropped:
             break
         left -= dropped
     raise Problem(413, f"the body is larger than {largest} bytes", {"Connection": "close"})
+
+
+def _read(stream: Any, size: int) -> bytes:
+    """Read from the connection; whatever the web server cannot make sense of came from the client."""
+    try:
+        body: bytes = stream.read(size)
+    except Exception:
+        raise Problem(400, "the body is cut off or its chunks are malformed; send it again") from None
+    return body

@@ -42,6 +42,21 @@ class GunicornLogger(Logger):  # type: ignore[misc]
         for handler in self.error_log.handlers:
             handler.setFormatter(PlacesOnly(self.error_fmt, self.datefmt))
 
+    def debug(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Write nothing: gunicorn's debug lines are an access log, each request with its time."""
+
+    def warning(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Leave out whose request could not be read, and what was in it."""
+        if str(msg).startswith("Invalid request from"):
+            msg, args = "a request could not be read", ()
+        super().warning(msg, *args, **kwargs)
+
+    def exception(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Leave out which address was asked for."""
+        if str(msg).startswith("Error handling request"):
+            msg, args = "a request could not be answered", ()
+        super().exception(msg, *args, **kwargs)
+
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
         """Write nothing: who asked for what, and when, is nobody's business."""
 

@@ -15,6 +15,8 @@ from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
 from hushpoll_client import HushpollError
 from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from .store import Store, SurveyState
 from .workspace_schema import audit_log, sessions, shares, sign_in_failures, users
@@ -216,19 +218,22 @@ def _verify(password_hash: str, password: str) -> bool:
 def _count_try(store: Store, name_hash: str) -> None:
     """Count a try before its password is looked at, so that many at once cannot slip through; success forgets it."""
     mine = sign_in_failures.c.name_hash == name_hash
+    put = sqlite_insert if store.database.is_sqlite else postgresql_insert
+    fresh = put(sign_in_failures).values(name_hash=name_hash, failures=0, blocked_until=now())
+    # Finds the row or makes it, and locks it: PostgreSQL lets many write at once, and they must queue here.
+    locked = fresh.on_conflict_do_update(
+        index_elements=["name_hash"], set_={"failures": sign_in_failures.c.failures}
+    ).returning(sign_in_failures.c.failures, sign_in_failures.c.blocked_until)
     with store.write() as tx:
         tx.execute(delete(sign_in_failures).where(sign_in_failures.c.blocked_until < now() - FORGET_AFTER))
-        before = tx.execute(select(sign_in_failures).where(mine)).one_or_none()
-        wait = 0 if before is None else before.blocked_until - now()
+        before = tx.execute(locked).one()
+        wait = before.blocked_until - now()
         if wait > 0:
             raise AccountError(f"too many tries for this name; wait {wait} seconds, then try again")
-        tries = 1 if before is None else before.failures + 1
+        tries = before.failures + 1
         pause = 0 if tries < FREE_FAILURES else min(LONGEST_BLOCK, 30 * 2 ** (tries - FREE_FAILURES))
         values = {"failures": tries, "blocked_until": now() + pause}
-        if before is None:
-            tx.execute(insert(sign_in_failures).values(name_hash=name_hash, **values))
-        else:
-            tx.execute(update(sign_in_failures).where(mine).values(**values))
+        tx.execute(update(sign_in_failures).where(mine).values(**values))
 
 
 def _digest(token: str) -> str:

@@ -68,6 +68,7 @@ def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> 
     assert opens.by_day(people, counter, survey.hash) == [(today().isoformat(), 3)]
 
 
+@both
 def test_many_tries_at_once_are_all_counted(people: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         tries = [pool.submit(workspace.sign_in, people, "owner", "wrong password", KEY) for _ in range(16)]

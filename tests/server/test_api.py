@@ -255,6 +255,9 @@ def test_reports_are_limited_only_where_asked(config: Config, store: Store, surv
     assert int(refused.headers["Retry-After"]) >= 1
     other = post(client, survey, new_report(survey).to_bytes(), environ_base={"REMOTE_ADDR": "192.0.2.9"})
     assert other.status_code == 201
+    lines = [new_report(survey).to_bytes() for _ in range(4)]
+    late = batch(client, survey, lines, environ_base={"REMOTE_ADDR": "192.0.2.9"})
+    problem(late, 429)  # every line counts, or a batch would be the way around the limit
     limited.extensions["hushpoll"].close()
 
 

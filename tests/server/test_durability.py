@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import resource
+import socket
 import subprocess
 import threading
 import time
@@ -268,3 +269,11 @@ def test_large_bodies_get_an_answer_not_a_reset(live: Live) -> None:
         [*command, request.full_url], input=new_report(survey).to_bytes(), capture_output=True
     )
     assert good.stdout.endswith(b"201")
+    # A client that cannot write chunks, or goes away, is not the server's mistake.
+    head = f"POST /api/surveys/{survey.hash}/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for chunks in (b"zz\r\nabc\r\n0\r\n\r\n", b"3\r\nabcXX0\r\n\r\n", b"ff\r\nabc"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(head.encode() + chunks)
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")

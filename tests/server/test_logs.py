@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import logging
+import socket
 from collections.abc import Callable
 
 import pytest
@@ -43,11 +44,18 @@ def test_no_log_holds_what_was_sent(live: Callable[..., LiveServer]) -> None:
     with server.store.write() as tx:
         tx.exec_driver_sql("ALTER TABLE elsewhere RENAME TO inbox")
     assert send(path, failing.to_bytes(), **mark) == 201
+    # Nor what the web server cannot even read: neither it nor whose it is.
+    for raw in (f"GET /{CANARY}\x01 HTTP/9.9\r\n\r\n", f"GET / HTTP/1.1\r\nExpect: {CANARY}\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(raw.encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 4")
     server.terminate()
     log = server.log.read_text()
     assert "not stored" in log
+    assert "could not be read" in log
+    assert survey.hash not in log, "a line for each request would be a list of arrivals"
+    assert "127.0.0.1" not in log.replace(f"127.0.0.1:{server.port}", "")
     assert CANARY not in log
-    assert "127.0.0.1:" not in log.replace(f"127.0.0.1:{server.port}", "")
     for report in [*reports, failing]:
         assert report.id not in log
         assert repr(bytes.fromhex(report.id))[2:-1] not in log
