@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +61,11 @@ class SurveyReport:
     def privacy(self) -> str:
         """What the whole survey promises to one person."""
         return total_note(self.survey)
+
+    @property
+    def revealing(self) -> tuple[str, ...]:
+        """The questions whose single reports can reveal an answer: those with an unbounded epsilon."""
+        return tuple(question.id for question in self.survey.questions if question.epsilon == math.inf)
 
     @cached_property
     def method(self) -> Method:

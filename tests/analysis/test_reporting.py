@@ -292,6 +292,16 @@ def test_html_is_one_file_that_loads_and_runs_nothing(whole: SurveyReport) -> No
     assert "Reported, not true" in text
 
 
+def test_the_report_does_not_promise_what_unbounded_questions_cannot_keep(whole: SurveyReport) -> None:
+    assert whole.revealing == ("tax", "drugs")
+    assert "no single report says" not in whole.to_html()
+    assert "only where ε is called unbounded (tax, drugs)" in whole.to_html()
+    survey = Survey.from_draft({**DRAFT, "questions": DRAFT["questions"][:1]})
+    assert (
+        "no single report says" in report(survey, Tally.from_counts(survey, {"cheated": [60, 40]})).to_html()
+    )
+
+
 def test_figures_place_shares_on_an_axis_that_holds_them() -> None:
     assert axis_for([0.04, 0.09]).end == 0.1
     assert axis_for([0.04, 0.51]).end == 1.0
