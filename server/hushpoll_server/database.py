@@ -14,6 +14,10 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 
 BUSY_SECONDS = 15
+# Beyond this size the keeper copies SQLite's log into the database (see writer.py). Were it left to SQLite, every
+# thousandth page would make one commit, and all requests that wait for it, wait for two more syncs of the disk.
+_LOG_BYTES = 1 << 20
+_LOG_PAGES = 50_000
 
 
 class Database:
@@ -73,14 +77,26 @@ class Database:
         finally:
             os.close(handle)
 
+    def checkpoint(self) -> None:
+        """Copy SQLite's log into the database while others go on writing, once it is worth it."""
+        if self.is_sqlite and self._log_size() > _LOG_BYTES:
+            self._checkpoint("PASSIVE")
+
     def truncate_wal(self) -> bool:
         """Empty SQLite's write-ahead log, which keeps the order of arrival; False while somebody still reads it."""
-        if not self.is_sqlite:
-            return True
+        return not self.is_sqlite or not self._log_size() or self._checkpoint("TRUNCATE")
+
+    def _checkpoint(self, mode: str) -> bool:
         # Not from the pool: it must not wait long for a reader while everybody waits for it.
         with closing(sqlite3.connect(self.path, timeout=0.2)) as connection:
-            busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            busy = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[0]
         return not busy
+
+    def _log_size(self) -> int:
+        try:
+            return os.stat(f"{self.path}-wal").st_size
+        except FileNotFoundError:
+            return 0
 
     def close(self) -> None:
         """Give all connections back."""
@@ -97,6 +113,7 @@ def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
         "secure_delete=ON",
         "trusted_schema=OFF",
         "temp_store=MEMORY",
+        f"wal_autocheckpoint={_LOG_PAGES}",
     ):
         connection.execute(f"PRAGMA {pragma}").close()
 

@@ -51,11 +51,17 @@ def seal_due(store: Store, wait: bool = True) -> int:
             if not database.is_sqlite and not _lock(tx, wait):
                 return 0
             due = _due(tx)
+            if not due:
+                return 0
             moved = sum(_seal(store, tx, state) for state in due)
             if database.is_sqlite:
                 tx.execute(delete(inbox).where(inbox.c.survey.in_([state.number for state in due])))
             else:
                 _empty_inbox(tx, due)
+        store.wal_holds_order = database.is_sqlite
+    # Most of the copying while others may write again; the rest, which needs them to stand still, is then short.
+    database.checkpoint()
+    with database.turn():
         store.wal_holds_order = not database.truncate_wal()
     if not database.is_sqlite and any(not state.is_open for state in due):
         _vacuum(store)

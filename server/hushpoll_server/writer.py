@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ WAIT_SECONDS = 30
 LONGEST_QUEUE = 2_000
 # Jobs in one commit: enough to share its cost, few enough not to make the first ones wait.
 LARGEST_COMMIT = 256
-IDLE_SECONDS = 10.0
+KEEP_SECONDS = 1.0
 _ATTEMPTS = 3
 
 log = logging.getLogger(__name__)
@@ -47,18 +48,18 @@ class _Job:
 
 
 class Writer:
-    """The one thread of a process that writes reports, seals them and closes surveys when their day is over."""
+    """The one thread of a process that writes reports, with a keeper beside it that tidies up."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._tidied = time.monotonic()
         self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="hushpoll-writer", daemon=True)
         self._thread.start()
+        self._keeper = Keeper(store)
 
     def submit(self, reports: Sequence[Incoming]) -> list[Outcome]:
-        """Store reports, all or none; returns when the commit is on the disk."""
+        """Store reports of one survey, all or none; returns when the commit is on the disk."""
         if self._queue.qsize() > LONGEST_QUEUE or not self._thread.is_alive():
             raise unavailable("the server is busy; send the same report again in a few seconds")
         job = _Job(reports)
@@ -74,17 +75,11 @@ class Writer:
         """Store what waits, then end."""
         self._queue.put(None)
         self._thread.join(WAIT_SECONDS)
+        self._keeper.stop()
 
     def _run(self) -> None:
         going = True
-        while going:
-            try:
-                first = self._queue.get(timeout=IDLE_SECONDS)
-            except queue.Empty:
-                self._tidy()
-                continue
-            if first is None:
-                break
+        while going and (first := self._queue.get()) is not None:
             jobs = [first]
             with self._store.database.turn():
                 # Whoever came while this process waited for its turn comes along.
@@ -92,8 +87,6 @@ class Writer:
                 self._store_jobs(jobs)
             for job in jobs:
                 job.done.release()
-            if time.monotonic() - self._tidied >= self._store.config.seal_every:
-                self._tidy()
         if self._connection is not None:
             self._connection.close()
 
@@ -146,14 +139,36 @@ class Writer:
                 return accept(tx, jobs)
         raise Raced
 
-    def _tidy(self) -> None:
-        """Close what is due, seal what may be sealed. A failure here is tried again later and loses nothing."""
-        try:
-            close_due(self._store)
-            seal_due(self._store, wait=False)
-        except SQLAlchemyError as error:
-            log.error("reports were not sealed yet: %s", type(error).__name__)
-        self._tidied = time.monotonic()
+
+class Keeper:
+    """The thread that closes surveys when their day is over, seals reports, and empties SQLite's log meanwhile.
+
+    None of this can wait in the writer: everybody who sends a report would wait with it.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hushpoll-keeper", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after what is being done."""
+        self._over.set()
+        self._thread.join(WAIT_SECONDS)
+
+    def _run(self) -> None:
+        tidied = time.monotonic()
+        while not self._over.wait(min(KEEP_SECONDS, self._store.config.seal_every or KEEP_SECONDS)):
+            try:
+                self._store.database.checkpoint()
+                if time.monotonic() - tidied >= self._store.config.seal_every:
+                    tidied = time.monotonic()
+                    close_due(self._store)
+                    seal_due(self._store, wait=False)
+            except (SQLAlchemyError, OSError, sqlite3.Error) as error:
+                # Tried again later; nothing is lost.
+                log.error("reports were not sealed yet: %s", type(error).__name__)
 
 
 def _heals(error: Exception) -> bool:
