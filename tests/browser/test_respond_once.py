@@ -251,6 +251,24 @@ def test_a_kiosk_keeps_nothing_after_each_person(page: Page, page_server: LiveSe
     assert page.locator("input:checked").count() == 0
 
 
+def test_an_attempt_under_way_does_not_touch_the_next_person(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Handed on", kiosk=True)
+    open_page(page, address(page_server, survey))
+    posts = Posts(page)
+    page.route(REPORTS, lambda route: route.abort(), times=1)
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Not sent yet")
+    page.route(REPORTS, lambda route: None, times=1)  # the second attempt gets no answer for long
+    page.evaluate("dispatchEvent(new Event('online'))")
+    page.locator("summary", has_text="Clear this device").click()
+    page.get_by_role("button", name="Clear this device").click()
+    fill(page, "No")
+    press_send(page)
+    heading(page, "Sent")
+    assert list(stored(page_server, survey)) == [json.loads(posts.bodies[-1])["id"]]
+
+
 def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Invited", invitation=True)
     page = context.new_page()

@@ -18,7 +18,7 @@ const WAITS = [5, 10, 20, 40, 60]; // seconds between attempts
 let survey, form; // the form lives in memory only, and only until Send
 let volatile = null; // the record, where the browser keeps nothing
 let attempts = 0;
-let sending = false;
+let flight = null; // the attempt under way
 let timer;
 
 class Refusal extends Error {}
@@ -243,12 +243,13 @@ function showMissing(summary, missing) {
 
 // Send what is kept, as it is. `quiet` is an attempt that nobody asked for just now: it leaves the screen alone.
 async function deliver({ quiet = false } = {}) {
-  if (sending) return;
+  if (flight) return;
   const record = recall();
   if (!record) return quiet || showStart();
   clearTimeout(timer);
   timer = null;
-  sending = true;
+  const attempt = (flight = new AbortController());
+  const limit = setTimeout(() => attempt.abort(), TIMEOUT);
   if (!quiet) show(el("header", {}, el("h1", {}, say("sending"))));
   let status = 0; // no answer at all
   let wait = 0;
@@ -260,7 +261,7 @@ async function deliver({ quiet = false } = {}) {
       credentials: "omit",
       cache: "no-store",
       redirect: "error",
-      signal: AbortSignal.timeout?.(TIMEOUT),
+      signal: attempt.signal,
     });
     // The sign-in page of a hotel's network also says 200: only this server's answers count, and they are no pages.
     status = response.headers.get("Content-Type")?.startsWith("text/html") ? 0 : response.status;
@@ -268,9 +269,11 @@ async function deliver({ quiet = false } = {}) {
   } catch {
     // Lost, refused or too slow: the report may or may not have arrived. Sending it again is harmless.
   }
-  sending = false;
+  clearTimeout(limit);
+  if (flight !== attempt) return; // this device was cleared meanwhile: the screen may be the next person's
+  flight = null;
   if (status === 200 || status === 201) accepted(record);
-  else if (recall()) showWaiting(refusal(status, wait), quiet); // otherwise this device was cleared meanwhile
+  else if (recall()) showWaiting(refusal(status, wait), quiet); // otherwise another tab has cleared it
 }
 
 const invitation = () => (survey.settings.invitation ? link.code : null);
@@ -339,6 +342,8 @@ function clearing() {
   const clear = button("clear", () => {
     clearTimeout(timer);
     timer = null;
+    flight?.abort();
+    flight = null;
     forget();
     showStart(say("cleared"));
   }, "quiet");
