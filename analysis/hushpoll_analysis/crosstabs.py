@@ -8,15 +8,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
 from .channels import Floats
+from .constrained import Maximum
 from .errors import AnalysisError
 from .independence import IndependenceTest
 from .joint import JointReports
 
-__all__ = ["CrossTable", "conditional_shares", "quantile"]
+__all__ = ["CrossTable", "conditional_shares", "quantile", "shown_limits"]
 
 FAINT = 2.0
 """A group whose estimated share is below so many of its standard errors is too faint to divide by."""
@@ -37,8 +39,8 @@ class CrossTable:
         unclipped, so a cell may be below zero by chance.
     test
         Test of independence; None where it cannot be made.
-    notes
-        What the numbers do not contain.
+    remarks
+        What to know about the standard errors; `notes` has these and what to know about the constrained estimate.
     """
 
     names: tuple[str, ...]
@@ -53,13 +55,33 @@ class CrossTable:
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
     test: IndependenceTest | None
-    notes: tuple[str, ...]
+    remarks: tuple[str, ...]
     joint: JointReports = field(repr=False)
 
     @cached_property
-    def constrained(self) -> Floats:
-        """Maximum likelihood shares on the simplex, computed when first asked for."""
+    def maximum(self) -> Maximum:
+        """The search for the largest likelihood on the simplex, made when first asked for."""
         return self.joint.constrained()
+
+    @property
+    def constrained(self) -> Floats:
+        """Maximum likelihood shares on the simplex."""
+        return self.maximum.shares
+
+    @property
+    def unsettled(self) -> str:
+        """Say that the constrained estimate is not the maximum; empty when it is."""
+        if self.maximum.converged:
+            return ""
+        return (
+            "the constrained estimate did not settle: its log-likelihood may lie up to "
+            f"{self.maximum.gap * self.n:.3g} below the maximum, so use the unbiased estimates, or a larger epsilon"
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the numbers do not say by themselves."""
+        return (*self.remarks, self.unsettled) if self.unsettled else self.remarks
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row for each cell; `shown` columns are within [0, 1].
@@ -79,8 +101,8 @@ class CrossTable:
         )
         if self.counts.shape == self.estimate.shape:
             frame.insert(0, "reported", self.counts.reshape(-1).astype(np.int64))
-        for name in ("estimate", "low", "high"):
-            frame[f"shown_{name}"] = frame[name].clip(0.0, 1.0)
+        frame["shown_estimate"] = frame["estimate"].clip(0.0, 1.0)
+        frame["shown_low"], frame["shown_high"] = shown_limits(self.estimate, self.low, self.high)
         return frame
 
     def table(self, what: str = "estimate") -> pd.DataFrame:
@@ -148,6 +170,19 @@ class CrossTable:
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
+
+
+def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Cut normal intervals to [0, 1]; one that lies wholly outside becomes the likelihood interval inside.
+
+    With estimate e < 0 and half-width h the normal likelihood on [0, 1] is largest at 0, and the shares p whose
+    likelihood ratio is within the level have (p - e)^2 - e^2 <= h^2: p <= e + sqrt(e^2 + h^2). Above 1 likewise.
+    """
+    middle, lower, upper = (np.ravel(np.asarray(one, dtype=np.float64)) for one in (estimate, low, high))
+    half = (upper - lower) / 2.0
+    upper = np.where(upper < 0.0, middle + np.hypot(middle, half), upper)
+    lower = np.where(lower > 1.0, middle - np.hypot(middle - 1.0, half), lower)
+    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
 
 def quantile(joint: JointReports, level: float, together: int = 1) -> float:

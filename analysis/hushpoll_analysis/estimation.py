@@ -107,7 +107,7 @@ def estimate(
         solution=view.choice,
         options=labels,
         estimates=tuple(found),
-        notes=_notes(found, interval, whole, view),
+        notes=_notes(found, interval, whole, view, mechanism),
         shares=shares,
         source=mechanism,
         view=view,
@@ -190,7 +190,11 @@ def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
 
 
 def _notes(
-    found: Sequence[LinearEstimate], interval: str, counts: Counts, view: ChannelView
+    found: Sequence[LinearEstimate],
+    interval: str,
+    counts: Counts,
+    view: ChannelView,
+    mechanism: Channel | Mechanism,
 ) -> tuple[str, ...]:
     """What a reader must know beside the numbers."""
     notes = []
@@ -201,6 +205,8 @@ def _notes(
         )
     if view.choice != "unique":
         notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
+    if getattr(mechanism, "combine", "none") == "same":
+        notes.append("A report says only whether two answers agree; “reported” counts those that do.")
     if np.count_nonzero(counts) == 1:
         instead = (
             "; the likelihood interval is shown" if any(entry.low == entry.high for entry in found) else ""

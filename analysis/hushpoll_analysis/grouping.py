@@ -10,7 +10,7 @@ import numpy as np
 from hushpoll_client.survey import Question
 
 from .comparisons import Comparison, GroupDifference
-from .crosstabs import CrossTable
+from .crosstabs import CrossTable, shown_limits
 from .errors import AnalysisError
 from .sources import Tally
 from .tables import compare, crosstab
@@ -40,13 +40,13 @@ class GroupShare:
 
     @property
     def shown_low(self) -> float:
-        """The lower limit, cut to [0, 1]."""
-        return min(1.0, max(0.0, self.low))
+        """The lower limit, cut to [0, 1]; the likelihood limit where the interval lies wholly above."""
+        return float(shown_limits(self.estimate, self.low, self.high)[0][0])
 
     @property
     def shown_high(self) -> float:
-        """The upper limit, cut to [0, 1]."""
-        return min(1.0, max(0.0, self.high))
+        """The upper limit, cut to [0, 1]; the likelihood limit where the interval lies wholly below."""
+        return float(shown_limits(self.estimate, self.low, self.high)[1][0])
 
     @property
     def outside(self) -> bool:
@@ -122,7 +122,7 @@ class GroupTable:
             "independence": None if cross is None else cross["independence"],
             "cells": [] if cross is None else [_finite_only(cell) for cell in cross["cells"]],
             "differences": [_finite_only(vars(one)) for one in self.differences],
-            "notes": list(self.notes),
+            "notes": [*self.notes, *([] if self.cross is None else _sentences([self.cross.unsettled]))],
         }
 
 
@@ -174,10 +174,52 @@ def _table(
     cross = crosstab(joint, known, by, question.id, labels=names or None, level=level)
     comparison = compare(joint, known, question.id, by, reference=base, labels=names or None, level=level)
     said = [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]
-    notes += [f"{note[0].upper()}{note[1:]}." for note in said]
-    return GroupTable(
-        question, by, by_text, asked is not None, _shares(comparison), cross, comparison, tuple(notes)
+    shares = _shares(comparison)
+    if asked is None:
+        said += _one_report(joint, labels)
+    notes += _sentences([*said, *_outside(shares), _many(comparison)])
+    return GroupTable(question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes))
+
+
+def _outside(shares: tuple[GroupShare, ...]) -> list[str]:
+    """Say which shares were cut, because nobody gets the differences from the shares as shown."""
+    cut = [share for share in shares if share.outside and not math.isnan(share.estimate)]
+    if not cut:
+        return []
+    said = [
+        "a share below 0 or above 1 is chance and shown cut; differences are computed from the uncut shares"
+    ]
+    beyond = [f"{share.option} in {share.group}" for share in cut if share.high < 0.0 or share.low > 1.0]
+    if beyond:
+        said.append(
+            f"the whole interval of {', '.join(beyond)} lies outside the possible values; shown is the likelihood "
+            "interval inside them. Among many shares this happens by chance, otherwise data and design disagree"
+        )
+    return said
+
+
+def _one_report(joint: Any, labels: tuple[str, ...]) -> list[str]:
+    """Name exact groups whose reports are all the same: their standard error is 0, and so is their interval's width."""
+    alike = [label for label, row in zip(labels, joint, strict=True) if np.count_nonzero(row) == 1]
+    if not alike:
+        return []
+    words = (
+        f"all reports of {', '.join(alike)} are the same, so the standard error there is 0 and says nothing"
     )
+    return [f"{words}, nor do the intervals and p-values with it"]
+
+
+def _many(comparison: Comparison) -> str:
+    tests = sum(not math.isnan(one.difference) for one in comparison.differences)
+    return (
+        f"the {tests} intervals and p-values of differences hold one by one, not together"
+        if tests > 1
+        else ""
+    )
+
+
+def _sentences(said: list[str]) -> list[str]:
+    return [f"{note[0].upper()}{note[1:]}." for note in said if note]
 
 
 def _refusal(labels: tuple[str, ...], question: Question, minimum: int) -> str:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from .channels import Floats
-from .constrained import maximise
+from .constrained import Maximum, maximise
 from .errors import AnalysisError
 from .surveyweights import SurveyDesign
 from .variables import Codes, EstimatedShare, Mechanisms, Variable, randomized_variable, read_variable
@@ -142,8 +142,8 @@ class JointReports:
             result = np.multiply.outer(result, np.ones(length) if row is None else row)
         return result
 
-    def constrained(self) -> Floats:
-        """Maximum likelihood table on the simplex (no cell below zero)."""
+    def constrained(self) -> Maximum:
+        """Maximum likelihood table on the simplex (no cell below zero), and whether the search reached it."""
         views = [variable.view for variable in self.variables]
 
         def forward(shares: Floats) -> Floats:
@@ -157,7 +157,7 @@ class JointReports:
             return values
 
         start = np.maximum(self.estimate, 0.0) + 1.0 / self.estimate.size
-        return maximise(self.frequencies * self.n, forward, backward, start).shares
+        return maximise(self.frequencies * self.n, forward, backward, start)
 
     def notes(self) -> tuple[str, ...]:
         """What to know about the standard errors."""

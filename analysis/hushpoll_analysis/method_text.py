@@ -71,8 +71,22 @@ DESIGNS = {
     "crosswise": "the crosswise design (the device reports only whether the sensitive and the decoy answer agree)",
     "mangat": "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)",
     "kuk": "Kuk's design (the device reports how many cards drawn from one of two decks are red)",
-    "matrix": "a custom randomization table",
+    "matrix": "a custom randomization table (its rows give the chance of each report for each answer)",
 }
+
+_MAPPED = (
+    "of the report frequency mapped through the estimator where it depends on one frequency, and normal (delta-method) "
+    "intervals otherwise"
+)
+INTERVALS = {
+    "wilson": f"Wilson score intervals {_MAPPED}",
+    "clopper-pearson": f"Clopper–Pearson intervals {_MAPPED}",
+    "jeffreys": f"Jeffreys intervals {_MAPPED}",
+    "wald": "normal (delta-method) intervals",
+    "likelihood": "likelihood-ratio intervals restricted to possible shares",
+    "bootstrap": "percentile bootstrap intervals",
+}
+FLIPPED = "; that report is sent as it is with probability φ, otherwise as its opposite)"
 
 ESTIMATORS = {
     "warner": "p̂ = (f − (1 − φ)) / (2φ − 1)",
@@ -102,12 +116,24 @@ LETTERS = {
 }
 
 
-def method_of(survey: Survey, n: int, level: float, by: str | None = None) -> Method:
+def method_of(
+    survey: Survey, n: int, level: float, by: str | None = None, interval: str = "wilson"
+) -> Method:
     """Write the method of a report on `n` complete reports of `survey`."""
-    names = list(dict.fromkeys(question.mechanism.name for question in survey.questions))
+    used = [question.mechanism for question in survey.questions]
+    designs = list(dict.fromkeys((mechanism.name, flips(mechanism)) for mechanism in used))
+    names = list(dict.fromkeys(mechanism.name for mechanism in used))
+    estimated = any(mechanism.decoy_counts is not None for mechanism in used)
     return Method(
-        _paragraph(survey, n, level, names), tuple(_formulas(names, by)), tuple(_references(names, by))
+        _paragraph(survey, n, level, designs, interval),
+        tuple(_formulas(designs, estimated, by)),
+        tuple(_references(names + (["warner"] if any(flip for _, flip in designs) else []), by)),
     )
+
+
+def flips(mechanism: Mechanism) -> bool:
+    """Whether the device flips the bit that a decoy design gives, by Warner's design."""
+    return mechanism.combine != "none" and "epsilon" in mechanism.parameters
 
 
 def epsilon_text(epsilon: float) -> str:
@@ -162,8 +188,8 @@ def _plain_note(mechanism: Mechanism) -> str:
     return note.replace("epsilon_conditional", "a conditional ε")
 
 
-def _paragraph(survey: Survey, n: int, level: float, names: Iterable[str]) -> str:
-    designs = _listed([DESIGNS[name] for name in names])
+def _paragraph(survey: Survey, n: int, level: float, used: Iterable[tuple[str, bool]], interval: str) -> str:
+    designs = _listed([DESIGNS[name].removesuffix(")") + (FLIPPED if flip else ")") for name, flip in used])
     total = (
         f"The total privacy loss per respondent is ε = {epsilon_text(survey.epsilon_total)}"
         if math.isfinite(survey.epsilon_total)
@@ -176,15 +202,27 @@ def _paragraph(survey: Survey, n: int, level: float, names: Iterable[str]) -> st
         "inverting the known randomization, which is unbiased and may give values outside [0, 1]; these are kept "
         "for further calculation and cut at 0 and 1 for display only. Standard errors contain sampling and "
         "randomization (n − 1 in the denominator); those marked “privacy only” contain the randomization alone "
-        f"and describe the uncertainty about these respondents. Intervals at the {100 * level:g} % level are Wilson "
-        "score intervals of the report frequency mapped through the estimator where it depends on one frequency, "
-        "and normal (delta-method) intervals otherwise; simultaneous intervals use the Bonferroni correction."
+        f"and describe the uncertainty about these respondents{_decoys(survey)}. Intervals at the {100 * level:g} % "
+        f"level are {INTERVALS[interval]}; simultaneous intervals use the Bonferroni correction."
     )
 
 
-def _formulas(names: list[str], by: str | None) -> Iterable[Formula]:
-    for name in names:
-        yield Formula(f"Estimate ({name})", ESTIMATORS[name], LETTERS[name])
+def _decoys(survey: Survey) -> str:
+    if all(question.mechanism.decoy_counts is None for question in survey.questions):
+        return ""
+    return " (where a decoy's share was estimated, both contain its error too)"
+
+
+def _formulas(designs: list[tuple[str, bool]], estimated: bool, by: str | None) -> Iterable[Formula]:
+    for name, flip in designs:
+        if flip:
+            undone = ESTIMATORS[name].replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
+            words = (
+                LETTERS[name] + "; s: the share before the flip; φ: probability that the device does not flip"
+            )
+            yield Formula(f"Estimate ({name}, then flipped)", undone, words)
+        else:
+            yield Formula(f"Estimate ({name})", ESTIMATORS[name], LETTERS[name])
     yield Formula(
         "Standard error, sampling and privacy",
         "SE² = (Σ_z b_z² f_z − (Σ_z b_z f_z)²) / (n − 1)",
@@ -193,12 +231,19 @@ def _formulas(names: list[str], by: str | None) -> Iterable[Formula]:
     yield Formula(
         "Standard error, privacy only",
         "SE² = (1/n) Σ_x ĥ_x Var(b_z | x)",
-        "the composition of these respondents is taken as fixed; ĥ is the constrained estimate",
+        "the composition of these respondents is taken as fixed; ĥ: the unbiased estimates. It can exceed the other "
+        "standard error where an estimate lies outside [0, 1], since the part left out, p̂(1 − p̂), is negative there",
     )
+    if estimated:
+        yield Formula(
+            "Decoy share estimated from m answers, added to both",
+            "SE² + (∂p̂/∂q)² q (1 − q) / m",
+            "q: the decoy's share of Yes, yes / m (delta method); for the OR-poll ∂p̂/∂q = −(1 − f) / (1 − q)²",
+        )
     yield Formula(
         "Design effect and effective sample size",
-        "deff = Σ_k Var(ĥ_k) / Σ_k h_k (1 − h_k)/n,   n_eff = n / deff",
-        "n_eff direct answers without randomization would be as precise (Kish)",
+        "deff = Σ_k Var(ĥ_k) / (Σ_k h_k (1 − h_k) / (n − 1)),   n_eff = n / deff",
+        "n_eff direct answers without randomization would be as precise (Kish); h: the constrained estimate",
     )
     yield Formula(
         "One dishonest report",

@@ -44,11 +44,35 @@ def as_json(report: SurveyReport, indent: int | None = None) -> str:
 
 
 def as_csv(report: SurveyReport) -> str:
-    """The table of estimates; empty where a number cannot be given."""
+    """The table of estimates; empty where a number cannot be given.
+
+    With groups, their shares follow in the same columns, and `by`, `group` and `note` are added.
+    """
     frame = report.to_frame()
-    rows: list[list[object]] = [list(frame.columns)]
-    rows += [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
+    columns = [*frame.columns, *(["by", "group", "note"] if report.by is not None else [])]
+    lines: list[dict[Any, Any]] = [*frame.to_dict(orient="records"), *_group_lines(report)]
+    rows: list[list[object]] = [list(columns)]
+    rows += [[_cell(line.get(column)) for column in columns] for line in lines]
     return guarded_csv(rows)
+
+
+def _group_lines(report: SurveyReport) -> list[dict[Any, Any]]:
+    return [
+        {
+            **vars(share),
+            "question": table.id,
+            "by": table.by,
+            "shown_estimate": share.shown_estimate,
+            "shown_low": share.shown_low,
+            "shown_high": share.shown_high,
+            "level": report.level,
+            "interval": "wald",
+            "mechanism": table.question.mechanism.name,
+            "epsilon": table.question.epsilon,
+        }
+        for table in report.groups
+        for share in table.shares
+    ]
 
 
 def as_html(report: SurveyReport) -> str:
@@ -169,9 +193,10 @@ def _group_text(table: GroupTable) -> list[str]:
         lines += _wrapped(f"Independence: {table.test}", "  ", "  ")
     for one in table.differences:
         if not math.isnan(one.difference):
+            chance = "p < 0.0001" if one.p_value < 1e-4 else f"p = {one.p_value:.4f}"
             text = (
                 f"{one.option}: {one.group} against {one.reference} {points(one.difference)} points "
-                f"({points(one.low)} to {points(one.high)}), p = {one.p_value:.4f}"
+                f"({points(one.low)} to {points(one.high)}), {chance}"
             )
             lines += _wrapped(text, "    ", "  - ")
     for note in table.notes:
@@ -189,8 +214,8 @@ def _interval(low: float, high: float) -> str:
 
 
 def points(value: float) -> str:
-    """A difference in percentage points with its sign."""
-    text = f"{100 * value:+.1f}"
+    """A difference of shares in percentage points with its sign, cut to what is possible."""
+    text = f"{100 * min(1.0, max(-1.0, value)):+.1f}"
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 

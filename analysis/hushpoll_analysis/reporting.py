@@ -70,19 +70,20 @@ class SurveyReport:
     @cached_property
     def method(self) -> Method:
         """Method paragraph, formulas and references."""
-        return method_of(self.survey, self.n, self.level, self.by)
+        return method_of(self.survey, self.n, self.level, self.by, self.interval)
 
     @property
     def snippet(self) -> str:
         """Python that repeats this report from the export."""
         by = f", by={self.by!r}" if self.by else ""
         interval = f", interval={self.interval!r}" if self.interval != "wilson" else ""
+        minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
         return (
             "from hushpoll_analysis import report\n"
             "from hushpoll_client import Survey\n\n"
             'survey = Survey.load("survey.json")  # both files are in the export\n'
             f'assert survey.hash == "{self.survey.hash}"\n'
-            f'print(report(survey, "reports.parquet", level={self.level!r}{by}{interval}))\n'
+            f'print(report(survey, "reports.parquet", level={self.level!r}{by}{interval}{minimum}))\n'
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def crosstab(
         low=joint.estimate - half,
         high=joint.estimate + half,
         test=independence_test(joint),
-        notes=joint.notes(),
+        remarks=joint.notes(),
         joint=joint,
     )
 

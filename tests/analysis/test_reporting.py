@@ -226,8 +226,10 @@ def test_all_reports_in_one_cell_have_numbers_and_a_warning(survey: Survey) -> N
 
 
 def test_csv_cells_cannot_act_as_formulas(whole: SurveyReport) -> None:
-    rows = list(csv.DictReader(io.StringIO(whole.to_csv(), newline="")))
+    lines = list(csv.DictReader(io.StringIO(whole.to_csv(), newline="")))
+    rows = [line for line in lines if not line["group"]]
     assert len(rows) == 7
+    assert len(lines) == 7 + 2 * (4 + 1 + 1)  # every option but No, within two groups
     assert rows[4]["option"] == "'=SUM(A1)"
     # Numbers stay numbers, also negative ones: a guard would make text of them.
     assert float(rows[4]["estimate"]) < 0
@@ -349,7 +351,7 @@ def test_method_names_every_design_it_used(whole: SurveyReport) -> None:
         "2,000",
     ):
         assert word in whole.method.paragraph
-    assert len(whole.method.formulas) == 4 + 5
+    assert len(whole.method.formulas) == 4 + 6  # a decoy share of this survey was estimated
     assert whole.method.references == tuple(sorted(whole.method.references))
     assert any(work.startswith("Warner") for work in whole.method.references)
 
@@ -379,4 +381,7 @@ def test_the_palette_of_the_file_is_that_of_the_pages() -> None:
 def test_snippet_names_what_was_asked(whole: SurveyReport, survey: Survey, frame: pd.DataFrame) -> None:
     assert "by='cheated'" in whole.snippet
     assert "by=" not in report(survey, frame).snippet
+    assert (
+        "minimum=20" in report(survey, frame, minimum=20).snippet
+    )  # else it would show nothing for few reports
     compile(whole.snippet, "snippet", "exec")
