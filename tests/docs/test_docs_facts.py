@@ -45,6 +45,17 @@ def test_every_setting_of_the_server_is_documented() -> None:
     assert documented == known
 
 
+def test_defaults_of_the_settings_are_the_documented_ones() -> None:
+    defaults = Config()
+    for row in rows("operators.md", "## Settings"):
+        names = re.findall(r"`([A-Z_]+)`", row[0])
+        written = [one.strip() for one in row[1].split(":")[0].split(",")]
+        for name, text in zip(names, written, strict=True):
+            value = getattr(defaults, name.lower())
+            if isinstance(value, (int, float)):
+                assert float(text) == value, f"{name} is {value} by default, the page says {text}"
+
+
 def test_margins_of_yes_no_questions() -> None:
     table = rows("designers.md", "## Reference table")
     assert len(table) == 9
