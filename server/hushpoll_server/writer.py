@@ -81,10 +81,14 @@ class Writer:
         going = True
         while going and (first := self._queue.get()) is not None:
             jobs = [first]
-            with self._store.database.turn():
-                # Whoever came while this process waited for its turn comes along.
-                going = self._drain(jobs)
-                self._store_jobs(jobs)
+            try:
+                with self._store.database.turn():
+                    # Whoever came while this process waited for its turn comes along.
+                    going = self._drain(jobs)
+                    self._store_jobs(jobs)
+            except OSError as error:
+                # No turn, for want of a file, say. This thread must outlive it: nobody else stores reports.
+                self._refuse(jobs, error)
             for job in jobs:
                 job.done.release()
         if self._connection is not None:
@@ -105,12 +109,16 @@ class Writer:
         try:
             outcomes = self._store_reports([job.reports for job in jobs])
         except Exception as error:
-            log.error("%d requests were not stored: %s", len(jobs), type(error).__name__, exc_info=error)
-            for job in jobs:
-                job.error = error
+            self._refuse(jobs, error)
             return
         for job, outcome in zip(jobs, outcomes, strict=True):
             job.outcomes = outcome
+
+    @staticmethod
+    def _refuse(jobs: list[_Job], error: Exception) -> None:
+        log.error("%d requests were not stored: %s", len(jobs), type(error).__name__, exc_info=error)
+        for job in jobs:
+            job.error = error
 
     def _store_reports(self, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
         """Store jobs survey by survey; each survey's reports are on the disk when its turn is over."""
@@ -172,4 +180,4 @@ class Keeper:
 
 
 def _heals(error: Exception) -> bool:
-    return isinstance(error, Raced) or (isinstance(error, DBAPIError) and passes(error))
+    return isinstance(error, (Raced, OSError)) or (isinstance(error, DBAPIError) and passes(error))

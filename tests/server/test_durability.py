@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import resource
 import socket
 import subprocess
@@ -13,13 +14,14 @@ import urllib.request
 from collections.abc import Callable
 
 import pytest
+from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server import closing
 from hushpoll_server.schema import inbox, sealed
 from hushpoll_server.store import Store
 from sqlalchemy import select
 
-from tests.serving import LiveServer, Postgres, make_survey, new_report
+from tests.serving import LiveServer, Postgres, make_survey, new_report, post
 
 Live = Callable[..., LiveServer]
 
@@ -244,6 +246,23 @@ def test_a_collecting_worker_is_small_and_knows_no_analysis(live: Live) -> None:
     assert size < 100, f"{size:.0f} MB"
     with open(f"/proc/{worker}/maps") as maps:
         assert not any(name in maps.read() for name in ("numpy", "scipy", "pandas"))
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_want_of_files_passes(client: FlaskClient, survey: Survey, store: Store) -> None:
+    report = new_report(survey).to_bytes()
+    assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+    last = os.open(os.devnull, os.O_RDONLY)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, limit[1]))
+    try:
+        refused = post(client, survey, report)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+        os.close(last)
+    assert refused.status_code == 503
+    assert int(refused.headers["Retry-After"]) > 0
+    assert post(client, survey, report).status_code == 201
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
