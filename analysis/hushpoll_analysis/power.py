@@ -9,7 +9,7 @@ from statistics import NormalDist
 from hushpoll_client.mechanisms import Mechanism
 
 from .errors import AnalysisError
-from .spread import Spread, spread
+from .spread import DecoyVariance, spread
 
 __all__ = ["PowerResult", "answers_for_power", "power", "power_of_difference"]
 
@@ -37,14 +37,15 @@ def power(
     Notes
     -----
     With s_0 and s_1 the standard errors at the null and at the true share, the one-sided power is
-    :math:`\Phi((|\pi_1 - \pi_0| - z_{1-\alpha} s_0) / s_1)`; the two-sided one uses alpha/2 and adds the other tail.
+    :math:`\Phi((|\pi_1 - \pi_0| - z_{1-\alpha} s_0) / s_1)`; the two-sided one uses alpha/2 and adds the other tail. A
+    decoy share that was estimated adds its variance to both, as in `plan`.
 
     References
     ----------
     Blair, Imai, Zhou, "Design and analysis of the randomized response technique", JASA 110 (2015).
     """
     _check(n, share, null, alpha)
-    chance = _power(spread(mechanism), n, share, null, alpha, two_sided)
+    chance = _power(mechanism, n, share, null, alpha, two_sided)
     return PowerResult(mechanism.name, n, share, null, alpha, two_sided, chance)
 
 
@@ -62,18 +63,20 @@ def answers_for_power(
         raise AnalysisError(f"power is {wanted:g}; give a probability between 0 and 1, such as 0.8")
     if share == null:
         raise AnalysisError(f"share and null are both {share:g}; no number of answers can tell them apart")
-    one = spread(mechanism)
     high = 2
-    while _power(one, high, share, null, alpha, two_sided) < wanted:
+    while _power(mechanism, high, share, null, alpha, two_sided) < wanted:
         high *= 2
         if high > 10**15:
-            raise AnalysisError("share and null are too close: more than 10^15 answers would be needed")
+            reason = "" if mechanism.decoy_counts is None else " for a decoy share known from so few answers"
+            raise AnalysisError(
+                f"share and null are too close{reason}: more than 10^15 answers would be needed"
+            )
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        enough = _power(one, middle, share, null, alpha, two_sided) >= wanted
+        enough = _power(mechanism, middle, share, null, alpha, two_sided) >= wanted
         low, high = (low, middle) if enough else (middle, high)
-    chance = _power(one, high, share, null, alpha, two_sided)
+    chance = _power(mechanism, high, share, null, alpha, two_sided)
     return PowerResult(mechanism.name, high, share, null, alpha, two_sided, chance)
 
 
@@ -84,19 +87,25 @@ def power_of_difference(
     alpha: float = 0.05,
     two_sided: bool = True,
 ) -> float:
-    """Give the power of the normal test that two independent groups have the same share (pooled under the null)."""
+    """Give the power of the normal test that two independent groups have the same share (pooled under the null).
+
+    An estimated decoy share is the same for both groups: only what it does to their difference is added.
+    """
     for count, share in zip(n, shares, strict=True):
         _check(count, share, 0.0, alpha)
     one = spread(mechanism)
-    error = math.sqrt(sum(one.unit_variance(s) / count for count, s in zip(n, shares, strict=True)))
+    decoy = DecoyVariance.of(mechanism)
+    shared = decoy.factor * (decoy.slope * (shares[0] - shares[1])) ** 2
+    error = math.sqrt(sum(one.unit_variance(s) / count for count, s in zip(n, shares, strict=True)) + shared)
     pooled = (n[0] * shares[0] + n[1] * shares[1]) / sum(n)
     null_error = math.sqrt(one.unit_variance(pooled) * (1.0 / n[0] + 1.0 / n[1]))
     return _tail(abs(shares[0] - shares[1]), null_error, error, alpha, two_sided)
 
 
-def _power(one: Spread, n: int, share: float, null: float, alpha: float, two_sided: bool) -> float:
-    null_error = math.sqrt(one.unit_variance(null) / n)
-    error = math.sqrt(one.unit_variance(share) / n)
+def _power(mechanism: Mechanism, n: int, share: float, null: float, alpha: float, two_sided: bool) -> float:
+    one, decoy = spread(mechanism), DecoyVariance.of(mechanism)
+    null_error = math.sqrt(one.unit_variance(null) / n + decoy.at(null))
+    error = math.sqrt(one.unit_variance(share) / n + decoy.at(share))
     return _tail(abs(share - null), null_error, error, alpha, two_sided)
 
 

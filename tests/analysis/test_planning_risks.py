@@ -46,6 +46,26 @@ def test_power_agrees_with_rr(case: str, mechanism: mechanisms.Mechanism) -> Non
     assert got.power == pytest.approx(wanted["power"], abs=1e-6)
 
 
+def test_power_knows_that_the_decoy_share_was_estimated() -> None:
+    """Exercise 7.2: an estimated q adds ((1-z)/(1-q)^2)^2 q(1-q)/m, which no number of respondents removes."""
+    n, q, m = 5000, 0.4, 100
+
+    def error(p: float) -> float:
+        z = q + p * (1 - q)
+        return math.sqrt(z * (1 - z) / (n * (1 - q) ** 2) + ((1 - z) / (1 - q) ** 2) ** 2 * q * (1 - q) / m)
+
+    poll = mechanisms.or_poll(decoy_counts=(40, 100))
+    limit = stats.norm.isf(0.025) * error(0.1)
+    expected = stats.norm.sf((limit - 0.2) / error(0.3)) + stats.norm.cdf((-limit - 0.2) / error(0.3))
+    assert power(poll, n, 0.3, 0.1).power == pytest.approx(expected, abs=1e-9)
+    assert power(mechanisms.or_poll(decoy_share="2/5"), n, 0.3, 0.1).power > 0.999 > 0.9 > expected
+    with pytest.raises(AnalysisError, match="decoy share known from so few answers"):
+        answers_for_power(poll, 0.95, 0.12, 0.1)
+    # Two groups share one q: what it shifts in both, it does not shift in their difference.
+    both = power_of_difference(poll, (n, n), (0.1, 0.3))
+    assert expected < both < power_of_difference(mechanisms.or_poll(decoy_share="2/5"), (n, n), (0.1, 0.3))
+
+
 def test_answers_for_power_is_the_smallest_n() -> None:
     mechanism = mechanisms.warner(epsilon=1)
     got = answers_for_power(mechanism, 0.8, 0.2, 0.1)
