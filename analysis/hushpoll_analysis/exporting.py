@@ -34,7 +34,8 @@ __all__ = [
 ]
 
 # Spreadsheets run a cell that begins with one of these as a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
+# The full-width signs are those of East Asian keyboards, which spreadsheets there take for the same.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 CSV_ROWS = 1 << 18
 
 

@@ -217,5 +217,7 @@ def _reset_password(name: str) -> str:
 def audit_log() -> str:
     """Who published, closed, exported, shared and changed accounts, newest first."""
     before = request.args.get("before", type=int)
+    if before is not None:
+        before = min(max(before, 0), 2**31 - 1)  # no entry has a number beyond, and no database takes any
     entries = workspace.audit_entries(get_store(), 100, before)
     return render_template("accounts/audit_log.html", entries=entries, before=before)

@@ -47,13 +47,26 @@ class Asset:
         return hashlib.sha256(self.body).digest()
 
 
-@cache
 def asset(path: str) -> Asset | None:
-    """Read one of the page's files, named as in its address: client/survey.js, respond/respond.css."""
+    """Give one of the page's files, named as in its address: client/survey.js, respond/respond.css."""
+    # Only what exists is remembered: names that strangers make up must not fill the memory.
+    return _read(path) if path in _paths() else None
+
+
+@cache
+def _paths() -> frozenset[str]:
+    return frozenset(
+        f"{folder}/{file.name}"
+        for folder, place in _FOLDERS.items()
+        for file in place.iterdir()
+        if file.suffix in _TYPES
+    )
+
+
+@cache
+def _read(path: str) -> Asset:
     folder, _, name = path.partition("/")
     file = _FOLDERS[folder] / name
-    if file.suffix not in _TYPES or name not in {known.name for known in _FOLDERS[folder].iterdir()}:
-        return None
     body = file.read_bytes()
     if name == "respond.css":
         # One request for the shared colours and the page's own rules.

@@ -7,7 +7,7 @@ import logging
 from typing import Any
 
 from flask import Flask, Response, render_template, request
-from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
@@ -91,6 +91,9 @@ def of_exception(error: Exception, place: str) -> Problem:
     if isinstance(error, PoolTimeoutError) or (isinstance(error, DBAPIError) and passes(error)):
         log.error("database not available in %s: %s", place, type(error).__name__)
         return unavailable("the server cannot reach its database right now; try again in a few seconds")
+    if isinstance(error, DataError):
+        # PostgreSQL's text holds no NUL and its whole numbers end somewhere; SQLite minds neither.
+        return Problem(400, "the request holds a character or a number that cannot be; correct it")
     # The traceback names places, never values: see logs.py.
     log.error("unexpected %s in %s", type(error).__name__, place, exc_info=error)
     return Problem(500, "the server made a mistake; it has been noted without any of your data")

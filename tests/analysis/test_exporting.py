@@ -132,7 +132,10 @@ def test_crosswise_reports_say_whether_two_answers_agree(survey: Survey) -> None
 
 @pytest.mark.parametrize(
     ("cell", "guarded"),
-    [("=1+1", "'=1+1"), ("@x", "'@x"), ("-1", "'-1"), ("a=1", "a=1"), ("", ""), (-1.5, -1.5), (3, 3)],
+    [
+        *(("=1+1", "'=1+1"), ("@x", "'@x"), ("-1", "'-1"), ("a=1", "a=1"), ("", ""), (-1.5, -1.5), (3, 3)),
+        ("\uff1dcmd", "'\uff1dcmd"),
+    ],
 )
 def test_cells_are_guarded_only_where_a_formula_begins(cell: object, guarded: object) -> None:
     assert guard_cell(cell) == guarded

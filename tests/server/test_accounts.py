@@ -140,6 +140,17 @@ def test_the_last_admin_cannot_be_lost(people: Store) -> None:
             workspace.change_account(people, "admin", actor="admin", **change)  # type: ignore[arg-type]
 
 
+@both
+def test_what_a_database_cannot_hold_is_the_clients_mistake(app: Flask, people: Store) -> None:
+    assert submit(app.test_client(), "/sign-in", name="own\x00er", password=PASSWORD).status_code in (
+        400,
+        422,
+    )
+    admin = signed_in(app, people, "admin")
+    assert admin.get("/drafts/%00").status_code in (400, 404)
+    assert admin.get(f"/audit-log?before={'9' * 40}").status_code == 200
+
+
 # Over HTTP ------------------------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
+from hushpoll_server import assets
 from hushpoll_server.closing import close
 from hushpoll_server.i18n import LANGUAGES
 from hushpoll_server.store import Store
@@ -122,6 +123,12 @@ def test_files_are_compressed_only_for_those_who_ask(client: FlaskClient) -> Non
 )
 def test_only_the_pages_own_files_are_served(client: FlaskClient, path: str) -> None:
     assert client.get(f"/static/{path}").status_code == 404
+
+
+def test_names_of_files_that_strangers_make_up_are_not_remembered(client: FlaskClient) -> None:
+    for number in range(30):
+        assert client.get(f"/static/respond/{number}.js").status_code == 404
+    assert assets._read.cache_info().currsize <= len(assets._paths()) < 30
 
 
 def test_a_short_address_leads_to_the_whole_one(client: FlaskClient, survey: Survey) -> None:

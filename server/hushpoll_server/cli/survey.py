@@ -16,6 +16,9 @@ from .output import json_option, print_json, read_survey
 from .stored import find_survey, opened_store
 from .survey_check import check
 
+# More people than there are in most countries, and a whole number that every database takes.
+MOST_REPORTS = 2_000_000_000
+
 
 @click.group(short_help="Check, publish, list, close surveys; make invitations.")
 def survey() -> None:
@@ -28,7 +31,7 @@ survey.add_command(check)
 @survey.command(short_help="Publish a survey document for good.")
 @click.argument("file", type=click.Path())
 @click.option("--public-results", is_flag=True, help="Let everybody read the results.")
-@click.option("--target", type=click.IntRange(min=1), help="Number of reports hoped for.")
+@click.option("--target", type=click.IntRange(1, MOST_REPORTS), help="Number of reports hoped for.")
 @json_option
 def publish(file: str, public_results: bool, target: int | None, as_json: bool) -> None:
     """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing.
@@ -69,7 +72,9 @@ def list_surveys(as_json: bool) -> None:
     metavar="YYYY-MM-DD",
     help="Last day (in Greenwich) that reports are taken.",
 )
-@click.option("--at", type=click.IntRange(min=1), help="Number of reports after which none is taken.")
+@click.option(
+    "--at", type=click.IntRange(1, MOST_REPORTS), help="Number of reports after which none is taken."
+)
 @json_option
 def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: bool) -> None:
     """Close the survey HASH. Its reports stay and those that wait are sealed; nothing is deleted.
