@@ -10,7 +10,7 @@ from hushpoll_client import Survey
 from hushpoll_client.mechanisms import Mechanism
 from hushpoll_client.survey import Question
 
-__all__ = ["Formula", "Method", "epsilon_text", "method_of", "percent"]
+__all__ = ["Formula", "Method", "epsilon_text", "factor_text", "method_of", "percent"]
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,15 @@ def epsilon_text(epsilon: float) -> str:
     return f"{math.ceil(epsilon * 10_000 - 1e-5) / 10_000:.4f}".rstrip("0").rstrip(".")
 
 
+def factor_text(epsilon: float) -> str:
+    """Write e^epsilon with three digits, rounded up: "at most" must hold for what is printed."""
+    factor = math.exp(epsilon)
+    step = 10.0 ** (math.floor(math.log10(factor)) - 2)
+    # The tolerance keeps ln 3 at 3: a printed 3.01 would puzzle more than 1e-8 could mislead.
+    up = math.ceil(factor / step - 1e-6) * step
+    return f"{up:.3g}" if up < 1000 else f"{up:,.0f}"
+
+
 def percent(share: float, digits: int = 1) -> str:
     """Write a share as a percentage with a true minus sign."""
     text = f"{100 * share:.{digits}f}"
@@ -157,7 +166,7 @@ def question_note(question: Question) -> str:
     note = _plain_note(mechanism)
     if math.isinf(mechanism.epsilon):
         return f"ε is {note or 'unbounded'}."
-    factor = f"{math.exp(mechanism.epsilon):.3g}"
+    factor = factor_text(mechanism.epsilon)
     text = f"ε = {epsilon_text(mechanism.epsilon)}: one report changes anybody's odds by a factor of at most {factor}"
     return f"{text} ({note})." if note else f"{text}."
 

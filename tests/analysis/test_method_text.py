@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 from hushpoll_analysis import estimate
-from hushpoll_analysis.method_text import method_of
+from hushpoll_analysis.method_text import factor_text, method_of
 from hushpoll_client import Survey
 
 DECOYS: dict[str, dict[str, Any]] = {
@@ -67,3 +68,14 @@ def test_the_paragraph_names_the_interval_that_was_used() -> None:
     likelihood = method_of(survey, 1000, 0.95, interval="likelihood").paragraph
     assert "likelihood-ratio intervals" in likelihood
     assert "Wilson" not in likelihood
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.25, 0.7, 1.0, 1.1, 2.0, 5.6, 7.0, 20.0])
+def test_a_factor_of_at_most_is_not_rounded_down(epsilon: float) -> None:
+    printed = float(factor_text(epsilon).replace(",", ""))
+    assert math.exp(epsilon) <= printed * (1 + 1e-8) <= 1.0101 * math.exp(epsilon)
+
+
+def test_round_factors_stay_round() -> None:
+    assert factor_text(math.log(3)) == "3"
+    assert factor_text(1.0) == "2.72"
