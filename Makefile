@@ -40,6 +40,13 @@ lint: $(VENV)/.test  ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.md says what each should show)
+	@sh tests/install-system.sh wrk
+	$(BIN)/python bench/submit.py
+	$(BIN)/python bench/report.py
+	$(BIN)/python bench/simulate.py
+	$(BIN)/python bench/constrained.py
+
 docs: $(VENV)/.test  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "Open site/index.html"
