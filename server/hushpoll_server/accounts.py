@@ -97,8 +97,7 @@ def sign_in() -> str | Response | tuple[str, int]:
     if not form.validate_on_submit():
         return render_template("accounts/sign_in.html", form=form), 422 if form.errors else 200
     try:
-        key = str(current_app.secret_key).encode()
-        token = workspace.sign_in(get_store(), form.name.data, form.password.data, key)
+        token = workspace.sign_in(get_store(), form.name.data, form.password.data, _key())
     except AccountError as error:
         form.name.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
         return render_template("accounts/sign_in.html", form=form), 429
@@ -109,6 +108,11 @@ def sign_in() -> str | Response | tuple[str, int]:
     session.clear()
     session["token"] = token
     return redirect(local_path(form.next.data) or url_for("design.home"))
+
+
+def _key() -> bytes:
+    """The key under which tries are counted."""
+    return str(current_app.secret_key).encode()
 
 
 @bp.post("/sign-out")
@@ -128,7 +132,12 @@ def account() -> str | Response | tuple[str, int]:
     form = PasswordForm()
     if not form.validate_on_submit():
         return render_template("accounts/account.html", form=form), 422 if form.errors else 200
-    if not workspace.password_fits(get_store(), current_user.name, form.present.data):
+    try:
+        fits = workspace.password_fits(get_store(), current_user.name, form.present.data, _key())
+    except AccountError as error:
+        form.present.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
+        return render_template("accounts/account.html", form=form), 429
+    if not fits:
         form.present.errors = ["This is not your present password."]
         return render_template("accounts/account.html", form=form), 422
     try:

@@ -210,4 +210,9 @@ def _write_decoy(source: str, given: dict[str, str]) -> dict[str, Any]:
     if source == "share":
         return {"decoy_share": given["decoy_share"]} if "decoy_share" in given else {}
     counts = [given.get("decoy_yes", ""), given.get("decoy_of", "")]
-    return {"decoy_counts": [int(text) if text.isascii() and text.isdigit() else text for text in counts]}
+    # Python reads no number of thousands of digits; what stays text is refused with the field's name.
+    return {
+        "decoy_counts": [
+            int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text for text in counts
+        ]
+    }

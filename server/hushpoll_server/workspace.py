@@ -175,7 +175,7 @@ def sign_in(store: Store, name: str, password: str, key: bytes) -> str | None:
     The throttle counts failures per name tried, whether or not it exists, and doubles the pause from the fifth on.
     """
     name = unicodedata.normalize("NFC", name.strip())
-    name_hash = hmac.new(key, b"sign-in:" + name.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+    name_hash = _name_hash(key, "sign-in", name)
     _count_try(store, name_hash)
     with store.read() as tx:
         row = _user_row(tx, name)
@@ -184,7 +184,7 @@ def sign_in(store: Store, name: str, password: str, key: bytes) -> str | None:
         return None
     token = secrets.token_urlsafe(32)
     with store.write() as tx:
-        tx.execute(delete(sign_in_failures).where(sign_in_failures.c.name_hash == name_hash))
+        _forget_tries(tx, name_hash)
         tx.execute(delete(sessions).where(sessions.c.expires_at < now()))
         tx.execute(
             insert(sessions).values(
@@ -199,11 +199,28 @@ def sign_in(store: Store, name: str, password: str, key: bytes) -> str | None:
     return token
 
 
-def password_fits(store: Store, name: str, password: str) -> bool:
-    """Whether this is the password of that account (asked again before it is changed)."""
+def password_fits(store: Store, name: str, password: str, key: bytes) -> bool:
+    """Whether this is the password of that account, asked again before it is changed; throttled like signing in.
+
+    Counted apart from signing in, so that whoever sits at a stolen session cannot lock the owner out.
+    """
+    name_hash = _name_hash(key, "present-password", name)
+    _count_try(store, name_hash)
     with store.read() as tx:
         row = _user_row(tx, name)
-    return row is not None and _verify(row.password_hash, password)
+    if row is None or not _verify(row.password_hash, password):
+        return False
+    with store.write() as tx:
+        _forget_tries(tx, name_hash)
+    return True
+
+
+def _name_hash(key: bytes, purpose: str, name: str) -> str:
+    return hmac.new(key, f"{purpose}:{name}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+
+def _forget_tries(tx: Connection, name_hash: str) -> None:
+    tx.execute(delete(sign_in_failures).where(sign_in_failures.c.name_hash == name_hash))
 
 
 def _verify(password_hash: str, password: str) -> bool:

@@ -252,6 +252,16 @@ def test_signing_out_everywhere_ends_every_session(app: Flask, people: Store) ->
     assert elsewhere.get("/account").status_code == 302
 
 
+def test_a_stolen_session_is_no_place_to_guess_the_password(app: Flask, people: Store) -> None:
+    thief = signed_in(app, people, "owner")
+    guess = {"present": "a guess", "password": "a new password", "again": "a new password"}
+    tries = [submit(thief, "/account", **guess).status_code for _ in range(6)]
+    assert tries == [422] * 5 + [429]
+    assert submit(thief, "/account", **{**guess, "present": PASSWORD}).status_code == 429
+    entered = submit(app.test_client(), "/sign-in", name="owner", password=PASSWORD)
+    assert entered.status_code == 302, "the owner can still sign in"
+
+
 def test_admins_add_and_lock_accounts_and_see_who_did_what(app: Flask, people: Store) -> None:
     admin = signed_in(app, people, "admin")
     made = submit(admin, "/accounts", name="new <b>", role="analyst")

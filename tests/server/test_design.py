@@ -216,6 +216,17 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
             "decoy_of",
             "how often",
         ),
+        (
+            {
+                "mechanism": "or_poll",
+                "decoy": "D?",
+                "decoy_from": "counts",
+                "decoy_yes": "5",
+                "decoy_of": "9" * 5000,
+            },
+            "decoy_of",
+            "",
+        ),
         ({"mechanism": "or_poll", "decoy": "D?", "decoy_share": "1.5"}, "decoy_share", "between 0 and 1"),
         ({"mechanism": "or_poll", "decoy": "D?", "decoy_from": "survey"}, "decoy_from", "Choose one"),
         (
