@@ -112,7 +112,12 @@ def test_the_first_start(config: Config, tmp_path: Path) -> None:
     passwords = []
     for _ in range(2):
         with subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+            command,
+            bufsize=0,  # what readline takes ahead would be lost to communicate
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
         ) as process:
             assert process.stdout is not None
             assert process.stderr is not None
