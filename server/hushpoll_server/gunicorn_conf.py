@@ -20,7 +20,7 @@ _config = Config.from_environment()
 wsgi_app = "hushpoll_server:create_app()"
 # `hushpoll serve` hands over a socket that listens already, so that a port in use is said before anything starts.
 bind = os.environ.get("HUSHPOLL_SOCKET") or f"{_config.host}:{_config.port}"
-worker_class = "gthread"
+worker_class = "hushpoll_server.worker.Worker"
 workers = _config.workers
 threads = _config.threads
 # Idle connections must never use up a worker's files: it would end, and everything under way with it. Besides them it
