@@ -36,7 +36,7 @@ class Table:
         cells = generator.choice(truth.size, size=N, p=truth)
         answers = np.unravel_index(cells, shape)
         makers = [mechanisms.krr(options=size, epsilon=EPSILON) for size in shape]
-        reports = [simulate(make, axis, seed=7) for make, axis in zip(makers, answers, strict=True)]
+        reports = [simulate(make, axis, seed=generator) for make, axis in zip(makers, answers, strict=True)]
         self.views = [channel_view(make) for make in makers]
         places = np.ravel_multi_index([axis.astype(np.int64) for axis in reports], shape)
         self.counts = np.bincount(places, minlength=truth.size).reshape(shape).astype(float)

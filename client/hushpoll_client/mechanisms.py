@@ -195,7 +195,7 @@ def or_poll(
         "unconditional; epsilon_conditional " + _DECOY
         if epsilon is not None
         else "unbounded: a No reveals that both answers are No; a Yes multiplies the odds by at most "
-        f"{float(1 / share):.4g}, which {_DECOY}; add an epsilon to bound it"
+        f"{-(-1000 / share // 1) / 1000:g}, which {_DECOY}; add an epsilon to bound it"
     )
     return _with_decoy("or_poll", "or", parameters | flip, device, mixed, share, counts, note)
 

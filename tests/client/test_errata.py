@@ -55,6 +55,10 @@ def test_the_finite_forms_are_finite() -> None:
 def test_a_yes_of_the_or_poll_multiplies_the_odds_by_at_most_one_over_q() -> None:
     no_row, yes_row = mechanisms.or_poll(decoy_share="1/4").analysis.rows
     assert yes_row[1] / no_row[1] == 4
+    assert "by at most 4, which" in mechanisms.or_poll(decoy_share="1/4").epsilon_note
+    assert (
+        "by at most 2.428, which" in mechanisms.or_poll(decoy_share="0.412").epsilon_note
+    )  # 2.42718..., rounded up
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0])
