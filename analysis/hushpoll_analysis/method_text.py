@@ -58,6 +58,9 @@ WORKS = {
     "kish": "Kish, L. (1965). Survey Sampling. Wiley.",
     "manipulation": "Cheu, A., Smith, A., Ullman, J. (2021). Manipulation attacks in local differential privacy. "
     "IEEE Symposium on Security and Privacy, 883–900.",
+    "shuffle": "Feldman, V., McMillan, A., Talwar, K. (2021). Hiding among the clones: a simple and nearly optimal "
+    "analysis of privacy amplification by shuffling. 62nd Annual Symposium on Foundations of Computer Science, "
+    "954–964.",
 }
 SAME_WORK = {"or_poll": "crosswise", "triangular": "crosswise"}
 
@@ -269,7 +272,7 @@ def _formulas(designs: list[tuple[str, bool]], estimated: bool, by: str | None) 
 
 def _references(names: list[str], by: str | None) -> Iterable[str]:
     keys = [SAME_WORK.get(name, name) for name in names]
-    keys += ["ldp", "dp", "wilson", "bonferroni", "em", "kish", "manipulation"]
+    keys += ["ldp", "dp", "wilson", "bonferroni", "em", "kish", "manipulation", "shuffle"]
     keys += ["matrix"] if by else []
     return sorted(WORKS[key] for key in dict.fromkeys(keys))
 

@@ -12,6 +12,7 @@ from hushpoll_client.survey import Question
 from .estimation import estimate
 from .method_text import question_note
 from .results import Estimate, LinearEstimate
+from .shuffle import ShuffledEpsilon, shuffled_epsilon
 from .sources import Tally
 
 __all__ = ["DISHONEST", "Line", "QuestionReport", "finite", "question_report"]
@@ -106,6 +107,12 @@ class QuestionReport:
         return question_note(self.question)
 
     @property
+    def shuffled(self) -> ShuffledEpsilon | None:
+        """What this question's totals reveal of one person, if no report can be linked; None where unbounded."""
+        epsilon = self.question.epsilon
+        return shuffled_epsilon(epsilon, self.n) if math.isfinite(epsilon) and self.n else None
+
+    @property
     def design_effect(self) -> float | None:
         """Variance over that of direct answers, summed over options; None where direct answers would not vary."""
         if self.estimate is None:
@@ -133,7 +140,7 @@ class QuestionReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The question in the JSON contract."""
-        mechanism = self.question.mechanism
+        mechanism, shuffled = self.question.mechanism, self.shuffled
         return {
             "id": self.id,
             "text": self.question.text,
@@ -142,6 +149,8 @@ class QuestionReport:
             "epsilon": finite(mechanism.epsilon),
             "epsilon_note": mechanism.epsilon_note,
             "epsilon_conditional": mechanism.epsilon_conditional,
+            "epsilon_shuffled": None if shuffled is None else shuffled.epsilon,
+            "epsilon_shuffled_delta": None if shuffled is None else shuffled.delta,
             "counts_reported": list(self.counts),
             "interval": None if self.estimate is None else self.estimate.interval,
             "design_effect": self.design_effect,
@@ -198,6 +207,14 @@ def _remarks(part: QuestionReport) -> list[str]:
         f"If 1 % of the respondents were dishonest, {whose} could move by {points:.1f} percentage points; "
         f"one dishonest report weighs up to {part.dishonest_weight:.2f} honest ones."
     )
+    shuffled = part.shuffled
+    if shuffled is not None and shuffled.epsilon is not None:
+        # Rounded up: it is a bound.
+        said.append(
+            f"This question's totals by themselves reveal less of one person than a report does: ε = "
+            f"{math.ceil(100 * shuffled.epsilon) / 100:.2f} (δ = 10⁻⁶, amplification by shuffling), as long as nobody "
+            f"can link a report to a person. Without that trust ε = {shuffled.local_epsilon:.4g} stands."
+        )
     return said
 
 

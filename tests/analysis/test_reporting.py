@@ -24,6 +24,8 @@ from hushpoll_analysis.sources import Tally
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.compile import NAMES
 
+from tests.client.documents import exam
+
 DRAFT: dict[str, Any] = {
     "hushpoll": 1,
     "title": "Exam honesty",
@@ -385,3 +387,25 @@ def test_snippet_names_what_was_asked(whole: SurveyReport, survey: Survey, frame
         "minimum=20" in report(survey, frame, minimum=20).snippet
     )  # else it would show nothing for few reports
     compile(whole.snippet, "snippet", "exec")
+
+
+def test_totals_have_a_shuffled_epsilon_beside_the_local_one() -> None:
+    """Feldman, McMillan, Talwar, computed here again; never in place of the local epsilon, never where unbounded."""
+    survey = Survey.from_draft(exam())
+    frame = pd.DataFrame(
+        {f"{q.id}_reported": np.arange(10_000) % q.channel.outcomes for q in survey.questions}
+    )
+    found = report(survey, frame)
+    e, n, delta = math.e, 10_000, 1e-6
+    bound = math.log1p((e - 1) / (e + 1) * (8 * math.sqrt(e * math.log(4 / delta) / n) + 8 * e / n))
+    part = found["cheated"].to_dict()
+    assert part["epsilon"] == pytest.approx(1)
+    assert part["epsilon_shuffled"] == pytest.approx(bound, rel=1e-9)
+    assert part["epsilon_shuffled_delta"] == delta
+    assert any(
+        f"ε = {math.ceil(100 * bound) / 100:.2f} (δ = 10⁻⁶" in remark for remark in found["cheated"].remarks
+    )
+    assert found["tax"].to_dict()["epsilon_shuffled"] is None
+    few = report(survey, frame.head(100))["cheated"]
+    assert few.to_dict()["epsilon_shuffled"] is None
+    assert not any("shuffling" in remark for remark in few.remarks)
