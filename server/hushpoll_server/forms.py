@@ -154,7 +154,7 @@ class CloseForm(FlaskForm):  # type: ignore[misc]
     when = RadioField(
         "When",
         choices=choices(
-            [("date", "After a day"), ("n", "At a number of reports"), ("never", "When I say so")]
+            [("date", "After a date"), ("n", "At a number of reports"), ("never", "When I say so")]
         ),
         default="date",
     )
@@ -215,7 +215,13 @@ def place_error(form: FlaskForm, error: SurveyError) -> None:
     """Show what the survey's own check said, beside the field it is about."""
     named = [str(part) for part in error.path if part not in ("questions",) and not isinstance(part, int)]
     name = next((_FIELD_OF[part] for part in reversed(named) if _FIELD_OF.get(part) in form), None)
-    message = f"{error.problem[:1].upper()}{error.problem[1:]}; {error.remedy}."
+    # The label beside the message names the field; its name in the document means nothing to a designer.
+    problem = (
+        f"this {error.problem[len(named[-1]) + 1 :]}"
+        if named and error.problem.startswith(f"{named[-1]} ")
+        else error.problem
+    )
+    message = f"{problem[:1].upper()}{problem[1:]}; {error.remedy}."
     field = form[name] if name else next(iter(form))
     field.errors = [*field.errors, message]
 

@@ -125,6 +125,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         state=state,
         survey=published,
         count=count,
+        waiting=max(0, count - state.sealed_n) if state.is_open else 0,
         link=link,
         only_here=any(f"//{name}" in link for name in LOOPBACK),
         editable=can_edit(current_user, survey_hash),

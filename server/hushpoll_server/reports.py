@@ -304,7 +304,15 @@ def _groups_body(made: SurveyReport) -> str:
 def _frame(state: SurveyState, survey: Survey) -> dict[str, Any]:
     """What every report page shows around the report."""
     level = request.args.get("level") or "95"
-    return {"state": state, "survey": survey, "levels": LEVELS, "level": level, "formats": FORMATS}
+    store = get_store()
+    return {
+        "state": state,
+        "survey": survey,
+        "levels": LEVELS,
+        "level": level,
+        "formats": FORMATS,
+        "waiting": max(0, store.count(state.hash) - store.sealed_count(state.hash)),
+    }
 
 
 def _file(made: SurveyReport, form: str) -> Response:

@@ -179,13 +179,13 @@ def test_from_signing_in_to_the_closed_survey(
 
     # Close: planned first, then now.
     tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
-    page.get_by_label("After a day").check()
+    page.get_by_label("After a date").check()
     page.get_by_label("Last day (UTC)").fill(tomorrow.isoformat())
     page.locator("#close").get_by_role("button", name="Save").click()
     expect(page.get_by_label("Last day (UTC)")).to_have_value(tomorrow.isoformat())
     page.get_by_role("link", name="Close now").click()
     page.get_by_role("button", name="Close for good").click()
-    expect(page.get_by_text("No more reports are taken")).to_be_visible()
+    expect(page.get_by_text("No report is taken any more")).to_be_visible()
     late = Report.new(survey, [0, 0]).to_bytes()
     answer = respondent.request.post(
         f"{server.url}/api/surveys/{survey_hash}/reports",
@@ -325,6 +325,21 @@ def test_two_tabs_cannot_overwrite_each_other(designer: Page, server: LiveServer
     found = drafts.find(server.store, draft.id)
     assert found is not None
     assert found.title == "From the first tab"
+
+
+def test_leaving_with_an_unsaved_title_asks_first(designer: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Unsaved", QUESTION)
+    asked: list[str] = []
+    designer.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    designer.goto(f"{server.url}/drafts/{draft.id}")
+    designer.get_by_label("Title", exact=True).fill("Typed")
+    designer.get_by_role("link", name="Next: privacy and accuracy").click(no_wait_after=True)
+    expect(designer.get_by_label("Title", exact=True)).to_have_value("Typed")
+    designer.get_by_role("button", name="Save").click()
+    expect(designer.get_by_role("heading", name="Typed")).to_be_visible()
+    designer.get_by_role("link", name="Next: privacy and accuracy").click()
+    expect(designer.get_by_role("slider")).to_be_visible()
+    assert asked == ["beforeunload"]
 
 
 def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:

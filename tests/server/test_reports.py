@@ -137,11 +137,16 @@ def test_too_few_reports_show_no_estimate(
     fill(client, owned, 49)
     page = ada.get(f"/surveys/{owned.hash}/report").text
     assert "No estimates yet: 0 reports" in page
+    waits = "49 reports have arrived and wait to be counted."
+    for path in ("report", "report/table?outcome=tax&by=cheated", ""):
+        assert waits in ada.get(f"/surveys/{owned.hash}/{path}".rstrip("/")).text, path
     assert "forest" not in page
     assert ada.get(f"/api/surveys/{owned.hash}/results").get_json()["questions"][0]["estimates"] == []
     assert "No estimates yet" in ada.get(f"/surveys/{owned.hash}/report/table?outcome=tax&by=cheated").text
     fill(client, owned, 1, seed=9)
-    assert "forest" in ada.get(f"/surveys/{owned.hash}/report").text
+    whole = ada.get(f"/surveys/{owned.hash}/report").text
+    assert "forest" in whole
+    assert "to be counted" not in whole
 
 
 def test_new_reports_change_the_page_and_old_counts_are_not_read_again(

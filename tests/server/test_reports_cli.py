@@ -110,6 +110,17 @@ def test_reports_of_the_store(
     assert again == whole
 
 
+def test_reports_that_wait_are_told_beside_the_report(
+    folder: Path, client: FlaskClient, survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(client, survey, 3)
+    status, out, said = run(capsys, "report", survey.hash, "--json")
+    assert (status, json.loads(out)["n"]) == (0, 0)
+    assert said.startswith("3 more waiting to be counted")
+    fill(client, survey, 60)
+    assert run(capsys, "report", survey.hash, "--json")[2] == ""
+
+
 def test_no_bar_in_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ["simulate", "survey.json", "-n", "100", "--truth", "truth.json", "--out", "r.parquet"]
     assert run(capsys, *args)[2] == ""

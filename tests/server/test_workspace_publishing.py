@@ -237,7 +237,7 @@ def test_closing_now_at_a_date_and_at_a_number(owner: FlaskClient, store: Store)
     submit(owner, f"{page}/close")
     assert not store.state(survey.hash).is_open  # type: ignore[union-attr]
     closed = owner.get(page).text
-    assert "No more reports are taken" in closed
+    assert "No report is taken any more" in closed
     assert "Hand it out" not in closed
     with pytest.raises(HushpollError):
         closing.keep_open(store, survey.hash)

@@ -15,6 +15,8 @@ from .stored import find_survey, opened_store
 if TYPE_CHECKING:
     from hushpoll_analysis.reporting import SurveyReport
 
+    from hushpoll_server.store import Store
+
 
 @click.command()
 @click.argument("survey", metavar="SURVEY|FILE")
@@ -78,7 +80,21 @@ def report(
             source: Any = data if data is not None else store.record_parts(survey_hash)
             total = store.sealed_count(survey_hash) if data is None else None
             made = _make(known, source, by, level, minimum, total)
+            if data is None:
+                _say_what_waits(store, survey_hash)
     _write(made, form, out)
+
+
+def _say_what_waits(store: Store, survey_hash: str) -> None:
+    """Tell, beside the report, why reports that have arrived are not in it."""
+    state = store.state(survey_hash)
+    waiting = store.count(survey_hash) - state.sealed_n if state else 0
+    if state and waiting > 0:
+        click.echo(
+            f"{waiting:,} more waiting to be counted: an open survey counts {state.minimum_batch:,} reports or more"
+            " at a time, closing it counts the rest.",
+            err=True,
+        )
 
 
 def _make(

@@ -24,6 +24,15 @@ document.addEventListener("submit", (event) => {
   }
 });
 
+// Leaving with something typed and not saved: the browser asks first.
+for (const form of document.querySelectorAll("form[data-unsaved]")) {
+  const typed = () => new URLSearchParams(new FormData(form)).toString();
+  const before = typed();
+  addEventListener("beforeunload", (event) => {
+    if (!form.dataset.sending && typed() !== before) event.preventDefault();
+  });
+}
+
 // A button that prints, where there is a script to do it.
 for (const button of document.querySelectorAll("[data-print]")) {
   button.hidden = false;

@@ -15,6 +15,16 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
+// Codes come as a download, which leaves this page as it is: fetch the new count for it. A reload could end the download.
+document.querySelector("form[data-download]")?.addEventListener("submit", () => {
+  const refresh = async () => {
+    const text = await fetch(location.pathname).then((response) => response.text()).catch(() => "");
+    const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("codes-count");
+    if (fresh) document.getElementById("codes-count").textContent = fresh.textContent;
+  };
+  for (const seconds of [1, 3, 10]) setTimeout(refresh, 1000 * seconds);
+});
+
 const choices = document.querySelectorAll("input[name=when]");
 const showFields = () => {
   const chosen = [...choices].find((choice) => choice.checked)?.value;
