@@ -154,11 +154,7 @@ def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tupl
             )
             exact = max(exact, solved.epsilon)
     except AnalysisError:
-        open_margin = max(one.plan.margin_sampling_only for one in automatic)
-        return None, (
-            f"{points(margin)} cannot be reached with {whole(n)} answers: even without privacy the margin is"
-            f" {points(open_margin)}. Ask more people, or accept a wider margin."
-        )
+        return None, _out_of_reach(automatic, n, margin)
     fitting = [stop for stop in stops() if float(stop) >= exact]
     if not fitting:
         return None, (
@@ -168,6 +164,22 @@ def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tupl
     return fitting[
         0
     ], f"{points(margin)} with {whole(n)} answers needs epsilon {exact:.2g} per question or more."
+
+
+def _out_of_reach(automatic: Sequence[QuestionPlan], n: int, margin: float) -> str:
+    """Why no epsilon gives the margin: too few people, or a harmless question that costs precision by itself."""
+    said = f"{points(margin)} cannot be reached with {whole(n)} answers"
+    open_margin = max(one.plan.margin_sampling_only for one in automatic)
+    numbers = [str(one.number) for one in automatic if one.question.mechanism.has_decoy]
+    if open_margin > margin or not numbers:
+        why = f"even without privacy the margin is {points(open_margin)}. Ask more people"
+    else:
+        named = f"question {numbers[0]}" if len(numbers) == 1 else f"questions {', '.join(numbers)}"
+        why = (
+            f"the harmless question of {named} takes more precision than that at any epsilon. Choose"
+            " “Recommended” for its mechanism, ask more people"
+        )
+    return f"{said}: {why}, or accept a wider margin."
 
 
 def _x(epsilon: float, low: float, high: float) -> float:

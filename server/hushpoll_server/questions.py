@@ -112,16 +112,18 @@ def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tupl
 
 
 def _decoy_given(form: QuestionForm) -> bool:
-    """Ask for the share in the words of the form, before the survey asks in those of the document."""
+    """Ask for the harmless question and its share in the words of the form, both at once."""
     if "decoy_from" not in kinds.MECHANISMS[form.mechanism.data].fields:
         return True
+    if not (form.decoy.data or "").strip():
+        form.decoy.errors = ["The harmless question is missing: write it here."]
     wanted = {"share": [form.decoy_share], "counts": [form.decoy_yes, form.decoy_of]}.get(
         form.decoy_from.data, []
     )
     for field in wanted:
         if not (field.data or "").strip():
             field.errors = ["Type how often people answer Yes to the harmless question."]
-    return not any(field.errors for field in wanted)
+    return not any(field.errors for field in [form.decoy, *wanted])
 
 
 def advice(draft: Draft, form: QuestionForm) -> str:

@@ -210,6 +210,13 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
         ({"mechanism": "forced", "forced": "1/6"}, "forced", "one share for each"),
         ({"mechanism": "forced", "forced": "2/3, 2/3"}, "forced", ""),
         ({"mechanism": "or_poll", "decoy_share": "0.4"}, "decoy", "missing"),
+        ({"mechanism": "or_poll"}, "decoy", "missing"),
+        ({"mechanism": "or_poll"}, "decoy_share", "how often"),
+        (
+            {"mechanism": "or_poll", "decoy": "D?", "decoy_share": "25%"},
+            "decoy_share",
+            "This must be a number",
+        ),
         ({"mechanism": "or_poll", "decoy": "D?", "decoy_from": "share"}, "decoy_share", "how often"),
         (
             {"mechanism": "or_poll", "decoy": "D?", "decoy_from": "counts", "decoy_yes": "5"},

@@ -101,7 +101,19 @@ def test_expected_answers_and_needed_margin_in_epsilon_out(owner: FlaskClient, s
     assert kept.questions[0]["mechanism"] == {"epsilon": kept.epsilon}
     assert "as precise as you need" in owner.get(page).text
     submit(owner, page, expected_n="100", margin="5", epsilon="1", solve="yes")
-    assert "cannot be reached with 100 answers" in owner.get(page).text
+    said = owner.get(page).text
+    assert "cannot be reached with 100 answers: even without privacy the margin is ±9.8 points" in said
+
+
+def test_a_margin_that_a_harmless_question_puts_out_of_reach_is_not_blamed_on_too_few_people(
+    owner: FlaskClient, store: Store
+) -> None:
+    coin = {**OR_POLL, "mechanism": {**OR_POLL["mechanism"], "epsilon": "1"}}  # type: ignore[dict-item]
+    draft = make_draft(store, "owner", QUESTION, coin, linked=("o",))
+    submit(owner, f"/drafts/{draft.id}/privacy", expected_n="500", margin="5", epsilon="1", solve="yes")
+    said = owner.get(f"/drafts/{draft.id}/privacy").text
+    assert "the harmless question of question 2 takes more precision" in said
+    assert "even without privacy" not in said, "without privacy 500 answers would do"
 
 
 def test_the_slider_moves_linked_questions_and_leaves_the_others(owner: FlaskClient, store: Store) -> None:
