@@ -4,7 +4,7 @@ The language is a matter of the page only: it is neither stored nor part of a re
 here or in a template and then run, in this folder (see translations/babel.cfg):
 
     pybabel extract -F translations/babel.cfg -k lazy_gettext --add-location=file -o messages.pot .
-    pybabel update -N --ignore-obsolete -i messages.pot -d translations && rm messages.pot
+    pybabel update -N --ignore-obsolete -w 110 -i messages.pot -d translations && rm messages.pot
     pybabel compile -d translations
 
 A test fails while a sentence is missing, left over, fuzzy or not compiled in one of the languages.
@@ -184,6 +184,7 @@ _STRINGS = {
     "open_one": _("One question is still open:"),
     "open_many": _("{n} questions are still open:"),
     "open_here": _("Please choose an answer."),
+    "no_code": _("This link carries no invitation. To answer, open the link from your own invitation."),
     "no_memory": _(
         "This browser does not let the page keep anything. Stay on this page until it says that your"
         " answers are sent."

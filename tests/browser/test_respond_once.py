@@ -276,6 +276,9 @@ def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_ser
     link = address(page_server, survey)
     (code,) = invite(page_server.store, survey.hash, 1)
     open_page(page, link)
+    expect(
+        page.get_by_text("This link carries no invitation.")
+    ).to_be_visible()  # before anything is answered
     fill(page, "Yes")
     press_send(page)
     expect(page.locator("#problem")).to_contain_text("needs an invitation")

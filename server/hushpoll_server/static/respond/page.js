@@ -75,7 +75,7 @@ function showStart(notice) {
       el("h1", { dir: "auto" }, survey.title),
       survey.intro && el("p", { class: "intro", dir: "auto" }, survey.intro),
     ),
-    ...notices(notice),
+    ...notices(notice, survey.settings.invitation && !link.code && !page.preview && say("no_code")),
     el("p", { class: "lead" }, say(open ? "lead_open" : "lead")),
     ...oddsCards(survey),
     whoTable(survey),
