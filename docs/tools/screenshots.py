@@ -73,7 +73,7 @@ def pictures(survey: Survey) -> list[Picture]:
 def publish(folder: Path) -> Survey:
     """Publish the two questions of the demo survey whose epsilon is finite, with results for everybody."""
     questions = [question for question in DRAFT["questions"] if question["id"] != "copied"]
-    intro = "Two questions that people rather not answer in the open."
+    intro = "Two questions that people would rather not answer in the open."
     survey = Survey.from_draft({**DRAFT, "intro": intro, "questions": questions})
     store = open_store(Config(data=folder / "data"))
     store.publish(survey, results_public=True)

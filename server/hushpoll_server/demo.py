@@ -12,7 +12,7 @@ ACCOUNT = "designer"
 DRAFT = {
     "hushpoll": 1,
     "title": "Exam honesty",
-    "intro": "Three questions that people rather not answer in the open.\n"
+    "intro": "Three questions that people would rather not answer in the open.\n"
     "Each answer is mixed with chance on your device before it is sent.",
     "questions": [
         {

@@ -16,6 +16,8 @@ function show() {
     if (!fits && radio.checked) form.querySelector("input[name=mechanism][value='']").checked = true;
   }
   const mechanism = chosen("mechanism");
+  const label = form.querySelector("input[name=mechanism]:checked")?.labels[0]?.firstChild.textContent.trim();
+  form.querySelector("[data-mechanism-said]").textContent = mechanism ? `Your choice: ${label}` : "Recommended";
   for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = part.dataset.kinds !== kind;
   for (const part of form.querySelectorAll("[data-mechanisms]")) {
     part.hidden = !part.dataset.mechanisms.split(/\s+/).filter(Boolean).includes(mechanism);
@@ -48,7 +50,7 @@ function address() {
 
 async function preview() {
   const query = address();
-  if (query === shown) return;
+  if (query === shown || !chosen("text").trim()) return; // nothing typed yet: nothing to ask for
   if (query.length > LONGEST) {
     state.textContent = "This question is too long for a preview before it is saved.";
     return;
