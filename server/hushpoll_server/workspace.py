@@ -246,7 +246,10 @@ def _count_try(store: Store, name_hash: str) -> None:
         before = tx.execute(locked).one()
         wait = before.blocked_until - now()
         if wait > 0:
-            raise AccountError(f"too many tries for this name; wait {wait} seconds, then try again")
+            span = f"{wait} seconds" if wait < 120 else f"{-(-wait // 60)} minutes"
+            raise AccountError(
+                f"too many tries for this name, by you or by somebody else; wait {span}, then try again"
+            )
         tries = before.failures + 1
         pause = 0 if tries < FREE_FAILURES else min(LONGEST_BLOCK, 30 * 2 ** (tries - FREE_FAILURES))
         values = {"failures": tries, "blocked_until": now() + pause}

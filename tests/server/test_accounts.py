@@ -101,6 +101,13 @@ def test_the_pause_doubles_and_ends(people: Store, monkeypatch: pytest.MonkeyPat
     with pytest.raises(AccountError, match="wait 29 seconds"):
         workspace.sign_in(people, "owner", PASSWORD, KEY)
     clock[0] += 30
+    for _ in range(2):
+        workspace.sign_in(people, "owner", "wrong password", KEY)
+        clock[0] += 300
+    workspace.sign_in(people, "owner", "wrong password", KEY)
+    with pytest.raises(AccountError, match="somebody else; wait 8 minutes"):
+        workspace.sign_in(people, "owner", PASSWORD, KEY)
+    clock[0] += 481
     assert workspace.sign_in(people, "owner", PASSWORD, KEY)
 
 

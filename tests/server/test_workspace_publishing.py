@@ -153,6 +153,10 @@ def test_the_poster_promises_no_more_than_the_survey_keeps(owner: FlaskClient, s
     open_one = Survey.from_draft({**drafts.blank("Open"), "questions": [OR_POLL]})
     store.publish(open_one, "owner")
     assert "receives what you actually choose" not in owner.get(f"/surveys/{open_one.hash}/poster").text
+    invited = make_published(store, invitation=True)
+    assert "the link from your own invitation" in owner.get(f"/surveys/{invited.hash}/poster").text
+    assert "carry no code" in owner.get(f"/surveys/{invited.hash}").text
+    assert "your own invitation" not in owner.get(f"/surveys/{finite.hash}/poster").text
 
 
 def test_invitation_codes_come_as_csv_and_are_counted(owner: FlaskClient, store: Store) -> None:
