@@ -181,8 +181,8 @@ _STRINGS = {
         " only the result is sent."
     ),
     "explain_again": _("Back to the explanation"),
-    "open_one": _("One question is still open:"),
-    "open_many": _("{n} questions are still open:"),
+    "open_one": _("One answer is still missing:"),
+    "open_many": _("{n} answers are still missing:"),
     "open_here": _("Please choose an answer."),
     "no_code": _("This link carries no invitation. To answer, open the link from your own invitation."),
     "no_memory": _(

@@ -230,7 +230,7 @@ def test_open_questions_are_named_linked_and_announced(page: Page, page_server: 
     press_send(page)
     alert = page.get_by_role("alert")
     expect(alert).to_be_focused()
-    expect(alert).to_contain_text("2 questions are still open:")
+    expect(alert).to_contain_text("2 answers are still missing:")
     group = page.get_by_role("group", name=REASON["text"])  # type: ignore[arg-type]
     expect(group).to_have_accessible_description(re.compile("^Please choose an answer. Of 100 people"))
     alert.get_by_role("link", name=str(REASON["text"])).click()
@@ -239,7 +239,7 @@ def test_open_questions_are_named_linked_and_announced(page: Page, page_server: 
     group.get_by_label("Time").check()
     expect(group).to_have_accessible_description(re.compile("^Of 100 people"))
     press_send(page)
-    expect(alert).to_contain_text("One question is still open:")
+    expect(alert).to_contain_text("One answer is still missing:")
 
 
 def test_a_keyboard_is_enough(page: Page, page_server: LiveServer) -> None:
