@@ -1,12 +1,13 @@
 #!/bin/sh
-# Install what the tests need beside Python, through apt: Chromium for the browser tests, PostgreSQL for the second database,
-# and the programs named as arguments.
+# Install what the tests need beside Python, through apt: Chromium for the browser tests (libatomic1 for the program that
+# drives it), PostgreSQL for the second database, curl, and the programs named as arguments.
 # Says plainly what it cannot install; the tests that need it then fail with the same words instead of being passed over.
 set -u
 missing=""
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"
-for program in "$@"; do command -v "$program" >/dev/null 2>&1 || missing="$missing $program"; done
+[ -n "$(find /lib /usr/lib /usr/lib64 -name 'libatomic.so.1' 2>/dev/null | head -n 1)" ] || missing="$missing libatomic1"
+for program in curl "$@"; do command -v "$program" >/dev/null 2>&1 || missing="$missing $program"; done
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then
