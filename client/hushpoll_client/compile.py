@@ -53,7 +53,11 @@ def compile_mechanism(kind: str, options: int, parameters: Mapping[str, Any]) ->
     given = dict(parameters)
     if "name" not in given and "epsilon" in given:
         given["name"] = recommended_name(kind, options)
-    name = given.pop("name", None)
+    if "name" not in given:
+        raise MechanismError(
+            "is missing; write a mechanism's name, or an epsilon for the recommended one", "name"
+        )
+    name = given.pop("name")
     if not isinstance(name, str) or name not in KINDS[kind]:
         raise MechanismError(
             f"{name!r} is not a mechanism for a {kind} question; use one of: {', '.join(KINDS[kind])}", "name"

@@ -11,14 +11,19 @@ from .errors import DocumentError
 __all__ = ["dumps", "loads"]
 
 
-def loads(data: bytes | str, max_depth: int = 8, floats: bool = True) -> Any:
-    """Parse JSON strictly; decimals come back as `Decimal`, or are refused when `floats` is false."""
+def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants: bool = False) -> Any:
+    """Parse JSON strictly; decimals come back as `Decimal`, or are refused when `floats` is false.
+
+    With `constants` NaN and Infinity come back as `Decimal` too, for a caller that refuses them where they stand.
+    """
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
         raise DocumentError(f"not UTF-8 at byte {error.start}; save the file as UTF-8") from None
     decoder = json.JSONDecoder(
-        object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=Decimal if floats else _no_float
+        object_pairs_hook=_unique,
+        parse_constant=Decimal if constants else _no_constant,
+        parse_float=Decimal if floats else _no_float,
     )
     try:
         value = decoder.decode(text)

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -186,7 +187,8 @@ def _document(data: str | bytes, floats: bool = True) -> Any:
     if len(data) > _MAX_DRAFT:
         raise _too_large(len(data))
     try:
-        return strict_json.loads(data, floats=floats)
+        # A draft's NaN is refused by the field that holds it, so that the message names the question.
+        return strict_json.loads(data, floats=floats, constants=floats)
     except DocumentError as error:
         problem, _, remedy = str(error).rpartition("; ")
         raise SurveyError((), problem, remedy) from None
@@ -196,12 +198,14 @@ def _read_survey(value: object, published: bool) -> Survey:
     fields = _fields(value, (), {"hushpoll", "title", "questions"}, {"intro", "settings"}, published)
     version = fields["hushpoll"]
     if type(version) is not int or version != VERSION:
-        raise SurveyError(("hushpoll",), f"version {version!r} is not known", f'write "hushpoll": {VERSION}')
+        raise SurveyError(
+            ("hushpoll",), f"version {_short(version)} is not known", f'write "hushpoll": {VERSION}'
+        )
     settings = _fields(fields.get("settings", {}), ("settings",), set(), {"kiosk", "invitation"}, published)
     for key, flag in settings.items():
         if type(flag) is not bool:
             raise SurveyError(
-                ("settings", key), f"must be true or false, got {flag!r}", "write true or false"
+                ("settings", key), f"must be true or false, got {_short(flag)}", "write true or false"
             )
     listed = fields["questions"]
     if not isinstance(listed, list) or not listed:
@@ -352,6 +356,8 @@ def _text(value: object, at: tuple[str | int, ...], what: str, published: bool) 
 
 
 def _short(value: object) -> str:
+    if isinstance(value, Decimal):
+        return str(value)[:40]
     text = repr(value) if not isinstance(value, str) else f'"{value}"'
     text = "".join(character if character.isprintable() else "?" for character in text)
     return text if len(text) <= 40 else text[:37] + "..."

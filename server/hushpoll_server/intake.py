@@ -109,8 +109,11 @@ class Intake:
         if lines[-1] == b"":
             lines.pop()
         if not 1 <= len(lines) <= MOST_IN_BATCH:
-            detail = f"body: holds {len(lines)} reports; send 1 to {MOST_IN_BATCH}, one per line"
-            raise Problem(422, detail, item="body")
+            line = MOST_IN_BATCH + 1 if lines else 1
+            detail = (
+                f"line {line}: the body holds {len(lines)} reports; send 1 to {MOST_IN_BATCH}, one per line"
+            )
+            raise Problem(422, f"{detail}; nothing was stored", item="body", line=line)
         self._pace(environ, len(lines))
         outcomes = self.store.writer.submit([self._read(known, line, at) for at, line in enumerate(lines, 1)])
         last = outcomes[-1]

@@ -59,6 +59,7 @@ _REPORT = {
         },
         "invitation": {
             "type": "string",
+            "minLength": 1,
             "maxLength": 64,
             "description": "One-time code, only where the survey asks for one.",
         },
@@ -112,6 +113,7 @@ def openapi() -> dict[str, Any]:
                         },
                         "304": {"description": "Not changed."},
                         "404": _problem(_STATUS["404"]),
+                        "503": _problem("The database does not answer; see Retry-After."),
                     },
                 },
             },
@@ -145,8 +147,21 @@ def openapi() -> dict[str, Any]:
                         },
                         "403": _problem("Not public, and no access."),
                         "404": _problem(_STATUS["404"]),
+                        "503": _problem("The database does not answer; see Retry-After."),
                     },
                 },
+            },
+            "/api/openapi.json": {
+                "get": {
+                    "operationId": "getDescription",
+                    "summary": "This description",
+                    "responses": {
+                        "200": {
+                            "description": "An OpenAPI document.",
+                            "content": {"application/json": {"schema": {"type": "object"}}},
+                        }
+                    },
+                }
             },
             "/healthz": {
                 "get": {

@@ -126,7 +126,7 @@ def test_every_mechanism_of_a_kind_compiles_and_publishes(kind: str) -> None:
         (one_question(kind="choice", options=["A"] * 1001), ("questions", 0, "options"), "1001 options"),
         (one_question(mechanism="warner"), ("questions", 0, "mechanism"), "must be an object"),
         (one_question(mechanism={"name": "magic"}), ("questions", 0, "mechanism", "name"), "'magic'"),
-        (one_question(mechanism={}), ("questions", 0, "mechanism", "name"), "not a mechanism"),
+        (one_question(mechanism={}), ("questions", 0, "mechanism", "name"), "is missing"),
         (one_question(mechanism={"name": "krr"}), ("questions", 0, "mechanism", "epsilon"), "missing"),
         (one_question(mechanism={"epsilon": 0}), ("questions", 0, "mechanism", "epsilon"), "greater than 0"),
         (one_question(mechanism={"epsilon": -1}), ("questions", 0, "mechanism", "epsilon"), "greater than 0"),

@@ -41,11 +41,12 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
         _clear(link, memory, as_json)
         return
     survey = fetch_survey(link)
-    _warn(link, survey)
     kept = memory.recall(survey)
+    # A file is checked before anything is said, so that one line tells what is wrong with it.
+    read = read_answers(survey, _read_file(answers_file)) if answers_file and kept is None else None
+    _warn(link, survey)
     if kept is None:
-        given = _read_file(answers_file) if answers_file else _ask(survey)
-        kept = memory.keep(survey, Report.new(survey, read_answers(survey, given)))
+        kept = memory.keep(survey, Report.new(survey, read or read_answers(survey, _ask(survey))))
     else:
         _tell("This machine has answered already; the same report is sent again, nothing is drawn anew.")
     status = submit(link, survey, kept.report)
