@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanisms import MAX_EPSILON, Mechanism
 
 from .designs import DECOY_NAMES, Design, Number, build
 from .errors import AnalysisError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["SLIDER_STOPS", "Candidate", "Plan", "Recommendation", "curve", "plan", "recommend"]
 
@@ -26,6 +30,12 @@ SLIDER_STOPS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
 _LOWEST, _HIGHEST = 0.001, float(MAX_EPSILON)
 _MOST = 10**11
 _FINEST = 1e-6
+
+
+def _frame(value: Any) -> pd.DataFrame:
+    import pandas as pd  # only notebooks need it; the slider must not wait for it
+
+    return pd.DataFrame(value)
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,13 @@ class Plan:
     epsilon_note: str
     solved: str
 
+    def to_frame(self) -> pd.DataFrame:
+        """Give the plan as a table of one column."""
+        return _frame({"value": self.to_dict()})
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(na_rep="unbounded")
+
     def to_dict(self) -> dict[str, Any]:
         """Give the plan as JSON values: None stands for unbounded."""
         return {
@@ -110,6 +127,15 @@ class Recommendation:
     mechanism: str
     reason: str
     candidates: tuple[Candidate, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the candidates as a table, best first."""
+        return _frame([vars(candidate) for candidate in self.candidates])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.reason)}</p>" + self.to_frame().to_html(
+            float_format=lambda value: f"{value:.4f}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give the recommendation as JSON values."""

@@ -188,3 +188,12 @@ def test_planning_imports_neither_numpy_nor_pandas() -> None:
     path = [entry for entry in sys.path if entry]
     done = subprocess.run([sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}; {code}"], check=False)
     assert done.returncode == 0
+
+
+def test_a_notebook_shows_plans_as_tables() -> None:
+    shown = plan("or_poll", decoy_share=0.4, n=1000)._repr_html_()
+    assert "<td>1000</td>" in shown
+    assert "margin_trusted_curator" in shown
+    advice = recommend("choice", options=4, epsilon=1.0, n=1000)
+    assert list(advice.to_frame()["mechanism"]) == [candidate.mechanism for candidate in advice.candidates]
+    assert advice.to_frame()["mechanism"][0] in advice._repr_html_()
