@@ -342,6 +342,20 @@ def test_leaving_with_an_unsaved_title_asks_first(designer: Page, server: LiveSe
     assert asked == ["beforeunload"]
 
 
+def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Unsaved question", QUESTION)
+    asked: list[str] = []
+    designer.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    designer.goto(f"{server.url}/drafts/{draft.id}/questions/{QUESTION['id']}")
+    text = designer.get_by_label("Question", exact=True)
+    text.fill("Have you ever?")
+    designer.get_by_role("link", name="Cancel").click(no_wait_after=True)
+    expect(text).to_have_value("Have you ever?")
+    designer.get_by_role("button", name="Save the question").click()
+    expect(designer.get_by_text("Have you ever?")).to_be_visible()
+    assert asked == ["beforeunload"]
+
+
 def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
     survey = make_draft(server.store, "For olu", QUESTION).survey()
     server.store.publish(survey, "ines", target_n=100)
