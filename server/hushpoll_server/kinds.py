@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hushpoll_client import Mechanism
+from hushpoll_client import Mechanism, MechanismError
+from hushpoll_client.exact import read_number, spell
 
 PREFER_NOT = "Prefer not to say"
 
@@ -198,17 +199,29 @@ def _write_mechanism(fields: Fields, slider: str) -> dict[str, Any]:
         mechanism["epsilon"] = slider
         if name == "warner":
             mechanism.pop("truth", None)
+    if "truth" in mechanism:
+        mechanism["truth"] = _share(mechanism["truth"])
     if "forced" in given:
-        mechanism["forced"] = [part for part in given["forced"].replace(";", ",").split(",") if part.strip()]
-        mechanism["forced"] = [part.strip() for part in mechanism["forced"]]
+        parts = given["forced"].replace(";", ",").split(",")
+        mechanism["forced"] = [_share(part.strip()) for part in parts if part.strip()]
     if "decoy_from" in used:
         mechanism |= _write_decoy(fields.get("decoy_from") or "share", given)
     return mechanism
 
 
+def _share(text: str) -> str:
+    """Read 25% as the 0.25 that it means; what is no number stays as it was typed and is refused beside its field."""
+    if not text.endswith("%"):
+        return text
+    try:
+        return spell(read_number(text.removesuffix("%").strip(), "share") / 100)
+    except MechanismError:
+        return text
+
+
 def _write_decoy(source: str, given: dict[str, str]) -> dict[str, Any]:
     if source == "share":
-        return {"decoy_share": given["decoy_share"]} if "decoy_share" in given else {}
+        return {"decoy_share": _share(given["decoy_share"])} if "decoy_share" in given else {}
     counts = [given.get("decoy_yes", ""), given.get("decoy_of", "")]
     # Python reads no number of thousands of digits; what stays text is refused with the field's name.
     return {

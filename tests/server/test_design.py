@@ -213,7 +213,7 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
         ({"mechanism": "or_poll"}, "decoy", "missing"),
         ({"mechanism": "or_poll"}, "decoy_share", "how often"),
         (
-            {"mechanism": "or_poll", "decoy": "D?", "decoy_share": "25%"},
+            {"mechanism": "or_poll", "decoy": "D?", "decoy_share": "a quarter"},
             "decoy_share",
             "This must be a number",
         ),
@@ -416,3 +416,20 @@ def test_deleting_a_draft_asks_first(owner: FlaskClient, store: Store) -> None:
     assert drafts.find(store, draft.id)
     submit(owner, f"/drafts/{draft.id}/delete")
     assert drafts.find(store, draft.id) is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"), [("25%", "0.25"), ("12.5 %", "0.125"), ("1/4", "1/4"), ("a%", "a%")]
+)
+def test_a_percentage_is_read_as_the_share_it_means(typed: str, kept: str) -> None:
+    fields = {
+        "id": "q",
+        "text": "T?",
+        "kind": "yes_no",
+        "mechanism": "crosswise",
+        "decoy": "D?",
+        "decoy_share": typed,
+    }
+    assert kinds.write_question(fields, "1")["mechanism"]["decoy_share"] == kept
+    forced = fields | {"mechanism": "forced", "forced": f"{typed}, 0.1"}
+    assert kinds.write_question(forced, "1")["mechanism"]["forced"] == [kept, "0.1"]
