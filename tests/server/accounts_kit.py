@@ -30,6 +30,12 @@ PEOPLE = {
 }
 
 QUESTION = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
+OR_POLL = {
+    "id": "o",
+    "kind": "yes_no",
+    "text": "O?",
+    "mechanism": {"name": "or_poll", "decoy": "D?", "decoy_share": "0.4"},
+}
 
 
 @contextmanager

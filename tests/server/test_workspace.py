@@ -18,14 +18,7 @@ from hushpoll_server import drafts, planner
 from hushpoll_server.cli import hushpoll
 from hushpoll_server.store import Store
 
-from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit
-
-OR_POLL = {
-    "id": "o",
-    "kind": "yes_no",
-    "text": "O?",
-    "mechanism": {"name": "or_poll", "decoy": "D?", "decoy_share": "0.4"},
-}
+from tests.server.accounts_kit import OR_POLL, QUESTION, make_draft, open_place, signed_in, submit
 
 
 @pytest.fixture(scope="module")

@@ -17,14 +17,15 @@ from hushpoll_server import closing, drafts, workspace
 from hushpoll_server.questions import counts_from_survey
 from hushpoll_server.store import Store, today
 
-from tests.server.accounts_kit import QUESTION, make_draft, make_published, open_place, signed_in, submit
-
-OR_POLL = {
-    "id": "o",
-    "kind": "yes_no",
-    "text": "O?",
-    "mechanism": {"name": "or_poll", "decoy": "D?", "decoy_share": "0.4"},
-}
+from tests.server.accounts_kit import (
+    OR_POLL,
+    QUESTION,
+    make_draft,
+    make_published,
+    open_place,
+    signed_in,
+    submit,
+)
 
 
 @pytest.fixture(scope="module")
