@@ -10,54 +10,54 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .channels import channel_view as channel_view
-    from .constrained import constrained_estimate as constrained_estimate
-    from .constrained import maximise as maximise
+    from .channel.simulation import simulate as simulate
+    from .channel.view import channel_view as channel_view
+    from .designing.planning import plan as plan
+    from .designing.planning import recommend as recommend
+    from .designing.shuffle import shuffled_epsilon as shuffled_epsilon
     from .errors import AnalysisError as AnalysisError
-    from .estimation import estimate as estimate
-    from .estimation import functional as functional
-    from .models import correlate as correlate
-    from .models import linear as linear
-    from .models import logit as logit
-    from .planning import plan as plan
-    from .planning import recommend as recommend
-    from .reporting import report as report
-    from .results import Estimate as Estimate
-    from .shuffle import shuffled_epsilon as shuffled_epsilon
-    from .simulation import simulate as simulate
-    from .surveyweights import rake as rake
-    from .tables import compare as compare
-    from .tables import crosstab as crosstab
-    from .twogroup import cheating_detection as cheating_detection
-    from .twogroup import cheating_detection_symmetric as cheating_detection_symmetric
-    from .twogroup import lie_detection as lie_detection
-    from .twogroup import unrelated_two_groups as unrelated_two_groups
-    from .weighted import weighted_estimate as weighted_estimate
+    from .regression.models import correlate as correlate
+    from .regression.models import linear as linear
+    from .regression.models import logit as logit
+    from .results.survey import report as report
+    from .sampling.weighted import weighted_estimate as weighted_estimate
+    from .sampling.weights import rake as rake
+    from .shares.constrained import constrained_estimate as constrained_estimate
+    from .shares.constrained import maximise as maximise
+    from .shares.estimation import estimate as estimate
+    from .shares.estimation import functional as functional
+    from .shares.result import Estimate as Estimate
+    from .shares.two_groups import cheating_detection as cheating_detection
+    from .shares.two_groups import cheating_detection_symmetric as cheating_detection_symmetric
+    from .shares.two_groups import lie_detection as lie_detection
+    from .shares.two_groups import unrelated_two_groups as unrelated_two_groups
+    from .tables.frames import compare as compare
+    from .tables.frames import crosstab as crosstab
 
 _HOME = {
     "AnalysisError": "errors",
-    "Estimate": "results",
-    "channel_view": "channels",
-    "cheating_detection": "twogroup",
-    "cheating_detection_symmetric": "twogroup",
-    "compare": "tables",
-    "constrained_estimate": "constrained",
-    "correlate": "models",
-    "crosstab": "tables",
-    "estimate": "estimation",
-    "functional": "estimation",
-    "lie_detection": "twogroup",
-    "linear": "models",
-    "logit": "models",
-    "maximise": "constrained",
-    "plan": "planning",
-    "rake": "surveyweights",
-    "recommend": "planning",
-    "report": "reporting",
-    "shuffled_epsilon": "shuffle",
-    "simulate": "simulation",
-    "unrelated_two_groups": "twogroup",
-    "weighted_estimate": "weighted",
+    "Estimate": "shares.result",
+    "channel_view": "channel.view",
+    "cheating_detection": "shares.two_groups",
+    "cheating_detection_symmetric": "shares.two_groups",
+    "compare": "tables.frames",
+    "constrained_estimate": "shares.constrained",
+    "correlate": "regression.models",
+    "crosstab": "tables.frames",
+    "estimate": "shares.estimation",
+    "functional": "shares.estimation",
+    "lie_detection": "shares.two_groups",
+    "linear": "regression.models",
+    "logit": "regression.models",
+    "maximise": "shares.constrained",
+    "plan": "designing.planning",
+    "rake": "sampling.weights",
+    "recommend": "designing.planning",
+    "report": "results.survey",
+    "shuffled_epsilon": "designing.shuffle",
+    "simulate": "channel.simulation",
+    "unrelated_two_groups": "shares.two_groups",
+    "weighted_estimate": "sampling.weighted",
 }
 
 __all__ = [

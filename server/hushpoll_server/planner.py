@@ -1,4 +1,4 @@
-"""What the privacy and accuracy screen shows. Every number comes from `hushpoll_analysis.planning`.
+"""What the privacy and accuracy screen shows. Every number comes from `hushpoll_analysis.designing.planning`.
 
 The analysis is imported inside the functions: a worker that only collects never loads it.
 """
@@ -15,7 +15,7 @@ from hushpoll_client import Mechanism, Question, Survey
 from .drafts import Draft
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.planning import Plan
+    from hushpoll_analysis.designing.planning import Plan
 
 LEVEL = 0.95
 WARN_FROM = 5.0
@@ -30,7 +30,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 14.0, 42.0
 
 def stops() -> tuple[str, ...]:
     """The slider's stops, spelled as the survey document spells numbers."""
-    from hushpoll_analysis.planning import SLIDER_STOPS
+    from hushpoll_analysis.designing.planning import SLIDER_STOPS
 
     return tuple(f"{stop:g}" for stop in SLIDER_STOPS)
 
@@ -102,7 +102,7 @@ def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
 
 
 def _plan(question: Question, **target: Any) -> Plan:
-    from hushpoll_analysis.planning import plan
+    from hushpoll_analysis.designing.planning import plan
 
     return plan(question.mechanism, level=LEVEL, **target)
 
@@ -139,7 +139,7 @@ def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
 def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tuple[str | None, str]:
     """The lowest stop at which every question that follows the slider meets the margin, and one sentence about it."""
     from hushpoll_analysis import AnalysisError
-    from hushpoll_analysis.planning import plan
+    from hushpoll_analysis.designing.planning import plan
 
     automatic = [one for one in plans if one.automatic]
     if not automatic:
@@ -203,8 +203,8 @@ class Curve:
 
 def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     """The figure of one question; None where its mechanism has no epsilon to vary."""
-    from hushpoll_analysis.planning import SLIDER_STOPS
-    from hushpoll_analysis.planning import curve as plan_curve
+    from hushpoll_analysis.designing.planning import SLIDER_STOPS
+    from hushpoll_analysis.designing.planning import curve as plan_curve
 
     mechanism = focus.question.mechanism
     if mechanism.name == "forced" or (mechanism.has_decoy and not math.isfinite(mechanism.epsilon)):

@@ -26,7 +26,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     """One line per question for lists: what is asked, how it is randomized and why."""
     if not draft.questions:
         return []
-    from hushpoll_analysis.planning import recommend
+    from hushpoll_analysis.designing.planning import recommend
 
     rows = []
     for source, question in zip(draft.questions, Survey.from_draft(draft.document).questions, strict=True):

@@ -142,7 +142,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
 
 def projected(survey: Survey, n: int) -> list[float]:
     """The margin of every question at n reports: what the number of reports alone tells, never an answer."""
-    from hushpoll_analysis.planning import plan
+    from hushpoll_analysis.designing.planning import plan
 
     if n < 2:
         return []

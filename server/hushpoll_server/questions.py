@@ -128,7 +128,7 @@ def _decoy_given(form: QuestionForm) -> bool:
 
 def advice(draft: Draft, form: QuestionForm) -> str:
     """Why the recommended mechanism is recommended for what the form holds now, in one sentence."""
-    from hushpoll_analysis.planning import recommend
+    from hushpoll_analysis.designing.planning import recommend
 
     shape: dict[str, Any] = kinds.KINDS.get(form.kind.data or "yes_no", kinds.KINDS["yes_no"]).write(
         form.data
@@ -205,7 +205,7 @@ def counts_from_survey(key: str) -> dict[str, str]:
     if key not in {one for one, _, _ in decoy_sources()}:
         raise HushpollError("choose one of the surveys listed, or type the share")
     from hushpoll_analysis import estimate
-    from hushpoll_analysis.sources import tally
+    from hushpoll_analysis.data.files import tally
 
     survey_hash, _, question_id = key.partition(":")
     survey = get_store().get_survey(survey_hash)

@@ -66,7 +66,7 @@ def simulated(survey: Survey, n: int, truth: dict[str, list[float]]) -> list[dic
     """Draw n respondents through the randomizer and estimate from their reports as the real report will."""
     import numpy as np
     from hushpoll_analysis import estimate
-    from hushpoll_analysis.simulation import simulate_survey
+    from hushpoll_analysis.channel.simulation import simulate_survey
 
     reports = dict(simulate_survey(survey, n, truth))
     found = []

@@ -31,8 +31,8 @@ from .problems import Problem, respond
 from .store import Store, SurveyState, get_store
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.reporting import SurveyReport
-    from hushpoll_analysis.sources import Tally
+    from hushpoll_analysis.data.files import Tally
+    from hushpoll_analysis.results.survey import SurveyReport
 
 bp = Blueprint("reports", __name__)
 bp.before_request(guard_forms)
@@ -57,7 +57,7 @@ class Tallies:
 
     def get(self, store: Store, survey: Survey, by: str | None) -> Tally:
         """Count the sealed reports, or take the counts from memory."""
-        from hushpoll_analysis.sources import tally
+        from hushpoll_analysis.data.files import tally
 
         from .seal import seal_due
 
@@ -156,7 +156,7 @@ def export(survey_hash: str) -> Page:
     away = _turned_away(state, public_counts=False)
     if away is not None:
         return away
-    from hushpoll_analysis.exporting import zip_export
+    from hushpoll_analysis.data.export import zip_export
 
     from .seal import seal_due
 
@@ -214,7 +214,7 @@ def results(survey_hash: str) -> Response:
 @bp.get("/reports/report.css")
 def stylesheet() -> Response:
     """The report's style: the same rules as in the file that stands alone."""
-    from hushpoll_analysis.rendering import stylesheet as rules
+    from hushpoll_analysis.results.rendering import stylesheet as rules
 
     response = Response(rules(), content_type="text/css; charset=utf-8")
     response.headers["Cache-Control"] = "public, max-age=3600"
@@ -276,7 +276,7 @@ def _question(survey_hash: str, name: str) -> str | None:
 def _report(
     survey: Survey, by: str | None, level: float, only: str | None = None, reference: str | None = None
 ) -> SurveyReport:
-    from hushpoll_analysis.reporting import report
+    from hushpoll_analysis.results.survey import report
 
     tallies: Tallies = current_app.extensions["hushpoll_tallies"]
     counted = tallies.get(get_store(), survey, by)
@@ -284,19 +284,19 @@ def _report(
 
 
 def _body(made: SurveyReport, method: bool = True) -> str:
-    from hushpoll_analysis.rendering import as_body
+    from hushpoll_analysis.results.rendering import as_body
 
     return as_body(made, method=method)
 
 
 def _method(made: SurveyReport) -> str:
-    from hushpoll_analysis.rendering import as_method
+    from hushpoll_analysis.results.rendering import as_method
 
     return as_method(made)
 
 
 def _groups_body(made: SurveyReport) -> str:
-    from hushpoll_analysis.rendering import as_groups
+    from hushpoll_analysis.results.rendering import as_groups
 
     return as_groups(made)
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from hushpoll_analysis import AnalysisError, constrained_estimate, estimate, maximise
-from hushpoll_analysis.channels import channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_client import Channel, mechanisms
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate
-from hushpoll_analysis.channels import channel_view
-from hushpoll_analysis.comparisons import fieller
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.tables.differences import fieller
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from hypothesis import assume, given, settings, strategies

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import AnalysisError, Estimate, estimate, functional
-from hushpoll_analysis.channels import channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_client import Channel, mechanisms
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

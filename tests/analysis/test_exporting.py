@@ -16,7 +16,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.exporting import (
+from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.data.export import (
     export_files,
     guard_cell,
     report_labels,
@@ -24,8 +25,7 @@ from hushpoll_analysis.exporting import (
     write_export,
     zip_export,
 )
-from hushpoll_analysis.label_scripts import _names
-from hushpoll_analysis.simulation import simulate_survey
+from hushpoll_analysis.data.labels import _names
 from hushpoll_client import HushpollError, Survey
 
 NASTY = "It's \"5 $\" `x' \\ a|b*c"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-import hushpoll_analysis.joint
+import hushpoll_analysis.tables.joint
 import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import crosstab, report
-from hushpoll_analysis.constrained import Maximum, maximise
-from hushpoll_analysis.crosstabs import shown_limits
+from hushpoll_analysis.shares.constrained import Maximum, maximise
+from hushpoll_analysis.tables.cells import shown_limits
 from hushpoll_client import Survey, mechanisms
 
 SURVEY = Survey.from_draft(
@@ -96,7 +96,7 @@ def test_a_constrained_table_that_did_not_settle_says_so(monkeypatch: pytest.Mon
     def unsettled(*inputs: object) -> Maximum:
         return replace(maximise(*inputs), gap=0.25, converged=False)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(hushpoll_analysis.joint, "maximise", unsettled)
+    monkeypatch.setattr(hushpoll_analysis.tables.joint, "maximise", unsettled)
     table = crosstab(counts, {"a": coin, "b": coin}, "a", "b")
     (note,) = table.to_dict()["notes"]
     assert "did not settle" in note

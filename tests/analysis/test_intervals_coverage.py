@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hushpoll_analysis import estimate
-from hushpoll_analysis.channels import channel_view
-from hushpoll_analysis.results import LinearEstimate
+from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.shares.result import LinearEstimate
 from hushpoll_client import mechanisms
 from hushpoll_client.mechanisms import Mechanism
 from scipy.stats import binom

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import estimate
-from hushpoll_analysis.method_text import factor_text, method_of
+from hushpoll_analysis.results.method import factor_text, method_of
 from hushpoll_client import Survey
 
 DECOYS: dict[str, dict[str, Any]] = {

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import logit
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.formulas import read_model
-from hushpoll_analysis.models import linear
+from hushpoll_analysis.regression.formula import read_model
+from hushpoll_analysis.regression.models import linear
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import special

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hushpoll_analysis.disclosure import (
+from hushpoll_analysis.designing.disclosure import (
     dishonest_shift,
     dishonest_weight,
     group_epsilon,
     posterior,
     posterior_bounds,
 )
+from hushpoll_analysis.designing.power import answers_for_power, power, power_of_difference
+from hushpoll_analysis.designing.shuffle import shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.power import answers_for_power, power, power_of_difference
-from hushpoll_analysis.shuffle import shuffled_epsilon
 from hushpoll_client import mechanisms
 from scipy import stats
 

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, report
-from hushpoll_analysis.figures import axis_for
-from hushpoll_analysis.method_text import ESTIMATORS, LETTERS, WORKS, epsilon_text, percent
-from hushpoll_analysis.rendering import stylesheet
-from hushpoll_analysis.reporting import SurveyReport
-from hushpoll_analysis.simulation import simulate_survey
-from hushpoll_analysis.sources import Tally
+from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.data.files import Tally
+from hushpoll_analysis.results.figures import axis_for
+from hushpoll_analysis.results.method import ESTIMATORS, LETTERS, WORKS, epsilon_text, percent
+from hushpoll_analysis.results.rendering import stylesheet
+from hushpoll_analysis.results.survey import SurveyReport
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.compile import NAMES
 

@@ -9,9 +9,9 @@ import ibis
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.scale import count_expression
-from hushpoll_analysis.simulation import simulate_survey
-from hushpoll_analysis.sources import tally
+from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.data.engines import count_expression
+from hushpoll_analysis.data.files import tally
 from hushpoll_client import HushpollError, Survey
 
 # Ibis 12 itself calls names that DuckDB 2 and pandas 3 have deprecated.

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from hushpoll_analysis import simulation
-from hushpoll_analysis.simulation import draw_truth, reports_at, simulate
+from hushpoll_analysis.channel import simulation
+from hushpoll_analysis.channel.simulation import draw_truth, reports_at, simulate
 from hushpoll_client import Channel, HushpollError, mechanisms
 from hushpoll_client.channel import SCALE
 from hypothesis import given, settings

@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hushpoll_analysis.simulation import simulate_survey
-from hushpoll_analysis.sources import HASH_KEY, Tally, read_frame, record_type, tally
+from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.data.files import HASH_KEY, Tally, read_frame, record_type, tally
 from hushpoll_client import HushpollError, Survey
 
 DRAFT: dict[str, Any] = {

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import estimate
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.surveyweights import rake, read_design
-from hushpoll_analysis.tables import crosstab
-from hushpoll_analysis.weighted import weighted_estimate
+from hushpoll_analysis.sampling.weighted import weighted_estimate
+from hushpoll_analysis.sampling.weights import rake, read_design
+from hushpoll_analysis.tables.frames import crosstab
 from hushpoll_client import mechanisms
 
 RESULTS = Path(__file__).parents[1] / "results"

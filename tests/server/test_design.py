@@ -63,7 +63,7 @@ def test_there_are_templates_for_the_promised_topics() -> None:
 def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
     owner: FlaskClient, store: Store, key: str
 ) -> None:
-    from hushpoll_analysis.planning import plan
+    from hushpoll_analysis.designing.planning import plan
 
     token = token_of(owner, "/surveys/new")
     made = owner.post("/drafts", data={"template": key, "csrf_token": token})

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.planning import SLIDER_STOPS, plan
+from hushpoll_analysis.designing.planning import SLIDER_STOPS, plan
 from hushpoll_client import Survey
 from hushpoll_server import drafts, planner
 from hushpoll_server.cli import hushpoll

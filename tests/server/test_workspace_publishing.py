@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.planning import plan
+from hushpoll_analysis.designing.planning import plan
 from hushpoll_client import HushpollError, Report, Survey, mechanisms
 from hushpoll_server import closing, drafts, workspace
 from hushpoll_server.questions import counts_from_survey
@@ -288,7 +288,7 @@ def test_a_decoys_share_is_taken_from_another_surveys_estimate(
 
         g.user = workspace.find_user(store, "owner")
         from hushpoll_analysis import estimate
-        from hushpoll_analysis.sources import tally
+        from hushpoll_analysis.data.files import tally
 
         tallied = tally(source, store.record_parts(source.hash)).counts["q1"]
         found = estimate(tallied, source.questions[0].mechanism)["Yes"]

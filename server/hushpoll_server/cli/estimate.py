@@ -258,7 +258,7 @@ def _text(found: Estimate) -> str:
 
 def _privacy(found: Estimate) -> str:
     if math.isfinite(found.epsilon):
-        from hushpoll_analysis.method_text import factor_text
+        from hushpoll_analysis.results.method import factor_text
 
         note = f" ({found.epsilon_note})" if found.epsilon_note else ""
         return f"epsilon {found.epsilon:.6g}: odds change at most {factor_text(found.epsilon)}-fold{note}"

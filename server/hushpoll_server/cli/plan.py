@@ -10,7 +10,7 @@ import click
 from .output import json_option, print_json
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.planning import Plan
+    from hushpoll_analysis.designing.planning import Plan
 
 NAMES = ("warner", "krr", "forced", "or_poll", "unrelated", "crosswise")
 
@@ -56,7 +56,7 @@ def plan(
       hushpoll plan --mechanism warner --epsilon 1 --n 1000
       hushpoll plan --mechanism krr --options 5 --n 2000 --margin .05
     """
-    from hushpoll_analysis.planning import plan as make_plan
+    from hushpoll_analysis.designing.planning import plan as make_plan
 
     made = make_plan(
         mechanism,

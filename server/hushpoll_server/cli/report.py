@@ -13,7 +13,7 @@ from .output import read_survey
 from .stored import find_survey, opened_store
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.reporting import SurveyReport
+    from hushpoll_analysis.results.survey import SurveyReport
 
     from hushpoll_server.store import Store
 

@@ -42,9 +42,9 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
       hushpoll simulate survey.json -n 2000 --truth '{"cheated": [0.8, 0.2]}' --out reports.parquet
     """
     import pandas as pd
-    from hushpoll_analysis.exporting import write_reports
-    from hushpoll_analysis.simulation import simulate_survey
-    from hushpoll_analysis.sources import column_of
+    from hushpoll_analysis.channel.simulation import simulate_survey
+    from hushpoll_analysis.data.export import write_reports
+    from hushpoll_analysis.data.files import column_of
 
     survey = read_survey(file)
     target = Path(out)

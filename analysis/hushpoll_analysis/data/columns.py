@@ -1,0 +1,189 @@
+"""Variables of a table or model: a column of reports with the channel it went through, or an exact column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from hushpoll_client import Channel, Survey
+from hushpoll_client.channel import SCALE
+from hushpoll_client.mechanisms import Mechanism
+
+from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
+from hushpoll_analysis.errors import AnalysisError
+
+__all__ = [
+    "Codes",
+    "EstimatedShare",
+    "ExactView",
+    "Mechanisms",
+    "Variable",
+    "column_of",
+    "read_variable",
+    "report_codes",
+]
+
+Codes = npt.NDArray[np.int64]
+Mechanisms = Survey | Mapping[str, Mechanism | Channel | None]
+"""A survey, or for each column its mechanism; None, or a column that is not named, means exact."""
+
+
+class ExactView(ChannelView):
+    """A column that was not randomized: the identity, without a table."""
+
+    def __init__(self, options: int) -> None:
+        self.options = self.outcomes = options
+        self.choice = "unique"
+
+    @property
+    def possible(self) -> npt.NDArray[np.bool_]:
+        return np.ones(self.options, dtype=bool)
+
+    def forward(self, shares: Floats) -> Floats:
+        return shares
+
+    def backward(self, values: Floats) -> Floats:
+        return values
+
+    def solution(self, target: npt.ArrayLike) -> Floats:
+        return np.asarray(target, dtype=np.float64)
+
+    def shares(self, frequencies: Floats) -> Floats:
+        return frequencies
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedShare:
+    """A decoy share q known from a poll of its own: its variance q(1-q)/m, and how the estimator weights move with q.
+
+    The channel is linear in q, C = (1 - q) C_no + q C_yes, so with C B = 1 the weights move by -B (C_yes - C_no) B.
+    """
+
+    answers: int
+    variance: float
+    slope: Floats
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, weights: Floats) -> EstimatedShare | None:
+        """Read it from a mechanism; None where the decoy share is known, or there is no decoy."""
+        if mechanism.decoy_counts is None:
+            return None
+        yes, of = mechanism.decoy_counts
+        q = yes / of
+        no_rows, yes_rows = (
+            np.array(
+                [mechanism.device.row(mechanism.device_answer(x, decoy)) for x in (0, 1)], dtype=np.float64
+            )
+            / SCALE
+            for decoy in (0, 1)
+        )
+        inverse = weights.T
+        return cls(of, q * (1.0 - q) / of, -(inverse @ (yes_rows - no_rows) @ inverse).T)
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """One column: its name, the labels of its true answers, and the view of its channel."""
+
+    name: str
+    labels: tuple[Any, ...]
+    view: ChannelView
+    randomized: bool
+    decoy: EstimatedShare | None = None
+
+    @property
+    def weights(self) -> Floats:
+        """The K x M matrix of b: row k estimates the share of answer k."""
+        return self.view.shares(np.eye(self.view.outcomes)).T
+
+    def position(self, label: object) -> int:
+        """Find an answer by its label."""
+        if label not in self.labels:
+            known = ", ".join(map(str, self.labels[:12]))
+            raise AnalysisError(f"{self.name} has no answer {label!r}; its answers are {known}")
+        return self.labels.index(label)
+
+
+def read_variable(
+    data: pd.DataFrame, name: str, mechanisms: Mechanisms, labels: Sequence[Any] | None = None
+) -> tuple[Variable, Codes]:
+    """Read one column and what is known of it: the variable and a code for each respondent."""
+    variable = randomized_variable(name, mechanisms, labels)
+    column = column_of(data, name)
+    if variable is not None:
+        return variable, report_codes(column, variable.view.outcomes)
+    return _exact(column, name, labels)
+
+
+def randomized_variable(
+    name: str, mechanisms: Mechanisms, labels: Sequence[Any] | None = None
+) -> Variable | None:
+    """Give the variable of a randomized column; None for an exact one."""
+    mechanism: Mechanism | Channel | None
+    if isinstance(mechanisms, Survey):
+        question = next((one for one in mechanisms.questions if one.id == name), None)
+        if question is None:
+            return None
+        mechanism, labels = question.mechanism, labels or question.options
+    else:
+        mechanism = mechanisms.get(name)
+    if mechanism is None:
+        return None
+    view = channel_view(mechanism)
+    view.shares(np.zeros(view.outcomes))  # a singular channel is refused here, by name
+    if labels is None:
+        labels = range(view.options)
+    if len(labels) != view.options:
+        raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers; give one for each")
+    weights = view.shares(np.eye(view.outcomes)).T
+    decoy = EstimatedShare.of(mechanism, weights) if isinstance(mechanism, Mechanism) else None
+    return Variable(name, tuple(labels), view, True, decoy)
+
+
+def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Find a column by its name, or by the name that an export gives it (`..._reported`)."""
+    for candidate in (name, f"{name}_reported"):
+        if candidate in data.columns:
+            column = data[candidate]
+            missing = int(column.isna().sum())
+            if missing:
+                raise AnalysisError(
+                    f"column {candidate!r} has {missing} missing values; drop those rows, or fill them, first"
+                )
+            return column
+    known = ", ".join(map(str, list(data.columns)[:12]))
+    raise AnalysisError(f"there is no column {name!r} (nor {name}_reported); the columns are {known}")
+
+
+def report_codes(column: pd.Series[Any], outcomes: int) -> Codes:
+    """Check that a column holds report codes 0..outcomes-1."""
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    bad = ~(np.isfinite(numbers) & (numbers >= 0) & (numbers < outcomes) & (numbers == np.floor(numbers)))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise AnalysisError(
+            f"column {column.name!r} has {int(bad.sum())} values that are no report code (0 to {outcomes - 1}), the"
+            f" first is {column.iloc[row]!r} in row {row}; check that column and mechanism belong together"
+        )
+    return numbers.astype(np.int64)
+
+
+def _exact(column: pd.Series[Any], name: str, labels: Sequence[Any] | None) -> tuple[Variable, Codes]:
+    known = pd.Index(list(labels)) if labels is not None else pd.Categorical(column).categories
+    codes = known.get_indexer(pd.Index(column))
+    if (codes < 0).any():
+        value = column.iloc[int(np.flatnonzero(codes < 0)[0])]
+        raise AnalysisError(
+            f"column {name!r} has the value {value!r}, which is not among its labels {list(known)}"
+        )
+    found = tuple(value.item() if isinstance(value, np.generic) else value for value in known)
+    if len(found) > 1000:
+        raise AnalysisError(
+            f"column {name!r} has {len(found)} different values; a table needs a column with few groups"
+        )
+    variable = Variable(name, found, ExactView(len(found)), False)
+    return variable, codes.astype(np.int64)

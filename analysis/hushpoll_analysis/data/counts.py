@@ -1,0 +1,74 @@
+"""Report counts at the door: whole, not negative, and of the channel's length."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from hushpoll_analysis.channel.view import ChannelView
+from hushpoll_analysis.errors import AnalysisError
+
+__all__ = ["Counts", "check_level", "read_counts", "whole_numbers"]
+
+Counts = npt.NDArray[np.int64]
+
+
+def read_counts(counts: npt.ArrayLike, view: ChannelView, least: int = 1) -> Counts:
+    """Check report counts against a channel and give them as integers.
+
+    Parameters
+    ----------
+    counts : array_like of int
+        One number per possible report, in order.
+    view : ChannelView
+    least : int
+        The smallest total that the caller can work with.
+    """
+    whole = whole_numbers(counts, "counts")
+    if whole.size != view.outcomes:
+        raise AnalysisError(
+            f"counts: {whole.size} given, but this channel has {view.outcomes} possible reports; "
+            "give one count for each, in order"
+        )
+    impossible = np.flatnonzero((whole > 0) & ~view.possible)
+    if impossible.size:
+        z = int(impossible[0])
+        raise AnalysisError(
+            f"counts: report {z} came in {whole[z]} times, but this channel can never send it; check the mechanism"
+        )
+    total = int(whole.sum())
+    if total < least:
+        reason = {0: "there are no reports", 1: "one report has no standard error"}.get(
+            total, f"only {total} reports"
+        )
+        raise AnalysisError(f"counts: {reason}; at least {least} are needed")
+    return whole
+
+
+def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
+    """Whole numbers that are not negative, as integers; anything else is refused with its place."""
+    try:
+        numbers = np.asarray(values)
+    except ValueError:
+        raise AnalysisError(f"{what}: expected a flat list of whole numbers") from None
+    if numbers.ndim != 1 or numbers.size == 0:
+        raise AnalysisError(f"{what}: expected a flat list of whole numbers, got shape {numbers.shape}")
+    if numbers.dtype == bool or not np.issubdtype(numbers.dtype, np.number) or np.iscomplexobj(numbers):
+        raise AnalysisError(f"{what}: expected whole numbers, got {numbers.tolist()[0]!r} at position 1")
+    for place, value in enumerate(numbers.tolist(), 1):
+        if not np.isfinite(value) or value != int(value):
+            raise AnalysisError(
+                f"{what}: {value!r} at position {place} is not a whole number; give unweighted counts"
+            )
+        if value < 0:
+            raise AnalysisError(f"{what}: {value!r} at position {place} is negative; a count is 0 or more")
+        if value >= 2**53:
+            raise AnalysisError(f"{what}: {value!r} at position {place} is too large; a count is below 2^53")
+    return numbers.astype(np.int64)
+
+
+def check_level(level: float) -> float:
+    """A confidence level between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise AnalysisError(f"level: expected a proportion between 0 and 1, such as 0.95, got {level!r}")
+    return float(level)

@@ -1,0 +1,244 @@
+"""The download of a survey: reports as CSV and Parquet, a codebook, label scripts, and a script that repeats the table.
+
+Rows are shuffled once more on the way out, columns end in `_reported`, and nothing but the randomized codes is there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.results.method import epsilon_text, method_of, question_note, total_note
+
+from .files import HASH_KEY, Progress, column_of, read_frame
+from .labels import r_script, spss_script, stata_script
+
+__all__ = [
+    "export_files",
+    "guard_cell",
+    "report_labels",
+    "shuffled",
+    "write_export",
+    "write_reports",
+    "zip_export",
+]
+
+# Spreadsheets run a cell that begins with one of these as a formula.
+# The full-width signs are those of East Asian keyboards, which spreadsheets there take for the same.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+CSV_ROWS = 1 << 18
+
+
+def write_export(survey: Survey, data: Any, folder: Path, level: float = 0.95) -> list[Path]:
+    """Write every file of the export into `folder` and give their paths."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HushpollError(
+            f"{folder}: the folder cannot be made ({error.strerror}); choose another"
+        ) from None
+    frame = shuffled(read_frame(survey, data))
+    paths = []
+    for name, content in export_files(survey, len(frame), level):
+        (folder / name).write_bytes(content)
+        paths.append(folder / name)
+    for name in ("reports.csv", "reports.parquet"):
+        write_reports(survey, frame, folder / name)
+        paths.append(folder / name)
+    return sorted(paths)
+
+
+def zip_export(survey: Survey, data: Any, target: Path, level: float = 0.95) -> None:
+    """Write the export as one zip file; members carry no time of day."""
+    frame = shuffled(read_frame(survey, data))
+    folder = f"hushpoll-{survey.hash[:12]}"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in export_files(survey, len(frame), level):
+            archive.writestr(_member(f"{folder}/{name}"), content)
+        for name in ("reports.csv", "reports.parquet"):
+            part = target.with_name(f"{target.name}.{name}")
+            try:
+                write_reports(survey, frame, part)
+                with (
+                    part.open("rb") as source,
+                    archive.open(_member(f"{folder}/{name}"), "w", force_zip64=True) as sink,
+                ):
+                    while block := source.read(1 << 20):
+                        sink.write(block)
+            finally:
+                part.unlink(missing_ok=True)
+
+
+def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put the rows in a random order that the operating system's generator chose."""
+    keys = np.frombuffer(os.urandom(8 * len(frame)), dtype=np.uint64)
+    return frame.iloc[np.argsort(keys, kind="stable")].reset_index(drop=True)
+
+
+def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Progress | None = None) -> None:
+    """Write reports as CSV or Parquet, by the ending of the name; Parquet also carries the survey's hash."""
+    import pyarrow
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    columns = [column_of(question.id) for question in survey.questions]
+    table = pyarrow.Table.from_pandas(frame[columns], preserve_index=False)
+    table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode()})
+    try:
+        if path.suffix == ".csv":
+            options = pyarrow.csv.WriteOptions(quoting_style="none")
+            with pyarrow.csv.CSVWriter(path, table.schema, write_options=options) as writer:
+                for batch in table.to_batches(max_chunksize=CSV_ROWS):
+                    writer.write_batch(batch)
+                    if progress is not None:
+                        progress(batch.num_rows)
+        elif path.suffix == ".parquet":
+            with pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
+                for batch in table.to_batches(max_chunksize=CSV_ROWS):
+                    writer.write_batch(batch)
+                    if progress is not None:
+                        progress(batch.num_rows)
+        else:
+            raise HushpollError(f"{path.name}: cannot tell the format to write; name it .csv or .parquet")
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
+        raise HushpollError(f"{path.name}: cannot be written ({reason}); choose another place") from None
+
+
+def export_files(survey: Survey, n: int, level: float = 0.95) -> Iterator[tuple[str, bytes]]:
+    """Give name and content of every file of the export but the reports themselves."""
+    labels = [(question, report_labels(question)) for question in survey.questions]
+    yield "survey.json", survey.canonical
+    yield "codebook.csv", _codebook_table(labels).encode("utf-8-sig")
+    yield "codebook.md", _codebook_text(survey, n, labels, level).encode()
+    yield "labels.sps", spss_script(survey, labels).encode("utf-8-sig")
+    yield "labels.do", stata_script(survey, labels).encode()
+    yield "labels.R", r_script(survey, labels).encode()
+    yield "reproduce.py", reproduce_script(survey, level).encode()
+
+
+def report_labels(question: Question) -> tuple[str, ...]:
+    """Say what each report code means; for a crosswise question it is whether two answers agree."""
+    if question.mechanism.combine == "same":
+        return ("different", "same")
+    if len(question.options) == question.channel.outcomes:
+        return question.options
+    return tuple(str(code) for code in range(question.channel.outcomes))
+
+
+def guard_cell(value: object) -> object:
+    """Make text harmless in a spreadsheet: a leading apostrophe keeps it from being run as a formula."""
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return "'" + value
+    return value
+
+
+def guarded_csv(rows: Iterable[Iterable[object]]) -> str:
+    """Write rows as CSV with every text cell guarded; numbers stay numbers."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    for row in rows:
+        writer.writerow([guard_cell(value) for value in row])
+    return buffer.getvalue()
+
+
+def reproduce_script(survey: Survey, level: float) -> str:
+    """Write the script that repeats the report's table from the files beside it."""
+    return f'''"""Repeat the table of estimates from the reports beside this file.
+
+Needs Python 3.11 and `pip install hushpoll`. The survey's hash is checked, so the table belongs to this definition.
+"""
+
+from pathlib import Path
+
+from hushpoll_analysis import report
+from hushpoll_client import Survey
+
+here = Path(__file__).parent
+survey = Survey.load(here / "survey.json")
+assert survey.hash == "{survey.hash}", "survey.json is not the published definition"
+
+table = report(survey, here / "reports.parquet", level={level!r}).to_frame()
+print(table.to_string())
+table.to_csv(here / "table.csv", index=False)
+'''
+
+
+def _codebook_table(labels: list[tuple[Question, tuple[str, ...]]]) -> str:
+    rows: list[list[object]] = [
+        ["column", "question", "code", "reported_as", "mechanism", "epsilon", "epsilon_note", "parameters"]
+    ]
+    for question, names in labels:
+        for code, name in enumerate(names):
+            rows.append(
+                [
+                    column_of(question.id),
+                    question.text,
+                    code,
+                    name,
+                    question.mechanism.name,
+                    epsilon_text(question.epsilon),
+                    question.mechanism.epsilon_note,
+                    json.dumps(question.mechanism.parameters, ensure_ascii=False),
+                ]
+            )
+    return guarded_csv(rows)
+
+
+def _codebook_text(
+    survey: Survey, n: int, labels: list[tuple[Question, tuple[str, ...]]], level: float
+) -> str:
+    method = method_of(survey, n, level)
+    lines = [
+        f"# Codebook: {_plain(survey.title)}",
+        "",
+        f"- Survey: SHA-256 `{survey.hash}` (the bytes of survey.json)",
+        f"- Reports: {n:,}, one row each, in random order",
+        f"- Privacy of one person's report: {total_note(survey)}",
+        "",
+        "**Columns end in `_reported`: they hold what the device sent after randomizing, not what people answered.**",
+        "Plain frequencies of these columns are biased. `reproduce.py` removes the bias and gives intervals.",
+        "",
+    ]
+    for question, names in labels:
+        lines += [f"## {column_of(question.id)}", "", _plain(question.text), ""]
+        if question.decoy:
+            lines += [f"Decoy question: {_plain(question.decoy)}", ""]
+        parameters = json.dumps(question.mechanism.parameters, ensure_ascii=False)
+        lines += [
+            f"- Kind: {question.kind}; mechanism: {question.mechanism.name} {parameters}",
+            f"- Privacy: {question_note(question)}",
+            "",
+            "| code | reported as |",
+            "|---:|---|",
+            *(f"| {code} | {_plain(name)} |" for code, name in enumerate(names)),
+            "",
+        ]
+    lines += ["## Method", "", method.paragraph, ""]
+    lines += [f"- {part.title}: `{part.formula}` ({part.words})" for part in method.formulas]
+    lines += ["", "## References", "", *(f"- {work}" for work in method.references), ""]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """Keep a designer's text from acting as markup in the codebook."""
+    escaped = "".join("\\" + character if character in "\\`*_{}[]<>|#" else character for character in text)
+    return " ".join(escaped.split())
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    return info

@@ -1,0 +1,387 @@
+"""Where counts come from: arrays, data frames, CSV and Parquet files, the database's records.
+
+Counts of reports are sufficient for every estimate of shares, so whatever the source, the result is one small
+`Tally`. Sources are read in blocks; memory does not grow with the number of respondents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.survey import Question
+
+__all__ = ["COLUMN_SUFFIX", "HASH_KEY", "Tally", "column_of", "question_of", "read_frame", "tally"]
+
+COLUMN_SUFFIX = "_reported"
+# Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
+HASH_KEY = b"hushpoll_survey"
+BLOCK_ROWS = 1 << 18
+
+Counts = npt.NDArray[np.int64]
+Progress = Callable[[int], object]
+Codes = Mapping[str, npt.NDArray[Any]]
+Blocks = Generator[Codes, None, None]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often each report came, per question, and jointly with the grouping question if there is one.
+
+    `counts[id]` has one entry per report code; `joint[id]` is a table with a row per code (or group) of `by`.
+    `groups` holds the names of the rows when `by` is a column of the data that nobody randomized.
+    """
+
+    survey: Survey
+    n: int
+    counts: Mapping[str, Counts]
+    by: str | None = None
+    joint: Mapping[str, Counts] = field(default_factory=dict)
+    groups: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_counts(cls, survey: Survey, counts: Mapping[str, npt.ArrayLike]) -> Tally:
+        """Take counts that somebody else has made: {question id: [count per report code]}."""
+        checked = {}
+        for question in survey.questions:
+            if question.id not in counts:
+                raise HushpollError(
+                    f'no counts for question "{question.id}"; give one list of counts per question'
+                )
+            checked[question.id] = _checked_counts(question, counts[question.id])
+        totals = {name: int(values.sum()) for name, values in checked.items()}
+        if len(set(totals.values())) > 1:
+            raise HushpollError(
+                f"counts add up to different numbers of respondents: {totals}; every report is complete"
+            )
+        return cls(survey, next(iter(totals.values())), checked)
+
+
+def column_of(question: str) -> str:
+    """Give the column of a question: its id, marked as reported rather than true."""
+    return question + COLUMN_SUFFIX
+
+
+def question_of(survey: Survey, name: str) -> Question:
+    """Find a question by id, or say which there are."""
+    for question in survey.questions:
+        if question.id == name:
+            return question
+    known = ", ".join(question.id for question in survey.questions)
+    raise HushpollError(f'the survey has no question "{name}"; its questions are {known}')
+
+
+def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress | None = None) -> Tally:
+    """Count the reports in `data`.
+
+    Parameters
+    ----------
+    survey : Survey
+        What was asked; its channels say which codes are legal.
+    data : Tally, DataFrame, mapping, path, Ibis table, or iterable of bytes
+        Columns named `<question id>_reported`; a path ends in .csv, .csv.gz or .parquet or is a folder of Parquet
+        files; bytes are the database's fixed-width records, in blocks of any number of whole records.
+    by : str, optional
+        A question's id, or a column of the data that was not randomized: also count jointly with it.
+    progress : callable, optional
+        Called with the number of reports read since the last call.
+    """
+    if isinstance(data, Tally):
+        return _same_survey(data, survey, by)
+    if isinstance(data, bytes | bytearray | memoryview):
+        data = [data]
+    if type(data).__module__.startswith("ibis."):
+        from .engines import tally_table
+
+        return tally_table(survey, data, by)
+    columns = [column_of(question.id) for question in survey.questions]
+    grouping = _grouping(survey, by)
+    if isinstance(data, pd.DataFrame | Mapping):
+        where = "data"
+        blocks: Blocks = (block for block in [_frame_columns(data, columns, grouping)])
+    elif isinstance(data, str | Path):
+        where = Path(data).name
+        blocks = _file_blocks(survey, Path(data), columns, grouping)
+    elif isinstance(data, Iterable):
+        where = "database"
+        if grouping:
+            raise HushpollError(
+                f'"{by}" is no question of the survey; the database holds nothing else to group by'
+            )
+        blocks = _record_blocks(survey, data)
+    else:
+        raise HushpollError(
+            f"cannot count reports in a {type(data).__name__}; give a data frame, a file or records"
+        )
+    # Closing matters when a block is refused: a file half read must not stay open.
+    with closing(blocks):
+        return _count(survey, blocks, where, by, grouping, progress)
+
+
+def read_frame(survey: Survey, data: Any) -> pd.DataFrame:
+    """Read the reports as a data frame with one row per respondent, checked like `tally` does."""
+    if isinstance(data, pd.DataFrame):
+        frame, where = data, "data"
+    elif isinstance(data, str | Path):
+        path = Path(data)
+        columns = [column_of(question.id) for question in survey.questions]
+        blocks = [pd.DataFrame(dict(block)) for block in _file_blocks(survey, path, columns, None)]
+        frame, where = (
+            pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=columns),
+            path.name,
+        )
+    else:
+        blocks = [pd.DataFrame(dict(block)) for block in _record_blocks(survey, data)]
+        columns = [column_of(question.id) for question in survey.questions]
+        frame, where = (
+            pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=columns),
+            "database",
+        )
+    for question in survey.questions:
+        _checked_codes(question, frame[column_of(question.id)].to_numpy(), where, 0)
+    return frame
+
+
+def record_type(survey: Survey) -> np.dtype[np.void]:
+    """Give the layout of one stored report: one unsigned integer per question, little-endian, without padding."""
+    widths = {q.id: next(w for w in (1, 2, 4, 8) if q.channel.outcomes <= 256**w) for q in survey.questions}
+    return np.dtype([(column_of(name), f"<u{width}") for name, width in widths.items()], align=False)
+
+
+def _grouping(survey: Survey, by: str | None) -> str | None:
+    """Give the name of an exact grouping column; None when grouping by a question or not at all."""
+    if by is None or any(question.id == by for question in survey.questions):
+        return None
+    return by
+
+
+def _count(
+    survey: Survey,
+    blocks: Blocks,
+    where: str,
+    by: str | None,
+    grouping: str | None,
+    progress: Progress | None,
+) -> Tally:
+    totals = {q.id: np.zeros(q.channel.outcomes, dtype=np.int64) for q in survey.questions}
+    joint: dict[str, dict[str, Counts]] = {
+        q.id: {} for q in survey.questions if by is not None and q.id != by
+    }
+    n = 0
+    for block in blocks:
+        codes = {q.id: _checked_codes(q, block[column_of(q.id)], where, n) for q in survey.questions}
+        for question in survey.questions:
+            totals[question.id] += np.bincount(codes[question.id], minlength=question.channel.outcomes)
+        if by is not None:
+            groups, labels = _block_groups(survey, codes, block, by, grouping, where)
+            for name, table in joint.items():
+                _add_joint(table, labels, groups, codes[name], len(totals[name]))
+        rows = len(next(iter(codes.values())))
+        n += rows
+        if progress is not None:
+            progress(rows)
+    if by is None:
+        return Tally(survey, n, totals)
+    names = _group_names(survey, by, grouping, joint)
+    tables = {
+        name: np.array([table.get(label, np.zeros(len(totals[name]), dtype=np.int64)) for label in names])
+        for name, table in joint.items()
+    }
+    return Tally(survey, n, totals, by, tables, tuple(names) if grouping else None)
+
+
+def _block_groups(
+    survey: Survey, codes: Codes, block: Codes, by: str, grouping: str | None, where: str
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    if grouping is None:
+        outcomes = question_of(survey, by).channel.outcomes
+        return codes[by].astype(np.int64), [str(code) for code in range(outcomes)]
+    values = pd.Series(block[grouping])
+    if values.isna().any():
+        raise HushpollError(f'{where}: column "{grouping}" has empty cells; fill them before grouping by it')
+    groups, labels = pd.factorize(values.astype(str))
+    return groups.astype(np.int64), [str(label) for label in labels]
+
+
+def _add_joint(
+    table: dict[str, Counts],
+    labels: list[str],
+    groups: npt.NDArray[np.int64],
+    codes: npt.NDArray[Any],
+    width: int,
+) -> None:
+    cells = np.bincount(groups * width + codes, minlength=len(labels) * width).reshape(len(labels), width)
+    for label, row in zip(labels, cells, strict=True):
+        table[label] = table[label] + row if label in table else row
+
+
+def _group_names(
+    survey: Survey, by: str, grouping: str | None, joint: Mapping[str, Mapping[str, Counts]]
+) -> list[str]:
+    if grouping is None:
+        return [str(code) for code in range(question_of(survey, by).channel.outcomes)]
+    seen = {label for table in joint.values() for label in table}
+    if len(seen) > 1000:
+        raise HushpollError(f'column "{by}" has {len(seen)} different values; group by a column with few')
+    return sorted(seen)
+
+
+def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], grouping: str | None) -> Codes:
+    _check_columns(list(data.keys()), columns, grouping, "data")
+    wanted = [*columns, grouping] if grouping else columns
+    arrays = {name: np.asarray(data[name]) for name in wanted}
+    lengths = {name: len(values) for name, values in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise HushpollError(f"columns have different lengths: {lengths}; every report is complete")
+    return arrays
+
+
+def _check_columns(present: Iterable[Any], columns: list[str], grouping: str | None, where: str) -> None:
+    names = [str(name) for name in present]
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise HushpollError(
+            f'{where}: no column "{missing[0]}"; a report needs one column per question, named <id>{COLUMN_SUFFIX}'
+        )
+    foreign = [name for name in names if name.endswith(COLUMN_SUFFIX) and name not in columns]
+    if foreign:
+        raise HushpollError(
+            f'{where}: column "{foreign[0]}" is no question of this survey; check the survey or the file'
+        )
+    if grouping and grouping not in names:
+        raise HushpollError(
+            f'{where}: "{grouping}" is neither a question of the survey nor a column of the data'
+        )
+
+
+def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
+    if not path.exists():
+        raise HushpollError(f"{path.name}: no such file; give a .csv or .parquet file of reports")
+    wanted = [*columns, grouping] if grouping else columns
+    if path.is_dir() or path.suffix == ".parquet":
+        return _parquet_blocks(survey, path, columns, grouping, wanted)
+    if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
+        return _csv_blocks(path, columns, grouping, wanted)
+    raise HushpollError(f"{path.name}: cannot tell its format; name it .csv, .csv.gz or .parquet")
+
+
+def _parquet_blocks(
+    survey: Survey, path: Path, columns: list[str], grouping: str | None, wanted: list[str]
+) -> Blocks:
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    if not files:
+        raise HushpollError(f"{path.name}: the folder holds no .parquet file")
+    for name in files:
+        try:
+            file = parquet.ParquetFile(name)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise HushpollError(f"{name.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
+        with file:
+            _check_hash(survey, file.schema_arrow.metadata or {}, name.name)
+            _check_columns(file.schema_arrow.names, columns, grouping, name.name)
+            for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
+                yield {column: _arrow_codes(batch.column(column)) for column in wanted}
+
+
+def _arrow_codes(column: Any) -> npt.NDArray[Any]:
+    # Nulls would turn integers into floats: keep them visible as None for the check that follows.
+    if column.null_count:
+        return np.array(column.to_pylist(), dtype=object)
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> None:
+    found = metadata.get(HASH_KEY, b"").decode("ascii", "replace")
+    if found and found != survey.hash:
+        raise HushpollError(
+            f"{where}: holds reports of survey {found[:12]}…, not of {survey.hash[:12]}…; give its own survey"
+        )
+
+
+def _csv_blocks(path: Path, columns: list[str], grouping: str | None, wanted: list[str]) -> Blocks:
+    try:
+        header = pd.read_csv(path, nrows=0)
+        _check_columns(header.columns, columns, grouping, path.name)
+        with pd.read_csv(path, usecols=wanted, chunksize=BLOCK_ROWS) as reader:
+            for frame in reader:
+                yield {name: frame[name].to_numpy() for name in wanted}
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
+        raise HushpollError(f"{path.name}: is no CSV file ({' '.join(str(error).split())})") from None
+
+
+def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
+    layout = record_type(survey)
+    for block in blocks:
+        if len(block) % layout.itemsize:
+            raise HushpollError(
+                f"database: a block of {len(block)} bytes is not a whole number of {layout.itemsize}-byte records; "
+                "these records belong to another survey"
+            )
+        records = np.frombuffer(block, dtype=layout)
+        yield {column_of(question.id): records[column_of(question.id)] for question in survey.questions}
+
+
+def _checked_codes(question: Question, values: npt.NDArray[Any], where: str, offset: int) -> npt.NDArray[Any]:
+    """Give the codes of one block as integers, or say which row is wrong."""
+    outcomes = question.channel.outcomes
+    codes = np.asarray(values)
+    if codes.dtype == bool:
+        codes = codes.astype(np.uint8)
+    if not np.issubdtype(codes.dtype, np.integer):
+        codes = _integers(question, codes, where, offset)
+    # One pass: a negative code is a very large unsigned one.
+    if codes.size and (int(codes.max()) >= outcomes or int(codes.min()) < 0):
+        at = int(np.flatnonzero((codes < 0) | (codes >= outcomes))[0])
+        raise _foreign(question, codes[at], where, offset + at)
+    return codes
+
+
+def _integers(question: Question, values: npt.NDArray[Any], where: str, offset: int) -> npt.NDArray[np.int64]:
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float)
+    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers == np.floor(numbers))))
+    if bad.size:
+        raise _foreign(question, values[int(bad[0])], where, offset + int(bad[0]))
+    return numbers.astype(np.int64)
+
+
+def _foreign(question: Question, value: Any, where: str, row: int) -> HushpollError:
+    shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
+    return HushpollError(
+        f'{where}: column "{column_of(question.id)}" holds {shown} in row {row + 1}; '
+        f"reports of this question are the integers 0..{question.channel.outcomes - 1}"
+    )
+
+
+def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
+    values = np.asarray(counts)
+    if values.ndim != 1 or len(values) != question.channel.outcomes:
+        raise HushpollError(
+            f'question "{question.id}" has {question.channel.outcomes} reports; give that many counts'
+        )
+    numbers = values.astype(float)
+    if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or np.any(numbers != np.floor(numbers)):
+        raise HushpollError(
+            f'counts of question "{question.id}" must be whole numbers >= 0, got {values.tolist()}'
+        )
+    return numbers.astype(np.int64)
+
+
+def _same_survey(data: Tally, survey: Survey, by: str | None) -> Tally:
+    if data.survey.hash != survey.hash:
+        raise HushpollError(
+            f"the counts belong to survey {data.survey.hash[:12]}…, not to {survey.hash[:12]}…"
+        )
+    if by is not None and data.by != by:
+        raise HushpollError(f'these counts were not made by "{by}"; count the reports again with by="{by}"')
+    return data

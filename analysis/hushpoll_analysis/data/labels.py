@@ -1,0 +1,121 @@
+"""Label scripts for SPSS, Stata and R: read reports.csv, name what every code means, and say that it is a report.
+
+Texts come from survey designers, so every one is quoted for its language; names are kept within each program's limits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from hushpoll_client import Survey
+from hushpoll_client.survey import Question
+
+from .files import column_of
+
+__all__ = ["r_script", "spss_script", "stata_script"]
+
+Labels = Sequence[tuple[Question, Sequence[str]]]
+
+WARNING = "These are randomized reports, not true answers: plain frequencies of them are biased."
+SPSS_NAME, SPSS_VARIABLE_LABEL, SPSS_VALUE_LABEL = 64, 256, 120
+STATA_NAME, STATA_LABEL = 32, 80
+
+
+def spss_script(survey: Survey, labels: Labels) -> str:
+    """Write the SPSS syntax."""
+    names = _names([question for question, _ in labels], SPSS_NAME, fold_case=True)
+    widths = [len(str(len(codes) - 1)) for _, codes in labels]
+    lines = [
+        f"* Survey {survey.hash}.",
+        f"* {WARNING}",
+        "SET UNICODE=ON.",
+        'GET DATA /TYPE=TXT /FILE="reports.csv" /ENCODING="UTF8" /DELIMITERS="," /QUALIFIER=\'"\'',
+        "  /ARRANGEMENT=DELIMITED /FIRSTCASE=2 /VARIABLES=",
+        *(f"  {name} F{width}.0" for name, width in zip(names, widths, strict=True)),
+        "  .",
+    ]
+    for name, (question, codes) in zip(names, labels, strict=True):
+        lines.append(f"VARIABLE LABELS {name} {_spss(_label(question), SPSS_VARIABLE_LABEL)}.")
+        lines.append(f"VALUE LABELS {name}")
+        lines += [f"  {code} {_spss(text, SPSS_VALUE_LABEL)}" for code, text in enumerate(codes)]
+        lines.append("  .")
+        lines.append(f"VARIABLE LEVEL {name} (NOMINAL).")
+    return "\n".join([*lines, "EXECUTE.", ""])
+
+
+def stata_script(survey: Survey, labels: Labels) -> str:
+    """Write the Stata do-file. Columns are read by position: Stata would cut names at 32 characters by itself."""
+    names = _names([question for question, _ in labels], STATA_NAME, fold_case=False)
+    lines = [
+        "version 14",
+        f"* Survey {survey.hash}",
+        f"* {WARNING}",
+        'import delimited using "reports.csv", varnames(nonames) rowrange(2) encoding("utf-8") clear',
+    ]
+    for place, (name, (question, codes)) in enumerate(zip(names, labels, strict=True), 1):
+        lines.append(f"rename v{place} {name}")
+        lines.append(f"label variable {name} {_stata(_label(question), STATA_LABEL)}")
+        lines.append(f"notes {name}: {_stata(question.text, 1000)}")
+        lines += [
+            f"label define q{place} {code} {_stata(text, 1000)}{', add' if code else ''}"
+            for code, text in enumerate(codes)
+        ]
+        lines.append(f"label values {name} q{place}")
+    return "\n".join([*lines, ""])
+
+
+def r_script(survey: Survey, labels: Labels) -> str:
+    """Write the R script: factors with labels, and the question's text as attribute `label`."""
+    lines = [
+        f"# Survey {survey.hash}",
+        f"# {WARNING}",
+        'reports <- read.csv("reports.csv", check.names = FALSE)',
+    ]
+    for question, codes in labels:
+        column = f"reports[[{_r(column_of(question.id))}]]"
+        values = ",\n    ".join(_r(text) for text in codes)
+        lines.append(f"{column} <- factor({column}, levels = 0:{len(codes) - 1}, labels = c(\n    {values}))")
+        lines.append(f'attr({column}, "label") <- {_r(_label(question))}')
+    return "\n".join([*lines, ""])
+
+
+def _label(question: Question) -> str:
+    return f"reported, not true: {question.text}"
+
+
+def _names(questions: Sequence[Question], limit: int, fold_case: bool) -> list[str]:
+    """Give every column a name the program accepts; one that is too long or taken becomes q<place>_reported."""
+    taken: set[str] = set()
+    names = []
+    for place, question in enumerate(questions, 1):
+        name = column_of(question.id)
+        key = name.lower() if fold_case else name
+        if len(name) > limit or key in taken:
+            name = f"q{place}_reported"
+            key = name
+            while key in taken:
+                name = key = f"x{name}"
+        taken.add(key)
+        names.append(name)
+    return names
+
+
+def _spss(text: str, limit: int) -> str:
+    """Quote for SPSS: doubled apostrophes; limits count bytes."""
+    return "'" + _cut(text, limit).replace("'", "''") + "'"
+
+
+def _stata(text: str, limit: int) -> str:
+    """Quote for Stata. Backquotes and dollar signs would expand macros and quotes could end the string."""
+    harmless = text.translate(str.maketrans('`"$\\', "''＄/"))
+    return '`"' + harmless[:limit].rstrip() + "\"'"
+
+
+def _r(text: str) -> str:
+    """Quote for R: JSON's escapes of quote and backslash are R's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text.encode()[:limit].decode("utf-8", "ignore")

@@ -1,0 +1,1 @@
+"""Before a survey: how many answers, how much privacy, which mechanism."""

@@ -1,0 +1,129 @@
+"""Power of a test about a true share, and the number of answers it needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from hushpoll_client.mechanisms import Mechanism
+
+from hushpoll_analysis.channel.spread import DecoyVariance, spread
+from hushpoll_analysis.errors import AnalysisError
+
+__all__ = ["PowerResult", "answers_for_power", "power", "power_of_difference"]
+
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class PowerResult:
+    """The chance `power` to see, at significance `alpha`, that the true share is `share` and not `null`."""
+
+    mechanism: str
+    n: int
+    share: float
+    null: float
+    alpha: float
+    two_sided: bool
+    power: float
+
+
+def power(
+    mechanism: Mechanism, n: int, share: float, null: float = 0.0, alpha: float = 0.05, two_sided: bool = True
+) -> PowerResult:
+    r"""Give the power of the normal test of one share against a null value.
+
+    Notes
+    -----
+    With s_0 and s_1 the standard errors at the null and at the true share, the one-sided power is
+    :math:`\Phi((|\pi_1 - \pi_0| - z_{1-\alpha} s_0) / s_1)`; the two-sided one uses alpha/2 and adds the other tail. A
+    decoy share that was estimated adds its variance to both, as in `plan`.
+
+    References
+    ----------
+    Blair, Imai, Zhou, "Design and analysis of the randomized response technique", JASA 110 (2015).
+    """
+    _check(n, share, null, alpha)
+    chance = _power(mechanism, n, share, null, alpha, two_sided)
+    return PowerResult(mechanism.name, n, share, null, alpha, two_sided, chance)
+
+
+def answers_for_power(
+    mechanism: Mechanism,
+    wanted: float,
+    share: float,
+    null: float = 0.0,
+    alpha: float = 0.05,
+    two_sided: bool = True,
+) -> PowerResult:
+    """Give the smallest n whose power is at least `wanted`."""
+    _check(1, share, null, alpha)
+    if not 0.0 < wanted < 1.0:
+        raise AnalysisError(f"power is {wanted:g}; give a probability between 0 and 1, such as 0.8")
+    if share == null:
+        raise AnalysisError(f"share and null are both {share:g}; no number of answers can tell them apart")
+    high = 2
+    while _power(mechanism, high, share, null, alpha, two_sided) < wanted:
+        high *= 2
+        if high > 10**15:
+            reason = "" if mechanism.decoy_counts is None else " for a decoy share known from so few answers"
+            raise AnalysisError(
+                f"share and null are too close{reason}: more than 10^15 answers would be needed"
+            )
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _power(mechanism, middle, share, null, alpha, two_sided) >= wanted
+        low, high = (low, middle) if enough else (middle, high)
+    chance = _power(mechanism, high, share, null, alpha, two_sided)
+    return PowerResult(mechanism.name, high, share, null, alpha, two_sided, chance)
+
+
+def power_of_difference(
+    mechanism: Mechanism,
+    n: tuple[int, int],
+    shares: tuple[float, float],
+    alpha: float = 0.05,
+    two_sided: bool = True,
+) -> float:
+    """Give the power of the normal test that two independent groups have the same share (pooled under the null).
+
+    An estimated decoy share is the same for both groups: only what it does to their difference is added.
+    """
+    for count, share in zip(n, shares, strict=True):
+        _check(count, share, 0.0, alpha)
+    one = spread(mechanism)
+    decoy = DecoyVariance.of(mechanism)
+    shared = decoy.factor * (decoy.slope * (shares[0] - shares[1])) ** 2
+    error = math.sqrt(sum(one.unit_variance(s) / count for count, s in zip(n, shares, strict=True)) + shared)
+    pooled = (n[0] * shares[0] + n[1] * shares[1]) / sum(n)
+    null_error = math.sqrt(one.unit_variance(pooled) * (1.0 / n[0] + 1.0 / n[1]))
+    return _tail(abs(shares[0] - shares[1]), null_error, error, alpha, two_sided)
+
+
+def _power(mechanism: Mechanism, n: int, share: float, null: float, alpha: float, two_sided: bool) -> float:
+    one, decoy = spread(mechanism), DecoyVariance.of(mechanism)
+    null_error = math.sqrt(one.unit_variance(null) / n + decoy.at(null))
+    error = math.sqrt(one.unit_variance(share) / n + decoy.at(share))
+    return _tail(abs(share - null), null_error, error, alpha, two_sided)
+
+
+def _tail(distance: float, null_error: float, error: float, alpha: float, two_sided: bool) -> float:
+    threshold = _NORMAL.inv_cdf(1.0 - (alpha / 2.0 if two_sided else alpha)) * null_error
+    if error == 0.0:
+        # Nothing is random at the true share (an open answer at 0 or 1): the test sees it or it does not.
+        return float(distance > threshold)
+    near = _NORMAL.cdf((distance - threshold) / error)
+    far = _NORMAL.cdf((-distance - threshold) / error) if two_sided else 0.0
+    return near + far
+
+
+def _check(n: int, share: float, null: float, alpha: float) -> None:
+    if isinstance(n, bool) or n != int(n) or n < 1:
+        raise AnalysisError(f"n is {n}; give the number of answers, a whole number of 1 or more")
+    for name, value in (("share", share), ("null", null)):
+        if not 0.0 <= value <= 1.0:
+            raise AnalysisError(f"{name} is {value:g}; give a proportion from 0 to 1")
+    if not 0.0 < alpha < 1.0:
+        raise AnalysisError(f"alpha is {alpha:g}; give a significance level between 0 and 1, such as 0.05")

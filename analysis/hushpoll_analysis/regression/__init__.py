@@ -1,0 +1,1 @@
+"""Models whose outcome or predictors were randomized."""

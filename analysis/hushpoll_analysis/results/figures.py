@@ -1,0 +1,110 @@
+"""Dot-and-whisker pictures: geometry for the inline SVG of pages and files, and matplotlib for notebooks.
+
+Positions are percentages of the drawing's width, so that one picture fits a phone and a printed page without
+scaling its text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hushpoll_client import HushpollError
+
+if TYPE_CHECKING:
+    from .survey import SurveyReport
+
+__all__ = ["Axis", "axis_for", "draw"]
+
+# Ends of the axis that are worth having: a picture of small shares must not be all empty paper.
+ENDS = (0.1, 0.2, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A share axis from 0 to `end` with its ticks."""
+
+    end: float
+
+    @property
+    def ticks(self) -> tuple[tuple[str, str], ...]:
+        """Position and text of each tick."""
+        step = self.end / (4 if self.end == 1.0 else 5 if self.end != 0.2 else 4)
+        marks = [step * index for index in range(round(self.end / step) + 1)]
+        return tuple((self.place(mark), f"{100 * mark:g} %") for mark in marks)
+
+    def place(self, share: float) -> str:
+        """Where a share lies, cut at the ends, as an SVG length."""
+        return f"{100 * min(max(share / self.end, 0.0), 1.0):.2f}%"
+
+
+def axis_for(highs: Iterable[float]) -> Axis:
+    """Choose the shortest axis that holds every shown upper limit."""
+    top = max([value for value in highs if math.isfinite(value)], default=1.0)
+    return Axis(next(end for end in ENDS if top <= end or end == ENDS[-1]))
+
+
+def draw(report: SurveyReport, axes: Any = None) -> Any:
+    """Draw every question's estimates with matplotlib and give the figure.
+
+    The thin line is the interval of sampling and privacy, the thick one that of privacy alone.
+    """
+    pyplot = _pyplot()
+    shown = [question for question in report.questions if question.lines]
+    if not shown:
+        raise HushpollError(
+            f"nothing to draw: {report.n} reports are fewer than the minimum of {report.minimum}"
+        )
+    if axes is not None and len(shown) > 1:
+        raise HushpollError(f"one set of axes cannot hold {len(shown)} questions; call plot() without axes")
+    rows = [len(question.lines) for question in shown]
+    if axes is None:
+        figure, grid = pyplot.subplots(
+            len(shown),
+            1,
+            figsize=(7.0, 0.9 * len(shown) + 0.36 * sum(rows)),
+            squeeze=False,
+            layout="constrained",
+            gridspec_kw={"height_ratios": [count + 1.4 for count in rows]},
+        )
+        places = [row[0] for row in grid]
+    else:
+        figure, places = axes.figure, [axes]
+    for question, place in zip(shown, places, strict=True):
+        _draw_question(question, place, report.level)
+    return figure
+
+
+def _draw_question(question: Any, place: Any, level: float) -> None:
+    for row, line in enumerate(question.lines):
+        place.plot([line.shown_low, line.shown_high], [row, row], color="#17605d", linewidth=1.2)
+        place.plot(
+            [line.privacy_low, line.privacy_high], [row, row], color="#17605d", linewidth=4, alpha=0.35
+        )
+        place.plot([line.shown_estimate], [row], "o", color="#17605d", markersize=6)
+    place.set_yticks(range(len(question.lines)), [_short(line.option) for line in question.lines])
+    place.set_ylim(len(question.lines) - 0.5, -0.5)
+    place.set_xlim(0, axis_for(line.shown_high for line in question.lines).end)
+    place.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    place.set_title(_short(question.question.text, 90), loc="left", fontsize=10)
+    place.set_xlabel(f"estimated share, {100 * level:g} % interval", fontsize=8)
+    place.spines[["top", "right"]].set_visible(False)
+    place.grid(axis="x", alpha=0.3)
+
+
+def _short(text: str, limit: int = 40) -> str:
+    # matplotlib would read a dollar sign as the beginning of a formula.
+    text = text.replace("$", r"\$")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise HushpollError(
+            'plot() needs matplotlib, which is not installed; run pip install "hushpoll[plot]"'
+        ) from None
+    return pyplot

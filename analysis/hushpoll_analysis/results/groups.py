@@ -1,0 +1,252 @@
+"""Every question within the groups of another: cross-table, conditional shares, test and differences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.data.files import Tally
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.tables.cells import CrossTable, shown_limits
+from hushpoll_analysis.tables.differences import Comparison, GroupDifference
+from hushpoll_analysis.tables.frames import compare, crosstab
+
+__all__ = ["GroupShare", "GroupTable", "group_tables"]
+
+# Beyond this many cells nobody reads a table, and most cells would hold nothing but noise.
+MOST_CELLS = 1000
+
+
+@dataclass(frozen=True)
+class GroupShare:
+    """The share of one option within one group; `note` says why there is none."""
+
+    group: str
+    option: str
+    estimate: float
+    se: float
+    low: float
+    high: float
+    note: str
+
+    @property
+    def shown_estimate(self) -> float:
+        """The estimate, cut to [0, 1]."""
+        return min(1.0, max(0.0, self.estimate))
+
+    @property
+    def shown_low(self) -> float:
+        """The lower limit, cut to [0, 1]; the likelihood limit where the interval lies wholly above."""
+        return float(shown_limits(self.estimate, self.low, self.high)[0][0])
+
+    @property
+    def shown_high(self) -> float:
+        """The upper limit, cut to [0, 1]; the likelihood limit where the interval lies wholly below."""
+        return float(shown_limits(self.estimate, self.low, self.high)[1][0])
+
+    @property
+    def outside(self) -> bool:
+        """Whether the unbiased estimate lies outside [0, 1]."""
+        return not 0.0 <= self.estimate <= 1.0
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """One question by groups."""
+
+    question: Question
+    by: str
+    by_text: str
+    randomized: bool
+    shares: tuple[GroupShare, ...]
+    cross: CrossTable | None
+    comparison: Comparison | None
+    notes: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.question.id
+
+    @property
+    def differences(self) -> tuple[GroupDifference, ...]:
+        """The differences from the first group."""
+        return () if self.comparison is None else self.comparison.differences
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups in order."""
+        return tuple(dict.fromkeys(share.group for share in self.shares))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options in order."""
+        return tuple(dict.fromkeys(share.option for share in self.shares))
+
+    def of_option(self, option: str) -> tuple[GroupShare, ...]:
+        """The shares of one option, group by group."""
+        return tuple(share for share in self.shares if share.option == option)
+
+    @property
+    def test(self) -> str:
+        """The test of independence in one line."""
+        test = None if self.cross is None else self.cross.test
+        if test is None:
+            return ""
+        df = ", ".join(f"{value:g}" for value in test.df)
+        p_value = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
+        return f"{test.method} χ² = {test.statistic:.2f}, df = {df}, {p_value} ({test.note})."
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per group and option."""
+        return [
+            {"question": self.id, "by": self.by, **vars(share), "level": self.level} for share in self.shares
+        ]
+
+    @property
+    def level(self) -> float:
+        """The confidence level."""
+        return math.nan if self.comparison is None else self.comparison.level
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready data; null where a number cannot be given."""
+        cross = None if self.cross is None else self.cross.to_dict()
+        return {
+            "question": self.id,
+            "by": self.by,
+            "shares": [_finite_only(vars(share)) for share in self.shares],
+            "independence": None if cross is None else cross["independence"],
+            "cells": [] if cross is None else [_finite_only(cell) for cell in cross["cells"]],
+            "differences": [_finite_only(vars(one)) for one in self.differences],
+            "notes": [*self.notes, *([] if self.cross is None else _sentences([self.cross.unsettled]))],
+        }
+
+
+def group_tables(
+    counted: Tally, level: float, minimum: int, only: str | None = None, reference: str | None = None
+) -> tuple[GroupTable, ...]:
+    """Make the table of every question but the grouping one, or of `only` one, against the `reference` group."""
+    by = counted.by
+    assert by is not None
+    asked = next((question for question in counted.survey.questions if question.id == by), None)
+    text = by if asked is None else asked.text
+    questions = [q for q in counted.survey.questions if q.id != by and only in (None, q.id)]
+    if not questions:
+        raise AnalysisError(f'"{by}" is the only question, so nothing is left to show by it; leave `by` out')
+    return tuple(_table(counted, question, text, asked, level, minimum, reference) for question in questions)
+
+
+def _table(
+    counted: Tally,
+    question: Question,
+    by_text: str,
+    asked: Question | None,
+    level: float,
+    minimum: int,
+    reference: str | None,
+) -> GroupTable:
+    by, joint = counted.by, counted.joint[question.id]
+    assert by is not None
+    notes: list[str] = []
+    labels: tuple[str, ...] = asked.options if asked is not None else counted.groups or ()
+    if asked is None:
+        # Exact groups are people who can be counted: a small one would show little more than its members' reports.
+        sizes = joint.sum(axis=1)
+        small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
+        if small:
+            notes.append(f"Not shown, with fewer than {minimum} reports: {', '.join(small)}.")
+        joint = joint[sizes >= minimum]
+        labels = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
+    reason = _refusal(labels, question, minimum)
+    if reason:
+        return GroupTable(question, by, by_text, asked is not None, (), None, None, (*notes, reason))
+    names = {by: labels} if asked is None else {}
+    known: Any = counted.survey if asked is not None else {question.id: question.mechanism}
+    if asked is None:
+        names[question.id] = question.options
+    base = labels[0] if reference is None else reference
+    if base not in labels:
+        raise AnalysisError(f'"{base}" is no group of {by}; compare with one of {", ".join(labels)}')
+    cross = crosstab(joint, known, by, question.id, labels=names or None, level=level)
+    comparison = compare(joint, known, question.id, by, reference=base, labels=names or None, level=level)
+    said = [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]
+    shares = _shares(comparison)
+    if asked is None:
+        said += _one_report(joint, labels)
+    notes += _sentences([*said, *_outside(shares), _many(comparison)])
+    return GroupTable(question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes))
+
+
+def _outside(shares: tuple[GroupShare, ...]) -> list[str]:
+    """Say which shares were cut, because nobody gets the differences from the shares as shown."""
+    cut = [share for share in shares if share.outside and not math.isnan(share.estimate)]
+    if not cut:
+        return []
+    said = [
+        "a share below 0 or above 1 is chance and shown cut; differences are computed from the uncut shares"
+    ]
+    beyond = [f"{share.option} in {share.group}" for share in cut if share.high < 0.0 or share.low > 1.0]
+    if beyond:
+        said.append(
+            f"the whole interval of {', '.join(beyond)} lies outside the possible values; shown is the likelihood "
+            "interval inside them. Among many shares this happens by chance, otherwise data and design disagree"
+        )
+    return said
+
+
+def _one_report(joint: Any, labels: tuple[str, ...]) -> list[str]:
+    """Name exact groups whose reports are all the same: their standard error is 0, and so is their interval's width."""
+    alike = [label for label, row in zip(labels, joint, strict=True) if np.count_nonzero(row) == 1]
+    if not alike:
+        return []
+    words = (
+        f"all reports of {', '.join(alike)} are the same, so the standard error there is 0 and says nothing"
+    )
+    return [f"{words}, nor do the intervals and p-values with it"]
+
+
+def _many(comparison: Comparison) -> str:
+    tests = sum(not math.isnan(one.difference) for one in comparison.differences)
+    return (
+        f"the {tests} intervals and p-values of differences hold one by one, not together"
+        if tests > 1
+        else ""
+    )
+
+
+def _sentences(said: list[str]) -> list[str]:
+    return [f"{note[0].upper()}{note[1:]}." for note in said if note]
+
+
+def _refusal(labels: tuple[str, ...], question: Question, minimum: int) -> str:
+    if len(labels) < 2:
+        return f"A comparison needs two groups of at least {minimum} reports; there are {len(labels)}."
+    cells = len(labels) * len(question.options)
+    if cells > MOST_CELLS:
+        return (
+            f"A table of {cells:,} cells is too large to show; the limit is {MOST_CELLS:,}. Use `crosstab`."
+        )
+    return ""
+
+
+def _shares(comparison: Comparison) -> tuple[GroupShare, ...]:
+    frame = comparison.shares
+    numbers = frame[["estimate", "se", "low", "high"]].to_numpy(dtype=float).tolist()
+    return tuple(
+        GroupShare(str(group), str(option), estimate, se, low, high, str(note))
+        for (group, option), (estimate, se, low, high), note in zip(
+            frame.index, numbers, frame["note"], strict=True
+        )
+    )
+
+
+def _finite_only(row: Any) -> dict[str, Any]:
+    plain = {}
+    for key, value in row.items():
+        value = value.item() if isinstance(value, np.generic) else value
+        plain[str(key)] = None if isinstance(value, float) and not math.isfinite(value) else value
+    return plain

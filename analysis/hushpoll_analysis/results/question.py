@@ -1,0 +1,230 @@
+"""One question of a report: its estimates, and the sentences that belong beside the numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.data.files import Tally
+from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
+from hushpoll_analysis.shares.estimation import estimate
+from hushpoll_analysis.shares.result import Estimate, LinearEstimate
+
+from .method import question_note
+
+__all__ = ["DISHONEST", "Line", "QuestionReport", "finite", "question_report"]
+
+# The share of dishonest people that the report's "could move by" speaks of.
+DISHONEST = 0.01
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a question's table: the estimate of one option and what belongs to it."""
+
+    entry: LinearEstimate
+    simultaneous: LinearEstimate
+    constrained: float
+    dishonest_shift: float
+    z: float
+
+    @property
+    def option(self) -> str:
+        """The option's label."""
+        return self.entry.option
+
+    @property
+    def shown_estimate(self) -> float:
+        """The estimate, cut to [0, 1]."""
+        return self.entry.shown.estimate
+
+    @property
+    def shown_low(self) -> float:
+        """The lower limit, cut to [0, 1]."""
+        return self.entry.shown.low
+
+    @property
+    def shown_high(self) -> float:
+        """The upper limit, cut to [0, 1]."""
+        return self.entry.shown.high
+
+    @property
+    def privacy_low(self) -> float:
+        """The lower limit for these very respondents (normal, randomization only), cut to [0, 1]."""
+        return min(1.0, max(0.0, self.entry.estimate - self.z * self.entry.se_privacy))
+
+    @property
+    def privacy_high(self) -> float:
+        """The upper limit for these very respondents (normal, randomization only), cut to [0, 1]."""
+        return min(1.0, max(0.0, self.entry.estimate + self.z * self.entry.se_privacy))
+
+    @property
+    def outside(self) -> bool:
+        """Whether the unbiased estimate lies outside [0, 1]."""
+        return not 0.0 <= self.entry.estimate <= 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of the JSON contract, with what the report adds to it."""
+        return {
+            **self.entry.to_dict(),
+            "simultaneous": {"low": self.simultaneous.low, "high": self.simultaneous.high},
+            "constrained": self.constrained,
+            "dishonest_shift": self.dishonest_shift,
+        }
+
+
+@dataclass(frozen=True)
+class QuestionReport:
+    """One question: its counts, and its estimates unless there are too few reports."""
+
+    question: Question
+    counts: tuple[int, ...]
+    lines: tuple[Line, ...]
+    estimate: Estimate | None
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.question.id
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return sum(self.counts)
+
+    @property
+    def reports_are_options(self) -> bool:
+        """Whether a report names an option; in a crosswise question it says only that two answers agree."""
+        same_number = self.question.channel.outcomes == len(self.question.options)
+        return same_number and self.question.mechanism.combine != "same"
+
+    @property
+    def privacy(self) -> str:
+        """What this question's epsilon promises."""
+        return question_note(self.question)
+
+    @property
+    def shuffled(self) -> ShuffledEpsilon | None:
+        """What this question's totals reveal of one person, if no report can be linked; None where unbounded."""
+        epsilon = self.question.epsilon
+        return shuffled_epsilon(epsilon, self.n) if math.isfinite(epsilon) and self.n else None
+
+    @property
+    def design_effect(self) -> float | None:
+        """Variance over that of direct answers, summed over options; None where direct answers would not vary."""
+        if self.estimate is None:
+            return None
+        direct = sum(line.constrained * (1 - line.constrained) for line in self.lines) / (self.n - 1)
+        return sum(line.entry.se**2 for line in self.lines) / direct if direct > 1e-12 else None
+
+    @property
+    def n_effective(self) -> float | None:
+        """How many direct answers would be as precise."""
+        effect = self.design_effect
+        return None if effect is None else self.n / effect
+
+    @property
+    def dishonest_weight(self) -> float:
+        """How many honest reports one dishonest report can outweigh, at most."""
+        return max((line.entry.weight for line in self.lines), default=math.nan)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know beside the numbers, one sentence each."""
+        if self.estimate is None:
+            return ()
+        return tuple(_remarks(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question in the JSON contract."""
+        mechanism, shuffled = self.question.mechanism, self.shuffled
+        return {
+            "id": self.id,
+            "text": self.question.text,
+            "kind": self.question.kind,
+            "mechanism": mechanism.name,
+            "epsilon": finite(mechanism.epsilon),
+            "epsilon_note": mechanism.epsilon_note,
+            "epsilon_conditional": mechanism.epsilon_conditional,
+            "epsilon_shuffled": None if shuffled is None else shuffled.epsilon,
+            "epsilon_shuffled_delta": None if shuffled is None else shuffled.delta,
+            "counts_reported": list(self.counts),
+            "interval": None if self.estimate is None else self.estimate.interval,
+            "design_effect": self.design_effect,
+            "n_effective": self.n_effective,
+            "dishonest_weight": None if self.estimate is None else self.dishonest_weight,
+            "estimates": [line.to_dict() for line in self.lines],
+            "notes": list(self.remarks),
+        }
+
+
+def question_report(
+    question: Question, counted: Tally, level: float, interval: str, enough: bool
+) -> QuestionReport:
+    """Estimate one question, or only keep its counts when there are too few reports."""
+    counts = tuple(int(count) for count in counted.counts[question.id])
+    if not enough:
+        return QuestionReport(question, counts, (), None)
+    labels = question.options if question.kind != "yes_no" else None
+    found = estimate(counts, question.mechanism, level, interval, options=labels)
+    together = estimate(counts, question.mechanism, level, interval, simultaneous=True, options=labels)
+    shares = dict(zip(question.options, found.constrained().shares.tolist(), strict=True))
+    z = _normal_quantile(level)
+    lines = tuple(
+        Line(one, both, shares[one.option], _shift(found, question, one), z)
+        for one, both in zip(found.estimates, together.estimates, strict=True)
+    )
+    return QuestionReport(question, counts, lines, found)
+
+
+def _shift(found: Estimate, question: Question, entry: LinearEstimate) -> float:
+    weights = found.view.solution(found.view.unit(question.options.index(entry.option)))
+    possible = weights[found.view.possible]
+    share = entry.shown.estimate
+    return DISHONEST * max(float(np.max(possible)) - share, share - float(np.min(possible)))
+
+
+def _remarks(part: QuestionReport) -> list[str]:
+    assert part.estimate is not None
+    said = list(part.estimate.notes)
+    effect, effective = part.design_effect, part.n_effective
+    if effect is not None and effective is not None:
+        said.append(
+            f"Design effect {effect:.2f}: {part.n:,} randomized reports are as precise as "
+            f"{effective:,.0f} direct answers would be."
+        )
+    else:
+        said.append(
+            "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
+        )
+    worst = max(part.lines, key=lambda line: line.dishonest_shift)
+    whose = "this figure" if len(part.lines) == 1 else f"“{worst.option}”"
+    points = 100 * worst.dishonest_shift
+    said.append(
+        f"If 1 % of the respondents were dishonest, {whose} could move by {points:.1f} percentage points; "
+        f"one dishonest report weighs up to {part.dishonest_weight:.2f} honest ones."
+    )
+    shuffled = part.shuffled
+    if shuffled is not None and shuffled.epsilon is not None:
+        # Rounded up: it is a bound.
+        said.append(
+            f"This question's totals by themselves reveal less of one person than a report does: ε = "
+            f"{math.ceil(100 * shuffled.epsilon) / 100:.2f} (δ = 10⁻⁶, amplification by shuffling), as long as nobody "
+            f"can link a report to a person. Without that trust ε = {shuffled.local_epsilon:.4g} stands."
+        )
+    return said
+
+
+def _normal_quantile(level: float) -> float:
+    from scipy.stats import norm
+
+    return float(norm.ppf(0.5 + level / 2))
+
+
+def finite(value: float) -> float | None:
+    """Give a number for JSON: null where it is unbounded."""
+    return value if math.isfinite(value) else None

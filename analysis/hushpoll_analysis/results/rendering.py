@@ -1,0 +1,291 @@
+"""The report as text, JSON, CSV and HTML. Every text of a survey is escaped for where it goes."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from hushpoll_client import __version__
+from markupsafe import Markup
+
+from hushpoll_analysis.data.export import guarded_csv, report_labels
+
+from .figures import axis_for
+from .method import epsilon_text, percent
+
+if TYPE_CHECKING:
+    from .groups import GroupTable
+    from .question import QuestionReport
+    from .survey import SurveyReport
+
+__all__ = [
+    "as_body",
+    "as_csv",
+    "as_groups",
+    "as_html",
+    "as_json",
+    "as_method",
+    "as_notebook",
+    "as_text",
+    "stylesheet",
+]
+
+TEXT_WIDTH = 100
+
+
+def as_json(report: SurveyReport, indent: int | None = None) -> str:
+    """One JSON object; a number that JSON cannot write would be an error, not a nan."""
+    return json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def as_csv(report: SurveyReport) -> str:
+    """The table of estimates; empty where a number cannot be given.
+
+    With groups, their shares follow in the same columns, and `by`, `group` and `note` are added.
+    """
+    frame = report.to_frame()
+    columns = [*frame.columns, *(["by", "group", "note"] if report.by is not None else [])]
+    lines: list[dict[Any, Any]] = [*frame.to_dict(orient="records"), *_group_lines(report)]
+    rows: list[list[object]] = [list(columns)]
+    rows += [[_cell(line.get(column)) for column in columns] for line in lines]
+    return guarded_csv(rows)
+
+
+def _group_lines(report: SurveyReport) -> list[dict[Any, Any]]:
+    return [
+        {
+            **vars(share),
+            "question": table.id,
+            "by": table.by,
+            "shown_estimate": share.shown_estimate,
+            "shown_low": share.shown_low,
+            "shown_high": share.shown_high,
+            "level": report.level,
+            "interval": "wald",
+            "mechanism": table.question.mechanism.name,
+            "epsilon": table.question.epsilon,
+        }
+        for table in report.groups
+        for share in table.shares
+    ]
+
+
+def as_html(report: SurveyReport) -> str:
+    """One self-contained file."""
+    page = _environment().get_template("report.html")
+    return page.render(report=report, body=as_body(report), style=stylesheet(alone=True), version=__version__)
+
+
+def as_body(report: SurveyReport, heading: int = 2, method: bool = True) -> Markup:
+    """The report without page around it, for a page that has its own head and title."""
+    body = _environment().get_template("body.html")
+    return Markup(body.render(report=report, h=heading, method=method))  # noqa: S704 - the template escapes values
+
+
+def as_method(report: SurveyReport, heading: int = 2) -> Markup:
+    """Only the method, for a page that puts something before it."""
+    method = _environment().get_template("method.html").render(report=report, h=heading)
+    return Markup(f'<div class="report">{method}</div>')  # noqa: S704 - the template escapes every value
+
+
+def as_groups(report: SurveyReport, heading: int = 2) -> Markup:
+    """Only the tables by groups, for a page that shows two questions."""
+    groups = _environment().get_template("groups.html").render(report=report, h=heading)
+    return Markup(f'<div class="report">{groups}</div>')  # noqa: S704 - the template escapes every value
+
+
+def as_notebook(report: SurveyReport) -> str:
+    """The report inside a notebook's cell: its style applies to nothing else."""
+    title = Markup("<h1>{}</h1>").format(report.survey.title)
+    style = (
+        stylesheet(alone=True)
+        .replace("\nbody {", "\n.report-alone {")
+        .replace("\nmain {", "\n.report-alone main {")
+    )
+    style = style.replace("\nh1 {", "\n.report-alone h1 {")
+    return f'<style>{style}</style><div class="report-alone"><main>{title}{as_body(report)}</main></div>'
+
+
+@cache
+def stylesheet(alone: bool = False) -> str:
+    """The rules of the report; `alone` adds the palette that pages bring themselves."""
+    names = ["palette.css", "report.css"] if alone else ["report.css"]
+    folder = files(__package__) / "templates"
+    return "\n".join((folder / name).read_text("utf-8") for name in names)
+
+
+def as_text(report: SurveyReport) -> str:
+    """The report for a terminal."""
+    lines = [
+        report.survey.title,
+        "=" * min(TEXT_WIDTH, _width(report.survey.title)),
+        f"survey   {report.survey.hash}",
+        f"reports  {report.n:,} (randomized)",
+        f"privacy  {report.privacy}",
+        f"level    {100 * report.level:g} %",
+        "",
+    ]
+    if report.too_few:
+        return "\n".join([*lines, *_wrapped(report.too_few), ""])
+    for part in report.questions:
+        lines += _question_text(part, report)
+    for table in report.groups:
+        lines += _group_text(table)
+    lines += ["Method", "------", *_wrapped(report.method.paragraph), ""]
+    lines += [f"  {step.title}: {step.formula}" for step in report.method.formulas]
+    lines += ["", "References", "----------"]
+    for work in report.method.references:
+        lines += _wrapped(work, "  ", "- ")
+    lines += ["", "To repeat this report", "---------------------", report.snippet]
+    return "\n".join(lines)
+
+
+def _question_text(part: QuestionReport, report: SurveyReport) -> list[str]:
+    lines = [
+        *_wrapped(f"{part.id}: {part.question.text}"),
+        *_wrapped(f"{part.question.mechanism.name}; {part.privacy}"),
+    ]
+    level = f"{100 * report.level:g} %"
+    several = len(part.lines) > 1
+    rows = [["", "estimate", f"{level} interval", "SE", "SE privacy"]]
+    rows[0] += (["simultaneous"] if several else []) + (["reported*"] if part.reports_are_options else [])
+    for line in part.lines:
+        entry = line.entry
+        row = [
+            _cut(line.option, 30),
+            percent(line.shown_estimate),
+            _interval(line.shown_low, line.shown_high),
+        ]
+        row += [f"{entry.se:.4f}", f"{entry.se_privacy:.4f}"]
+        row += [_interval(line.simultaneous.shown.low, line.simultaneous.shown.high)] if several else []
+        row += [f"{entry.reported:,}"] if part.reports_are_options else []
+        rows.append(row)
+    lines += _aligned(rows)
+    if part.reports_are_options:
+        lines.append("  * reported, not true: what the devices sent after randomizing")
+    else:
+        counts = ", ".join(f"{label} {count:,}" for label, count in reported(part))
+        lines += _wrapped(f"reported, not true: {counts}", "  ", "  ")
+    for line in part.lines:
+        if line.outside:
+            lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {percent(line.entry.estimate)}")
+    for remark in part.remarks:
+        lines += _wrapped(remark, "    ", "  - ")
+    return [*lines, ""]
+
+
+def _group_text(table: GroupTable) -> list[str]:
+    lines = _wrapped(f"{table.id} by {table.by}: {table.question.text}")
+    rows = [["", *table.groups]] if table.shares else []
+    for option in table.options:
+        cells = []
+        for share in table.of_option(option):
+            interval = f"({_interval(share.shown_low, share.shown_high)[:-2]})"
+            cells.append("–" if math.isnan(share.estimate) else f"{percent(share.shown_estimate)} {interval}")
+        rows.append([_cut(option, 30), *cells])
+    lines += _aligned(rows)
+    if table.test:
+        lines += _wrapped(f"Independence: {table.test}", "  ", "  ")
+    for one in table.differences:
+        if not math.isnan(one.difference):
+            chance = "p < 0.0001" if one.p_value < 1e-4 else f"p = {one.p_value:.4f}"
+            text = (
+                f"{one.option}: {one.group} against {one.reference} {points(one.difference)} points "
+                f"({points(one.low)} to {points(one.high)}), {chance}"
+            )
+            lines += _wrapped(text, "    ", "  - ")
+    for note in table.notes:
+        lines += _wrapped(note, "    ", "  - ")
+    return [*lines, ""]
+
+
+def reported(part: QuestionReport) -> list[tuple[str, int]]:
+    """Reports as they came in, by what they say: reported, not true."""
+    return list(zip(report_labels(part.question), part.counts, strict=True))
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{percent(low)[:-2]} – {percent(high)}"
+
+
+def points(value: float) -> str:
+    """A difference of shares in percentage points with its sign, cut to what is possible."""
+    text = f"{100 * min(1.0, max(-1.0, value)):+.1f}"
+    return "0.0" if float(text) == 0 else text.replace("-", "−")
+
+
+def p_text(value: float) -> str:
+    """A p-value as people read it."""
+    return "" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number, or a dash where there is none."""
+    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("hushpoll_analysis.results", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        epsilon=epsilon_text, number=number, p=p_text, percent=percent, points=points, thousands=_thousands
+    )
+    environment.globals.update(axis_for=axis_for, reported=reported, isnan=math.isnan)
+    return environment
+
+
+def _thousands(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _cell(value: Any) -> object:
+    """A cell of the table: numbers as Python's own, so that they are written as numbers."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else "unbounded" if math.isinf(value) else float(value)
+    return int(value)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Pad a table: the first column to the left, the others to the right."""
+    if not rows:
+        return []
+    widths = [max(_width(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first = row[0] + " " * (widths[0] - _width(row[0]))
+        rest = [" " * (width - _width(cell)) + cell for width, cell in zip(widths[1:], row[1:], strict=True)]
+        lines.append(("  " + "  ".join([first, *rest])).rstrip())
+    return lines
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal: wide letters two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in text
+    )
+
+
+def _wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]:
+    import textwrap
+
+    start = indent if first is None else first
+    return textwrap.wrap(text, TEXT_WIDTH, initial_indent=start, subsequent_indent=indent) or [""]
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

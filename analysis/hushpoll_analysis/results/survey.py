@@ -1,0 +1,274 @@
+"""The whole report of a survey as data: what a statistician needs to use the numbers and to defend them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from hushpoll_client import Survey
+
+from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.files import Progress, question_of, tally
+from hushpoll_analysis.errors import AnalysisError
+
+from .groups import GroupTable, group_tables
+from .method import Method, method_of, total_note
+from .question import Line, QuestionReport, finite, question_report
+
+__all__ = ["MINIMUM", "Line", "QuestionReport", "SurveyReport", "report"]
+
+# Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
+MINIMUM = 50
+
+
+@dataclass(frozen=True, repr=False)
+class SurveyReport:
+    """The report of a survey; made by `report`. Shows itself as text, HTML, JSON, CSV, data frame and figure."""
+
+    survey: Survey
+    n: int
+    level: float
+    interval: str
+    minimum: int
+    questions: tuple[QuestionReport, ...]
+    by: str | None = None
+    groups: tuple[GroupTable, ...] = ()
+
+    def __getitem__(self, question: str) -> QuestionReport:
+        """The part of one question, by its id."""
+        wanted = question_of(self.survey, question)
+        return next(part for part in self.questions if part.question is wanted)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there are enough reports for estimates."""
+        return self.n >= self.minimum
+
+    @property
+    def too_few(self) -> str:
+        """Why there are no estimates; empty when there are."""
+        if self.is_shown:
+            return ""
+        return (
+            f"No estimates yet: {self.n} reports are fewer than the minimum of {self.minimum}. "
+            "With so few, the randomization outweighs the answers."
+        )
+
+    @property
+    def privacy(self) -> str:
+        """What the whole survey promises to one person."""
+        return total_note(self.survey)
+
+    @property
+    def revealing(self) -> tuple[str, ...]:
+        """The questions whose single reports can reveal an answer: those with an unbounded epsilon."""
+        return tuple(question.id for question in self.survey.questions if question.epsilon == math.inf)
+
+    @cached_property
+    def method(self) -> Method:
+        """Method paragraph, formulas and references."""
+        return method_of(self.survey, self.n, self.level, self.by, self.interval)
+
+    @property
+    def snippet(self) -> str:
+        """Python that repeats this report from the export."""
+        by = f", by={self.by!r}" if self.by else ""
+        interval = f", interval={self.interval!r}" if self.interval != "wilson" else ""
+        minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
+        return (
+            "from hushpoll_analysis import report\n"
+            "from hushpoll_client import Survey\n\n"
+            'survey = Survey.load("survey.json")  # both files are in the export\n'
+            f'assert survey.hash == "{self.survey.hash}"\n'
+            f'print(report(survey, "reports.parquet", level={self.level!r}{by}{interval}{minimum}))\n'
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-ready data; null stands for unbounded."""
+        value: dict[str, Any] = {
+            "hash": self.survey.hash,
+            "title": self.survey.title,
+            "n": self.n,
+            "level": self.level,
+            "minimum": self.minimum,
+            "note": self.too_few,
+            "questions": [question.to_dict() for question in self.questions],
+            "epsilon_total": finite(self.survey.epsilon_total),
+            "epsilon_total_note": self.privacy,
+            "method": self.method.paragraph,
+            "references": list(self.method.references),
+        }
+        if self.by is not None:
+            value["by"] = self.by
+            value["groups"] = [table.to_dict() for table in self.groups]
+        return value
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per estimate, unclipped and shown, as a pandas table."""
+        rows = [_row(self, question, line) for question in self.questions for line in question.lines]
+        return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
+
+    def group_frame(self) -> pd.DataFrame:
+        """One row per question, group and option, as a pandas table."""
+        return pd.DataFrame([row for table in self.groups for row in table.rows()])
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The report as one JSON object."""
+        from .rendering import as_json
+
+        return as_json(self, indent)
+
+    def to_csv(self) -> str:
+        """The table of estimates as CSV; text cells cannot act as formulas."""
+        from .rendering import as_csv
+
+        return as_csv(self)
+
+    def to_text(self) -> str:
+        """The report for a terminal."""
+        from .rendering import as_text
+
+        return as_text(self)
+
+    def to_html(self) -> str:
+        """The report as one self-contained file: no script, nothing loaded, light and dark, printable."""
+        from .rendering import as_html
+
+        return as_html(self)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Dots and whiskers of every question with matplotlib; gives the figure."""
+        from .figures import draw
+
+        return draw(self, axes)
+
+    def __repr__(self) -> str:
+        return f"<SurveyReport of {self.survey.title!r}: {self.n} reports, {len(self.questions)} questions; print it>"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from .rendering import as_notebook
+
+        return as_notebook(self)
+
+
+FRAME_COLUMNS = (
+    "question",
+    "option",
+    "reported",
+    "estimate",
+    "se",
+    "se_privacy",
+    "low",
+    "high",
+    "shown_estimate",
+    "shown_low",
+    "shown_high",
+    "simultaneous_low",
+    "simultaneous_high",
+    "constrained",
+    "design_effect",
+    "n_effective",
+    "dishonest_weight",
+    "dishonest_shift",
+    "n",
+    "level",
+    "interval",
+    "mechanism",
+    "epsilon",
+)
+
+
+def report(
+    survey: Survey | str | Path,
+    data: Any,
+    by: str | None = None,
+    level: float = 0.95,
+    interval: str = "wilson",
+    minimum: int = MINIMUM,
+    progress: Progress | None = None,
+    only: str | None = None,
+    reference: str | None = None,
+) -> SurveyReport:
+    """Make the report of a survey from its randomized reports.
+
+    Parameters
+    ----------
+    survey : Survey or path
+        What was asked.
+    data : DataFrame, mapping, path, Tally, Ibis table or records
+        The reports, in columns `<question id>_reported`; see `hushpoll_analysis.data.files.tally`.
+    by : str, optional
+        Estimate every other question within the groups of this question (randomized too), or of this column of the
+        data (exact), with a test of independence and differences between groups.
+    level : float
+        Confidence level.
+    interval : str
+        As in `estimate`.
+    minimum : int
+        Fewer reports than this give no estimates (default 50).
+    progress : callable, optional
+        Called with the number of reports read since the last call.
+    only, reference : str, optional
+        With `by`: group this question only, and compare with this group rather than with the first.
+
+    Returns
+    -------
+    SurveyReport
+
+    Notes
+    -----
+    The design effect of a question is sum_k Var(h_k) over sum_k h_k(1 - h_k)/(n - 1) at the constrained estimate; one
+    option's is in its own row. If a share d of the respondents send a chosen report z, the expected estimate is
+    (1 - d) h + d b_z, so it moves by at most d max(max_z b_z - h, h - min_z b_z).
+
+    References
+    ----------
+    Kish (1965), Survey Sampling; Cheu, Smith, Ullman (2021), Manipulation attacks in local differential privacy.
+    """
+    if not isinstance(survey, Survey):
+        survey = Survey.load(Path(survey))
+    check_level(level)
+    if not isinstance(minimum, int) or minimum < 0:
+        raise AnalysisError(f"minimum is {minimum!r}; give the least number of reports, such as {MINIMUM}")
+    minimum = max(minimum, 2)  # one report has no variance
+    counted = tally(survey, data, by, progress)
+    enough = counted.n >= minimum
+    parts = tuple(question_report(q, counted, level, interval, enough) for q in survey.questions)
+    groups = group_tables(counted, level, minimum, only, reference) if by is not None and enough else ()
+    return SurveyReport(survey, counted.n, level, interval, minimum, parts, by, groups)
+
+
+def _row(whole: SurveyReport, part: QuestionReport, line: Line) -> dict[str, Any]:
+    entry = line.entry
+    return {
+        "question": part.id,
+        "option": entry.option,
+        "reported": entry.reported,
+        "estimate": entry.estimate,
+        "se": entry.se,
+        "se_privacy": entry.se_privacy,
+        "low": entry.low,
+        "high": entry.high,
+        "shown_estimate": entry.shown.estimate,
+        "shown_low": entry.shown.low,
+        "shown_high": entry.shown.high,
+        "simultaneous_low": line.simultaneous.low,
+        "simultaneous_high": line.simultaneous.high,
+        "constrained": line.constrained,
+        "design_effect": entry.design_effect,
+        "n_effective": entry.n_effective,
+        "dishonest_weight": entry.weight,
+        "dishonest_shift": line.dishonest_shift,
+        "n": whole.n,
+        "level": whole.level,
+        "interval": entry.interval,
+        "mechanism": part.question.mechanism.name,
+        "epsilon": part.question.epsilon,
+    }

@@ -1,0 +1,1 @@
+"""Unequal chances of being asked: weights, strata, clusters, raking."""

@@ -1,0 +1,241 @@
+"""Weights, strata and clusters: with-replacement linearisation, effective sample size, raking to known margins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import Codes, column_of
+from hushpoll_analysis.errors import AnalysisError
+
+__all__ = ["SurveyDesign", "rake", "read_design"]
+
+Column = str | Sequence[Any] | npt.NDArray[Any] | pd.Series | None
+Margins = Mapping[str, Mapping[Any, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyDesign:
+    """How the respondents were sampled.
+
+    Variances are those of the linearised statistic with primary units drawn with replacement inside strata (Binder
+    1983; the usual "ultimate cluster" estimator): sum over strata of n_h/(n_h - 1) sum_c (T_hc - mean_h)^2, where
+    T_hc is the sum over cluster c of weight times influence. Intervals use t with clusters minus strata degrees
+    of freedom.
+    """
+
+    weights: Floats
+    strata: Codes
+    clusters: Codes
+    adjusted: Floats | None = field(default=None, repr=False)
+    """Dummies of the margins that the weights were raked to: their variance is regressed out."""
+
+    @property
+    def n(self) -> int:
+        """Number of respondents."""
+        return len(self.weights)
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weights.sum())
+
+    @property
+    def effective_n(self) -> float:
+        """Kish's effective sample size, (sum w)^2 / sum w^2."""
+        return self.total**2 / float(np.sum(self.weights**2))
+
+    @cached_property
+    def _units(self) -> tuple[Codes, Codes, Codes]:
+        """Primary unit of each respondent, stratum of each unit, units in each stratum."""
+        pairs = np.stack([self.strata, self.clusters], axis=1)
+        units, unit_of = np.unique(pairs, axis=0, return_inverse=True)
+        stratum_of = units[:, 0]
+        per_stratum = np.bincount(stratum_of)
+        return unit_of.reshape(-1).astype(np.int64), stratum_of, per_stratum.astype(np.int64)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Number of clusters minus number of strata."""
+        _, stratum_of, per_stratum = self._units
+        return len(stratum_of) - int((per_stratum > 0).sum())
+
+    def mean(self, values: Floats) -> Floats:
+        """Weighted mean of each column."""
+        return np.asarray(self.weights @ values / self.total, dtype=np.float64)
+
+    def total_covariance(self, values: Floats) -> Floats:
+        """Covariance of the weighted totals of the columns of `values` (n x q)."""
+        values = values.reshape(self.n, -1)
+        if self.adjusted is not None:
+            values = self._residuals(values)
+        unit_of, stratum_of, per_stratum = self._units
+        contributions = self.weights[:, None] * values
+        totals = np.zeros((len(stratum_of), values.shape[1]))
+        np.add.at(totals, unit_of, contributions)
+        sums = np.zeros((len(per_stratum), values.shape[1]))
+        np.add.at(sums, stratum_of, totals)
+        centred = totals - (sums / np.maximum(per_stratum, 1)[:, None])[stratum_of]
+        factor = per_stratum / np.maximum(per_stratum - 1, 1)
+        return np.asarray((centred * factor[stratum_of][:, None]).T @ centred, dtype=np.float64)
+
+    def covariance(self, influence: Floats) -> Floats:
+        """Covariance of means (or ratios) whose influence values, one row a respondent, have weighted mean zero."""
+        return self.total_covariance(influence) / self.total**2
+
+    def _residuals(self, values: Floats) -> Floats:
+        """What the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
+        assert self.adjusted is not None
+        root = np.sqrt(self.weights)[:, None]
+        beta, *_ = np.linalg.lstsq(self.adjusted * root, values * root, rcond=None)
+        return np.asarray(values - self.adjusted @ beta, dtype=np.float64)
+
+
+def read_design(
+    data: pd.DataFrame,
+    weights: Column = None,
+    strata: Column = None,
+    clusters: Column = None,
+    margins: Margins | None = None,
+) -> SurveyDesign | None:
+    """Read a design from columns (names or values); None when nothing was asked for.
+
+    `margins` rakes the weights to known shares first and takes that into account in the variances.
+    """
+    if weights is None and strata is None and clusters is None and margins is None:
+        return None
+    n = len(data)
+    weight = _weights(data, weights)
+    adjusted = None
+    if margins is not None:
+        weight = np.asarray(rake(data, margins, weight), dtype=np.float64)
+        adjusted = np.concatenate(
+            [_dummies(data, name, shares)[0] for name, shares in margins.items()], axis=1
+        )
+    stratum = np.zeros(n, dtype=np.int64) if strata is None else _groups(data, strata, "strata")[0]
+    cluster = np.arange(n) if clusters is None else _groups(data, clusters, "clusters")[0]
+    design = SurveyDesign(weight, stratum, cluster, adjusted)
+    _check_units(design, data, strata)
+    return design
+
+
+def rake(
+    data: pd.DataFrame,
+    margins: Margins,
+    weights: Column = None,
+    tolerance: float = 1e-10,
+    rounds: int = 1000,
+) -> pd.Series[float]:
+    """Rake weights to known margins (iterative proportional fitting; one margin alone is post-stratification).
+
+    Parameters
+    ----------
+    data
+        One row for each respondent; the margins' columns must be exact ones.
+    margins
+        For each column the known share of each of its values, as in ``{"sex": {"f": .52, "m": .48}}``.
+    weights
+        Weights to start from: a column's name or values; all equal by default.
+
+    Returns
+    -------
+    pandas.Series
+        Weights with mean 1.
+
+    References
+    ----------
+    Deming, Stephan, "On a least squares adjustment of a sampled frequency table", Ann. Math. Stat. 11 (1940).
+    """
+    if not margins:
+        raise AnalysisError("no margins given; name at least one column with its known shares")
+    weight = _weights(data, weights)
+    weight = weight * (len(weight) / weight.sum())
+    known = [_dummies(data, name, shares) for name, shares in margins.items()]
+    for _ in range(rounds):
+        worst = 0.0
+        for dummies, target in known:
+            current = weight @ dummies / len(weight)
+            worst = max(worst, float(np.max(np.abs(current - target))))
+            weight = weight * (dummies @ (target / current))
+        if worst < tolerance:
+            return pd.Series(weight, index=data.index, name="weight")
+    raise AnalysisError(
+        f"raking did not settle in {rounds} rounds (margins are off by {worst:.2g}); "
+        "the known shares contradict each other in this sample, merge small groups"
+    )
+
+
+def _dummies(data: pd.DataFrame, name: str, shares: Mapping[Any, float]) -> tuple[Floats, Floats]:
+    column = column_of(data, name)
+    target = np.array(list(shares.values()), dtype=np.float64)
+    if not (np.all(np.isfinite(target)) and np.all(target > 0) and abs(target.sum() - 1.0) < 1e-6):
+        raise AnalysisError(
+            f"margin {name!r}: the known shares must be positive and sum to 1, got {dict(shares)}"
+        )
+    codes = pd.Index(list(shares)).get_indexer(pd.Index(column))
+    if (codes < 0).any():
+        value = column.to_numpy()[int(np.flatnonzero(codes < 0)[0])]
+        raise AnalysisError(f"margin {name!r} has no share for the value {value} in the data; add it")
+    dummies = np.eye(len(shares))[codes]
+    empty = [key for key, count in zip(shares, dummies.sum(axis=0), strict=True) if count == 0]
+    if empty:
+        raise AnalysisError(
+            f"margin {name!r}: nobody in the data has {empty[0]!r}; merge it with another group"
+        )
+    return dummies, target / target.sum()
+
+
+def _weights(data: pd.DataFrame, weights: Column) -> Floats:
+    if weights is None:
+        return np.ones(len(data), dtype=np.float64)
+    values = pd.to_numeric(pd.Series(_values(data, weights, "weights")), errors="coerce").to_numpy(
+        dtype=np.float64
+    )
+    if not np.all(np.isfinite(values)):
+        raise AnalysisError(
+            f"{int((~np.isfinite(values)).sum())} weights are missing or no numbers; give each row one"
+        )
+    if np.any(values < 0):
+        row = int(np.flatnonzero(values < 0)[0])
+        raise AnalysisError(f"weight {values[row]:g} in row {row} is negative; weights must be 0 or more")
+    if values.sum() == 0:
+        raise AnalysisError("all weights are 0; give at least some people a weight")
+    return values
+
+
+def _groups(data: pd.DataFrame, column: Column, what: str) -> tuple[Codes, pd.Index[Any]]:
+    codes, values = pd.factorize(pd.Series(_values(data, column, what)))
+    if (codes < 0).any():
+        raise AnalysisError(f"{int((codes < 0).sum())} values of {what} are missing; give each row one")
+    return codes.astype(np.int64), pd.Index(values)
+
+
+def _values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any]:
+    if isinstance(column, str):
+        return np.asarray(column_of(data, column))
+    values = np.asarray(column)
+    if values.shape != (len(data),):
+        raise AnalysisError(
+            f"{what} has shape {values.shape} for {len(data)} respondents; give one value for each"
+        )
+    return values
+
+
+def _check_units(design: SurveyDesign, data: pd.DataFrame, strata: Column) -> None:
+    _, _, per_stratum = design._units
+    lonely = np.flatnonzero(per_stratum == 1)
+    if not len(lonely):
+        return
+    if strata is None:
+        raise AnalysisError("there is one cluster only; a variance needs at least two")
+    _, names = _groups(data, strata, "strata")
+    raise AnalysisError(
+        f"stratum {names[lonely[0]]!r} has one cluster only, so its variance is unknown; merge it with another stratum"
+    )

@@ -1,0 +1,1 @@
+"""True shares from report counts, with intervals."""

@@ -1,0 +1,233 @@
+"""From report counts to estimated true shares with standard errors and intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Channel
+
+from hushpoll_analysis.channel.decoy import estimated_decoy
+from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
+from hushpoll_analysis.data.counts import Counts, check_level, read_counts
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+
+from .intervals import BINOMIAL, METHODS
+from .quantities import Quantity, quantity
+from .result import Estimate, LinearEstimate, linear_estimate
+
+if TYPE_CHECKING:
+    from hushpoll_client.mechanisms import Mechanism
+
+__all__ = ["estimate", "functional"]
+
+
+def estimate(
+    counts: npt.ArrayLike,
+    mechanism: Channel | Mechanism,
+    level: float = 0.95,
+    interval: str = "wilson",
+    simultaneous: bool = False,
+    options: Sequence[str] | None = None,
+    replicates: int = 2000,
+    seed: int = 1,
+) -> Estimate:
+    """Estimate the true shares behind randomized reports.
+
+    With report frequencies f over n reports, the share of option k is estimated without bias by b.f, where C b is the
+    k-th unit vector; its variance is (sum b_z^2 f_z - (b.f)^2)/(n - 1). The privacy-only variance is
+    (1/n) sum_x h_x Var(b_z | x). With a decoy share q estimated from m answers, (d(b.f)/dq)^2 q(1-q)/m is added; for
+    the OR-poll this is ((1-z)/(1-q)^2)^2 q(1-q)/m.
+
+    Parameters
+    ----------
+    counts : array_like of int
+        Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk.
+    mechanism : Mechanism or Channel
+        What randomized the answers.
+    level : float
+        Confidence level of each interval, or of all together if `simultaneous`.
+    interval : {"wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "bootstrap"}
+        A binomial interval becomes "wald" where the estimate depends on several report frequencies (a general table,
+        an estimated decoy share); the result names the method used. "likelihood" is restricted to possible values.
+    simultaneous : bool
+        Bonferroni: all entries of the table hold together with probability `level`.
+    options : sequence of str, optional
+        Labels, one per true answer; every option then gets an entry. Without labels two options mean No and Yes, with
+        one entry, Yes.
+    replicates, seed : int
+        For the bootstrap (percentile). The default seed makes results repeat; change it to see the simulation error.
+
+    Returns
+    -------
+    Estimate
+
+    References
+    ----------
+    Warner (1965), JASA 60, 63-69; Chaudhuri, Mukerjee (1988), Randomized Response; Wilson (1927), JASA 22, 209-212;
+    Brown, Cai, DasGupta (2001), Statist. Sci. 16, 101-133.
+
+    Examples
+    --------
+    >>> from hushpoll_client import mechanisms
+    >>> round(estimate([580, 420], mechanisms.warner(truth="3/4"))["Yes"].estimate, 6)
+    0.34
+    """
+    check_level(level)
+    if interval not in METHODS:
+        raise AnalysisError(f"interval: unknown method {interval!r}; choose one of {', '.join(METHODS)}")
+    channel = analysis_channel(mechanism)
+    view = channel_view(mechanism)
+    whole = read_counts(counts, view, least=2)
+    labels, entries = _labels(options, view)
+    shares = view.shares(whole / whole.sum())
+    decoy = estimated_decoy(mechanism)
+    each = 1 - (1 - level) / len(entries) if simultaneous else level
+    wanted = [quantity(view, whole, view.unit(k), shares, decoy) for k in entries]
+    method = _method(wanted, interval)
+    found = []
+    for k, share in zip(entries, wanted, strict=True):
+        reported = int(whole[k]) if view.outcomes == view.options else None
+        found.append(linear_estimate(share, labels[k], reported, method, each, replicates, seed))
+    epsilon = mechanism.epsilon
+    return Estimate(
+        mechanism=channel.form if isinstance(mechanism, Channel) else mechanism.name,
+        channel=channel,
+        counts=tuple(int(count) for count in whole),
+        n=int(whole.sum()),
+        level=level,
+        interval=method,
+        interval_requested=interval,
+        simultaneous=simultaneous,
+        epsilon=epsilon,
+        epsilon_note=_epsilon_note(mechanism, epsilon),
+        epsilon_conditional=None if isinstance(mechanism, Channel) else mechanism.epsilon_conditional,
+        solution=view.choice,
+        options=labels,
+        estimates=tuple(found),
+        notes=_notes(found, interval, whole, view, mechanism),
+        shares=shares,
+        source=mechanism,
+        view=view,
+        decoy=decoy,
+        replicates=replicates,
+        seed=seed,
+    )
+
+
+def functional(
+    counts: npt.ArrayLike,
+    mechanism: Channel | Mechanism,
+    target: npt.ArrayLike,
+    level: float = 0.95,
+    interval: str = "wilson",
+    label: str = "quantity",
+    replicates: int = 2000,
+    seed: int = 1,
+) -> LinearEstimate:
+    """Estimate one linear quantity a.h, also where the channel does not determine every share.
+
+    Parameters
+    ----------
+    counts, mechanism, level, interval, replicates, seed
+        As for `estimate`.
+    target : array_like
+        One number a per true answer: grid values for a mean, ones for a sum of shares.
+    label : str
+        The name of the quantity in the result.
+
+    Returns
+    -------
+    LinearEstimate
+
+    Notes
+    -----
+    b.f with C b = a is unbiased. Where the shares are not determined, the privacy-only standard error is the largest
+    one over the true answers.
+    """
+    check_level(level)
+    view = channel_view(mechanism)
+    whole = read_counts(counts, view, least=2)
+    numbers = np.asarray(target, dtype=np.float64)
+    try:
+        shares = view.shares(whole / whole.sum())
+    except NotIdentifiedError:
+        shares = None
+    wanted = quantity(view, whole, numbers, shares, estimated_decoy(mechanism))
+    return linear_estimate(wanted, label, None, interval, level, replicates, seed)
+
+
+def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str, ...], range]:
+    """Labels of all options, and which of them get an entry."""
+    if options is None:
+        if view.options == 2:
+            return ("No", "Yes"), range(1, 2)
+        return tuple(str(k) for k in range(view.options)), range(view.options)
+    if len(options) != view.options or len(set(options)) != len(options):
+        raise AnalysisError(
+            f"options: {view.options} different labels expected, one per true answer, got {len(options)}"
+        )
+    return tuple(options), range(view.options)
+
+
+def _method(wanted: Sequence[Quantity], interval: str) -> str:
+    """One method for the whole table, so that its intervals can be compared."""
+    if interval in BINOMIAL and any(share.line is None for share in wanted):
+        return "wald"
+    return interval
+
+
+def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
+    if not isinstance(mechanism, Channel):
+        return mechanism.epsilon_note
+    return (
+        ""
+        if math.isfinite(epsilon)
+        else "unbounded: some report is impossible for one true answer, not for another"
+    )
+
+
+def _notes(
+    found: Sequence[LinearEstimate],
+    interval: str,
+    counts: Counts,
+    view: ChannelView,
+    mechanism: Channel | Mechanism,
+) -> tuple[str, ...]:
+    """What a reader must know beside the numbers."""
+    notes = []
+    if found[0].interval != interval:
+        notes.append(
+            f"The {interval} interval holds only where an estimate depends on one report frequency; "
+            "here it does not, so the delta-method normal (wald) interval is used."
+        )
+    if view.choice != "unique":
+        notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
+    if getattr(mechanism, "combine", "none") == "same":
+        notes.append("A report says only whether two answers agree; “reported” counts those that do.")
+    if np.count_nonzero(counts) == 1:
+        instead = (
+            "; the likelihood interval is shown" if any(entry.low == entry.high for entry in found) else ""
+        )
+        notes.append(f"All reports are in one cell, so the standard error is 0 and says nothing{instead}.")
+    outside = [entry for entry in found if entry.misfit is not None]
+    if outside:
+        names = ", ".join(f"{entry.option} (p = {entry.misfit:.2g})" for entry in outside)
+        notes.append(
+            f"The estimate of {names} lies so far outside the possible values that data and design disagree by more "
+            "than chance explains. The likelihood interval inside the possible values is shown."
+        )
+    elif any(not 0 <= entry.estimate <= 1 for entry in found):
+        notes.append(
+            "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided than "
+            "expected. Shown values are cut to the possible ones; compute with the unclipped ones."
+        )
+    if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in found):
+        notes.append(
+            "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its own "
+            "interval when another one is negative; the constrained estimate lies inside."
+        )
+    return tuple(notes)

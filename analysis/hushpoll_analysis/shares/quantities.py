@@ -1,0 +1,129 @@
+"""One linear quantity a.h of the true shares, with everything an interval method needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.data.counts import Counts
+
+__all__ = ["OneFrequency", "Quantity", "quantity"]
+
+# Weights closer than this, relative to the largest, are one value: a solved b carries rounding of about 1e-15.
+SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class OneFrequency:
+    """An estimate that depends on one binomial frequency F only: b.f = intercept + slope F."""
+
+    successes: int
+    trials: int
+    intercept: float
+    slope: float
+
+    def at(self, probability: float) -> float:
+        """The quantity that belongs to a probability of the frequency."""
+        return self.intercept + self.slope * probability
+
+    def probability(self, value: float) -> float:
+        """The probability of the frequency that belongs to a value of the quantity."""
+        return min(1.0, max(0.0, (value - self.intercept) / self.slope))
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """The estimate b.f of a.h with its standard errors.
+
+    Attributes
+    ----------
+    target, weights : ndarray
+        a (per option) and b (per report), C b = a.
+    estimate : float
+        b.f, unbiased and unclipped.
+    se : float
+        sqrt((sum b^2 f - (b.f)^2) / (n - 1)), plus the decoy's share of the variance where q was estimated.
+    se_privacy : float
+        sqrt(sum_x h_x Var(b_z | x) / n): what remains when exactly these respondents are of interest. An estimated q
+        stays in it, because more respondents would not remove it.
+    bounds : tuple of float
+        Smallest and largest possible a.h.
+    line : OneFrequency or None
+    """
+
+    view: ChannelView
+    counts: Counts
+    target: Floats
+    weights: Floats
+    estimate: float
+    se: float
+    se_privacy: float
+    bounds: tuple[float, float]
+    line: OneFrequency | None
+    decoy: EstimatedDecoy | None
+    design_effect: float | None
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return int(self.counts.sum())
+
+    @property
+    def heaviest(self) -> float:
+        """How far n times the estimate moves with one report at most: max |b_z|."""
+        return float(np.max(np.abs(self.weights[self.view.possible])))
+
+
+def quantity(
+    view: ChannelView, counts: Counts, target: Floats, shares: Floats | None, decoy: EstimatedDecoy | None
+) -> Quantity:
+    """Estimate a.h; `shares` are the unbiased shares, None when the channel determines only some quantities."""
+    n = int(counts.sum())
+    frequencies = counts / n
+    weights = view.solution(target)
+    estimate = float(weights @ frequencies)
+    # Centred at the estimate: b^2 f - (b.f)^2 in one go would lose digits where b is large.
+    sampling = float((weights - estimate) ** 2 @ frequencies) / (n - 1)
+    noise = view.noise(weights)
+    # Var(b|x) is itself a linear quantity; where the shares are not determined its largest value stands in.
+    privacy = float(noise @ shares) / n if shares is not None else float(noise.max()) / n
+    extra = 0.0
+    if decoy is not None:
+        assert shares is not None
+        extra = decoy.slope(shares, weights) ** 2 * decoy.variance
+    variance = sampling + extra
+    return Quantity(
+        view,
+        counts,
+        target,
+        weights,
+        estimate,
+        math.sqrt(variance),
+        math.sqrt(max(privacy, 0.0) + extra),
+        (float(target.min()), float(target.max())),
+        None if decoy is not None else _line(weights, counts, view),
+        decoy,
+        _design_effect(target, shares, variance, n),
+    )
+
+
+def _line(weights: Floats, counts: Counts, view: ChannelView) -> OneFrequency | None:
+    low, high = float(weights[view.possible].min()), float(weights[view.possible].max())
+    tolerance = SAME * max(abs(low), abs(high))
+    upper = np.abs(weights - high) <= tolerance
+    lower = np.abs(weights - low) <= tolerance
+    if high - low <= 2 * tolerance or not np.all((upper | lower)[view.possible]):
+        return None
+    return OneFrequency(int(counts[upper & view.possible].sum()), int(counts.sum()), low, high - low)
+
+
+def _design_effect(target: Floats, shares: Floats | None, variance: float, n: int) -> float | None:
+    """Variance over that of the same n answers without randomization; None where the latter is not positive."""
+    if shares is None:
+        return None
+    plain = float(target**2 @ shares - (target @ shares) ** 2) / (n - 1)
+    return variance / plain if plain > 0 else None

@@ -1,0 +1,300 @@
+"""Results of `estimate`: small frozen objects that carry their inputs and can show themselves."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.errors import AnalysisError
+
+from .constrained import ConstrainedEstimate, constrained_estimate
+from .intervals import Interval, fallback, interval, misfit, outside
+from .quantities import Quantity, quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from hushpoll_client import Channel
+    from hushpoll_client.mechanisms import Mechanism
+
+__all__ = ["Estimate", "LinearEstimate", "Shown"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What to print: estimate and interval within the possible values. Never average or subtract these."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class LinearEstimate:
+    """The estimate of one share, or of another linear quantity a.h.
+
+    Attributes
+    ----------
+    option : str
+        The option's label, or the name of the quantity.
+    reported : int or None
+        Reports of this option as they came in: reported, not true. None where reports are no options.
+    estimate, low, high : float
+        Unbiased estimate and interval, unclipped.
+    se : float
+        Sampling and privacy together, n - 1 in the denominator.
+    se_privacy : float
+        The randomization only: for these respondents, not for the population they stand for.
+    shown : Shown
+        Clipped; where the interval lies wholly outside or has no width, the likelihood interval inside instead.
+    interval : str
+        The method of low and high.
+    misfit : float or None
+        One-sided p-value of an interval that lies wholly outside: a small one says that data and design disagree.
+    weight : float
+        How many honest reports one dishonest report can outweigh, max |b_z|.
+    design_effect, n_effective : float or None
+        Variance over that of direct answers, and n divided by it; None where the estimate lies at or beyond an edge.
+    """
+
+    option: str
+    reported: int | None
+    estimate: float
+    se: float
+    low: float
+    high: float
+    shown: Shown
+    se_privacy: float
+    interval: str
+    misfit: float | None
+    weight: float
+    design_effect: float | None
+    n_effective: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry of the JSON contract."""
+        return {
+            "option": self.option,
+            "reported": self.reported,
+            "estimate": self.estimate,
+            "se": self.se,
+            "low": self.low,
+            "high": self.high,
+            "shown": {"estimate": self.shown.estimate, "low": self.shown.low, "high": self.shown.high},
+            "se_privacy": self.se_privacy,
+            "interval": self.interval,
+            "misfit": self.misfit,
+            "weight": self.weight,
+            "design_effect": self.design_effect,
+            "n_effective": self.n_effective,
+        }
+
+
+def linear_estimate(
+    wanted: Quantity, label: str, reported: int | None, method: str, level: float, replicates: int, seed: int
+) -> LinearEstimate:
+    """Attach interval, shown values and side figures to a quantity."""
+    found = interval(wanted, method, level, replicates, seed)
+    inside = fallback(wanted, found, level)
+    low, high = wanted.bounds
+    visible = inside or found
+    deff = wanted.design_effect
+    return LinearEstimate(
+        option=label,
+        reported=reported,
+        estimate=wanted.estimate,
+        se=wanted.se,
+        low=found.low,
+        high=found.high,
+        shown=Shown(
+            *(float(np.clip(value, low, high)) for value in (wanted.estimate, visible.low, visible.high))
+        ),
+        se_privacy=wanted.se_privacy,
+        interval=found.method,
+        misfit=_misfit(wanted, found, level),
+        weight=wanted.heaviest,
+        design_effect=deff,
+        n_effective=None if deff is None or deff == 0 else wanted.n / deff,
+    )
+
+
+def _misfit(wanted: Quantity, found: Interval, level: float) -> float | None:
+    """The p-value where it is news: the interval lies outside, or would if its method allowed it."""
+    if outside(wanted, found):
+        return misfit(wanted)
+    low, high = wanted.bounds
+    if found.method != "likelihood" or low <= wanted.estimate <= high:
+        return None
+    chance = misfit(wanted)
+    return chance if chance < (1 - level) / 2 else None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Estimated shares of one question; made by `estimate`.
+
+    `estimates` has one entry per option, or only Yes for a yes/no question; `shares` has every option.
+    """
+
+    mechanism: str
+    channel: Channel
+    counts: tuple[int, ...]
+    n: int
+    level: float
+    interval: str
+    interval_requested: str
+    simultaneous: bool
+    epsilon: float
+    epsilon_note: str
+    epsilon_conditional: float | None
+    solution: str
+    options: tuple[str, ...]
+    estimates: tuple[LinearEstimate, ...]
+    notes: tuple[str, ...]
+    shares: Floats | None = field(repr=False, compare=False)
+    source: Channel | Mechanism = field(repr=False, compare=False)
+    view: ChannelView = field(repr=False, compare=False)
+    decoy: EstimatedDecoy | None = field(repr=False, compare=False)
+    replicates: int = field(repr=False)
+    seed: int = field(repr=False)
+
+    def __getitem__(self, option: str | int) -> LinearEstimate:
+        """The entry of an option, by label or by position among the entries."""
+        if isinstance(option, int):
+            return self.estimates[option]
+        for entry in self.estimates:
+            if entry.option == option:
+                return entry
+        raise KeyError(option)
+
+    def functional(
+        self, target: npt.ArrayLike, label: str = "quantity", interval: str | None = None
+    ) -> LinearEstimate:
+        """Estimate a.h, where `target` has one number a per option.
+
+        b.f with C b = a is unbiased; its variance is (sum b^2 f - (b.f)^2)/(n - 1). Shown values are clipped to the
+        smallest and largest possible a.h.
+
+        Parameters
+        ----------
+        target : array_like
+            One number per option: grid values for a mean, 1 and -1 for a difference, ones for a sum of shares.
+        label : str
+        interval : str, optional
+            Another method than the table's.
+        """
+        numbers = np.asarray(target, dtype=np.float64)
+        view = self.view
+        if numbers.shape != (view.options,):
+            raise AnalysisError(
+                f"functional: {view.options} numbers expected, one per option, got {numbers.size}"
+            )
+        whole = np.asarray(self.counts, dtype=np.int64)
+        wanted = quantity(view, whole, numbers, self.shares, self.decoy)
+        method = interval or self.interval_requested
+        return linear_estimate(wanted, label, None, method, self.level, self.replicates, self.seed)
+
+    def mean(self, values: npt.ArrayLike) -> LinearEstimate:
+        """The mean of a number per option, such as the points of a scale."""
+        return self.functional(values, "mean")
+
+    def difference(self, first: str | int, second: str | int) -> LinearEstimate:
+        """The share of one option minus the share of another."""
+        i, j = self._place(first), self._place(second)
+        return self.functional(
+            self.view.unit(i) - self.view.unit(j), f"{self.options[i]} - {self.options[j]}"
+        )
+
+    def share_of(self, chosen: Sequence[str | int]) -> LinearEstimate:
+        """The share of several options together."""
+        places = sorted({self._place(option) for option in chosen})
+        target = np.zeros(self.view.options)
+        target[places] = 1.0
+        return self.functional(target, " + ".join(self.options[place] for place in places))
+
+    def constrained(self) -> ConstrainedEstimate:
+        """Maximum likelihood shares: never negative, summing to one."""
+        return constrained_estimate(self.counts, self.source)
+
+    def covariance(self) -> Floats:
+        """Covariance of the unbiased shares of all options, n - 1 in the denominator."""
+        if self.decoy is not None:
+            raise AnalysisError(
+                "covariance: the decoy's share was estimated; the standard error has both parts"
+            )
+        weights = np.stack([self.view.solution(self.view.unit(k)) for k in range(self.view.options)])
+        frequencies = np.asarray(self.counts) / self.n
+        centred = weights - (weights @ frequencies)[:, None]
+        result: Floats = (centred * frequencies) @ centred.T / (self.n - 1)
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "epsilon_note": self.epsilon_note,
+            "epsilon_conditional": self.epsilon_conditional,
+            "n": self.n,
+            "level": self.level,
+            "interval": self.interval,
+            "interval_requested": self.interval_requested,
+            "simultaneous": self.simultaneous,
+            "counts": list(self.counts),
+            "solution": self.solution,
+            "estimates": [entry.to_dict() for entry in self.estimates],
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per entry, as a pandas table."""
+        import pandas as pd
+
+        rows = []
+        for entry in self.estimates:
+            row = entry.to_dict()
+            shown = row.pop("shown")
+            rows.append(row | {f"shown_{name}": value for name, value in shown.items()})
+        return pd.DataFrame(rows).set_index("option")
+
+    def _repr_html_(self) -> str:
+        columns = ["reported", "shown_estimate", "shown_low", "shown_high", "se", "se_privacy"]
+        table = self.to_frame()[columns].rename(columns={"reported": "reported, not true"})
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        caption = html.escape(f"{self.mechanism}, n = {self.n}, {self.level:.0%} {self.interval} interval")
+        return f"<p>{caption}</p>{table.to_html(float_format='{:.4f}'.format, na_rep='')}{notes}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Dots and whiskers of the shown values (needs matplotlib); gives the axes."""
+        if ax is None:
+            try:
+                from matplotlib.figure import Figure
+            except ImportError:
+                raise AnalysisError(
+                    "plot: matplotlib is not installed; pip install 'hushpoll[plot]'"
+                ) from None
+            ax = Figure(layout="constrained").subplots()
+        shown = [entry.shown for entry in self.estimates]
+        middle = np.array([value.estimate for value in shown])
+        whiskers = np.array([[v.estimate - v.low for v in shown], [v.high - v.estimate for v in shown]])
+        places = np.arange(len(shown))
+        # A fallback interval need not hold the clipped estimate, hence the maximum.
+        ax.errorbar(middle, places, xerr=np.maximum(whiskers, 0.0), fmt="o", capsize=3)
+        ax.set_yticks(places, [entry.option for entry in self.estimates])
+        ax.invert_yaxis()
+        ax.set_xlim(0, 1)
+        ax.set_xlabel(f"estimated share, {self.level:.0%} {self.interval} interval")
+        return ax
+
+    def _place(self, option: str | int) -> int:
+        place = self.options.index(option) if option in self.options else option
+        if not isinstance(place, int) or not 0 <= place < len(self.options):
+            raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options)}")
+        return place

@@ -1,0 +1,1 @@
+"""Two questions together: cross-tables, comparisons, tests of independence."""

@@ -1,0 +1,172 @@
+"""Cross-tables and comparisons: pandas in, pandas out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
+
+from .cells import CrossTable, quantile
+from .differences import Comparison, compare_groups
+from .independence import independence_test
+from .joint import read_joint
+
+__all__ = ["compare", "crosstab"]
+
+Reports = pd.DataFrame | npt.ArrayLike
+
+
+def crosstab(
+    reports: Reports,
+    mechanisms: Mechanisms,
+    rows: str,
+    columns: str | Sequence[str],
+    *,
+    labels: Mapping[str, Sequence[Any]] | None = None,
+    level: float = 0.95,
+    simultaneous: bool = False,
+    weights: Column = None,
+    strata: Column = None,
+    clusters: Column = None,
+    margins: Margins | None = None,
+) -> CrossTable:
+    r"""Estimate the joint shares of two or more variables from their randomized reports.
+
+    Parameters
+    ----------
+    reports
+        One row for each respondent with a column of report codes for each randomized variable (named as the question,
+        or with `_reported` behind it), or an array of joint counts with one axis for each variable.
+    mechanisms
+        The survey, or a mechanism for each randomized column. A column without one is exact: a grouping that was not
+        randomized.
+    rows, columns
+        Names of the variables; `columns` may name several.
+    labels
+        Labels of a variable's answers in code order, where the survey does not give them.
+    level, simultaneous
+        Confidence level of the intervals; `simultaneous` makes it hold for all cells together (Bonferroni).
+    weights, strata, clusters
+        Sample design, as column names or values.
+    margins
+        Known shares of exact columns to which the weights are raked first, as in `rake`.
+
+    Returns
+    -------
+    CrossTable
+
+    Notes
+    -----
+    The joint channel is the Kronecker product of the channels, because every answer is randomized on its own (for decoy
+    designs: the decoys are independent of the answers and of each other). A cell is estimated by
+    :math:`\hat p_{ij} = \sum_{z} b_{iz_1} b_{jz_2} f_z`, with variance
+    :math:`(\sum_z b_{iz_1}^2 b_{jz_2}^2 f_z - \hat p_{ij}^2)/(n-1)`.
+
+    References
+    ----------
+    Chen, T., "Analysis of randomized response as purposively misclassified data", Proc. ASA Survey Research (1979).
+    """
+    names = [rows, *([columns] if isinstance(columns, str) else columns)]
+    _check_level(level)
+    joint = read_joint(
+        reports, mechanisms, names, _design(reports, weights, strata, clusters, margins), labels
+    )
+    se = joint.standard_errors()
+    half = quantile(joint, level, joint.estimate.size if simultaneous else 1) * se
+    return CrossTable(
+        names=tuple(names),
+        labels=tuple(variable.labels for variable in joint.variables),
+        n=joint.n,
+        effective_n=joint.effective_n,
+        level=level,
+        simultaneous=simultaneous,
+        counts=joint.counts,
+        estimate=joint.estimate,
+        se=se,
+        low=joint.estimate - half,
+        high=joint.estimate + half,
+        test=independence_test(joint),
+        remarks=joint.notes(),
+        joint=joint,
+    )
+
+
+def compare(
+    reports: Reports,
+    mechanisms: Mechanisms,
+    outcome: str,
+    by: str,
+    *,
+    option: Any = None,
+    reference: Any = None,
+    labels: Mapping[str, Sequence[Any]] | None = None,
+    level: float = 0.95,
+    simultaneous: bool = False,
+    weights: Column = None,
+    strata: Column = None,
+    clusters: Column = None,
+    margins: Margins | None = None,
+) -> Comparison:
+    """Compare the shares of an outcome between groups: differences and ratios, with intervals.
+
+    Parameters
+    ----------
+    reports, mechanisms, labels, weights, strata, clusters, margins
+        As in `crosstab`.
+    outcome
+        The variable whose shares are compared.
+    by
+        The variable that makes the groups: an exact column, or a randomized question.
+    option
+        One answer of the outcome; by default Yes of a yes/no question, and every answer otherwise.
+    reference
+        The group to compare the others with; by default every pair is compared.
+    level, simultaneous
+        Confidence level; `simultaneous` makes it hold for all comparisons together (Bonferroni).
+
+    Notes
+    -----
+    Shares within a group are ratios of linear estimates; their covariance is that of the linearised influence values.
+    The difference has a normal (t, for a sample design) interval, the ratio Fieller's, which says so when it is
+    unbounded.
+
+    References
+    ----------
+    Fieller, "Some problems in interval estimation", JRSS B 16 (1954).
+    """
+    _check_level(level)
+    joint = read_joint(
+        reports, mechanisms, [by, outcome], _design(reports, weights, strata, clusters, margins), labels
+    )
+    answers = joint.variables[1]
+    if option is not None:
+        options = [answers.position(option)]
+    else:
+        options = [1] if len(answers.labels) == 2 else list(range(len(answers.labels)))
+    return compare_groups(joint, options, reference, level, simultaneous)
+
+
+def _design(
+    reports: Reports, weights: Column, strata: Column, clusters: Column, margins: Margins | None
+) -> SurveyDesign | None:
+    if isinstance(reports, pd.DataFrame):
+        return read_design(reports, weights, strata, clusters, margins)
+    if any(one is not None for one in (weights, strata, clusters, margins)):
+        raise AnalysisError(
+            "weights, strata, clusters and margins need a table of respondents, not joint counts"
+        )
+    if isinstance(reports, np.ndarray | list | tuple):
+        return None
+    raise AnalysisError(f"reports must be a DataFrame or an array of counts, not {type(reports).__name__}")
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise AnalysisError(f"level is {level:g}; give a proportion between 0 and 1, such as 0.95")

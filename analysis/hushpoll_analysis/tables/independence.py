@@ -1,0 +1,122 @@
+"""Tests of independence between randomized answers.
+
+If the true answers are independent, so are the reports, since each is randomized on its own. The plain chi-square test
+on the reports is therefore already calibrated; randomization costs power, not validity. With weights, strata or
+clusters the statistic is corrected by Rao and Scott's second-order method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from scipy import stats
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.errors import AnalysisError
+
+from .joint import JointReports
+
+__all__ = ["IndependenceTest", "independence_test"]
+
+_MOST_CELLS = 400
+
+
+@dataclass(frozen=True)
+class IndependenceTest:
+    """A test that the true answers are independent; `df` is a pair for the F form of a sample design."""
+
+    statistic: float
+    df: tuple[float, ...]
+    p_value: float
+    method: str
+    note: str
+
+
+def independence_test(joint: JointReports) -> IndependenceTest | None:
+    """Test that the variables are (mutually) independent; None when a single report of one variable occurs."""
+    table = _occurring(joint.frequencies)
+    if min(table.shape) < 2:
+        return None
+    if joint.design is None:
+        return _pearson(table, joint.n)
+    if table.ndim != 2 or table.size > _MOST_CELLS:
+        return None
+    return _rao_scott(joint)
+
+
+def _pearson(table: Floats, n: int) -> IndependenceTest:
+    expected = _expected(table)
+    statistic = float(n * np.sum((table - expected) ** 2 / expected))
+    df = table.size - 1 - sum(length - 1 for length in table.shape)
+    small = float(n * expected.min())
+    note = (
+        "plain chi-square on the reports: randomized independently, they are independent when the answers are"
+    )
+    if small < 5:
+        note += f"; the smallest expected count is {small:.1f}, below 5, so the p-value is rough"
+    return IndependenceTest(statistic, (float(df),), float(stats.chi2.sf(statistic, df)), "Pearson", note)
+
+
+def _rao_scott(joint: JointReports) -> IndependenceTest:
+    """Second-order correction (Rao and Scott 1984; Thomas and Rao 1987) in its F form."""
+    design = joint.design
+    assert design is not None
+    assert joint.codes is not None
+    table = joint.frequencies
+    rows, columns = (np.flatnonzero(table.sum(axis=axis) > 0) for axis in (1, 0))
+    table = table[np.ix_(rows, columns)]
+    expected = _expected(table)
+    statistic = float(joint.n * np.sum((table - expected) ** 2 / expected))
+    flat = expected.reshape(-1)
+    contrast = _interaction(len(rows), len(columns), flat)
+    first, second = (
+        np.searchsorted(kept, codes) for kept, codes in zip((rows, columns), joint.codes, strict=True)
+    )
+    cell = first * len(columns) + second
+    indicator = np.eye(table.size)[cell]
+    covariance = design.covariance(indicator - table.reshape(-1))
+    simple = (np.diag(flat) - np.outer(flat, flat)) / joint.n
+    effects = np.linalg.solve(contrast.T @ simple @ contrast, contrast.T @ covariance @ contrast)
+    trace, square = float(np.trace(effects)), float(np.trace(effects @ effects))
+    if not trace > 0:
+        raise AnalysisError("the design leaves no variance for a test of independence")
+    numerator = trace**2 / square
+    denominator = numerator * design.degrees_of_freedom
+    f_value = statistic / trace
+    p_value = float(stats.f.sf(f_value, numerator, denominator))
+    note = "chi-square on the weighted reports, corrected for weights, strata and clusters"
+    return IndependenceTest(f_value, (numerator, denominator), p_value, "Rao-Scott F", note)
+
+
+def _interaction(rows: int, columns: int, weights: Floats) -> Floats:
+    """Interaction contrasts, made orthogonal to the main effects under the expected table."""
+    first = np.eye(rows)[:, 1:]
+    second = np.eye(columns)[:, 1:]
+    main = np.concatenate(
+        [
+            np.ones((rows * columns, 1)),
+            np.kron(first, np.ones((columns, 1))),
+            np.kron(np.ones((rows, 1)), second),
+        ],
+        axis=1,
+    )
+    both = np.kron(first, second)
+    root = weights[:, None]
+    fit = np.linalg.solve(main.T @ (root * main), main.T @ (root * both))
+    return np.asarray(both - main @ fit, dtype=np.float64)
+
+
+def _expected(table: Floats) -> Floats:
+    axes = range(table.ndim)
+    margins = [table.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+    return np.asarray(reduce(np.multiply.outer, margins), dtype=np.float64)
+
+
+def _occurring(table: Floats) -> Floats:
+    """Leave out reports that nobody made: they carry no information about independence."""
+    for axis in range(table.ndim):
+        total = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+        table = np.compress(total > 0, table, axis=axis)
+    return table

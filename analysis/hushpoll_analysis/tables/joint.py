@@ -1,0 +1,269 @@
+"""Joint reports of several variables: the Kronecker structure that cross-tables and comparisons share.
+
+Cell (i, j, ...) of the true table is estimated by the mean of B1[i, z1] B2[j, z2] ... over the respondents, so every
+step works along one axis at a time and no matrix of the whole table is ever made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import (
+    Codes,
+    EstimatedShare,
+    Mechanisms,
+    Variable,
+    randomized_variable,
+    read_variable,
+)
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.shares.constrained import Maximum, maximise
+
+__all__ = ["JointReports", "along_axes", "read_joint"]
+
+MAX_CELLS = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class JointReports:
+    """Counts of joint reports, with each variable's channel and, for a sample design, each respondent's codes."""
+
+    variables: tuple[Variable, ...]
+    counts: Floats
+    codes: tuple[Codes, ...] | None = None
+    design: SurveyDesign | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of respondents."""
+        return round(float(self.counts.sum()))
+
+    @property
+    def effective_n(self) -> float:
+        """Kish's effective number of respondents; n without weights."""
+        return float(self.n) if self.design is None else self.design.effective_n
+
+    @cached_property
+    def frequencies(self) -> Floats:
+        """Share of each joint report, weighted where there are weights."""
+        if self.design is None:
+            return np.asarray(self.counts / self.counts.sum(), dtype=np.float64)
+        flat = np.bincount(self._cell, weights=self.design.weights, minlength=self.counts.size)
+        return np.asarray(flat / flat.sum(), dtype=np.float64).reshape(self.counts.shape)
+
+    @cached_property
+    def _cell(self) -> Codes:
+        assert self.codes is not None
+        return np.ravel_multi_index(self.codes, self.counts.shape).astype(np.int64)
+
+    @cached_property
+    def matrices(self) -> tuple[Floats, ...]:
+        """The K x M estimator weights of each variable."""
+        return tuple(variable.weights for variable in self.variables)
+
+    @cached_property
+    def estimate(self) -> Floats:
+        """Unbiased shares of all cells of the true table."""
+        return along_axes(self.frequencies, self.matrices)
+
+    def standard_errors(self) -> Floats:
+        """Standard error of every cell: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own part."""
+        if self.design is None:
+            self._need(2)
+            squares = along_axes(self.frequencies, [matrix**2 for matrix in self.matrices])
+            variance = (squares - self.estimate**2) / (self.n - 1)
+        else:
+            variance = self._design_variances(self.design)
+        for axis, decoy in self.decoys:
+            matrices = [*self.matrices[:axis], decoy.slope, *self.matrices[axis + 1 :]]
+            variance = variance + along_axes(self.frequencies, matrices) ** 2 * decoy.variance
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=np.float64)
+
+    def _design_variances(self, design: SurveyDesign) -> Floats:
+        assert self.codes is not None
+        result = np.empty(self.estimate.shape)
+        columns = [matrix[:, codes] for matrix, codes in zip(self.matrices, self.codes, strict=True)]
+        for cell in np.ndindex(*result.shape):
+            values = np.prod([column[k] for column, k in zip(columns, cell, strict=True)], axis=0)
+            result[cell] = design.covariance((values - self.estimate[cell])[:, None])[0, 0]
+        return result
+
+    @cached_property
+    def decoys(self) -> tuple[tuple[int, EstimatedShare], ...]:
+        """The variables whose decoy share is itself an estimate, by axis."""
+        return tuple((axis, one.decoy) for axis, one in enumerate(self.variables) if one.decoy is not None)
+
+    def covariance(self, influence: Floats, slopes: Floats | None = None) -> Floats:
+        """Covariance of q statistics from their influence values on each joint report (q x report shape).
+
+        `slopes` (decoys x q) says how each statistic moves with each estimated decoy share.
+        """
+        flat = influence.reshape(len(influence), -1)
+        if self.design is None:
+            self._need(2)
+            result = np.asarray(
+                (flat * self.frequencies.reshape(-1)) @ flat.T / (self.n - 1), dtype=np.float64
+            )
+        else:
+            result = self.design.covariance(flat[:, self._cell].T)
+        if slopes is not None:
+            for (_, decoy), slope in zip(self.decoys, slopes, strict=True):
+                result = result + np.outer(slope, slope) * decoy.variance
+        return result
+
+    def mean(self, answers: Mapping[int, int]) -> float:
+        """Estimated share of people with the given answer (by number) on each named axis."""
+        rows = [
+            self.matrices[axis][answers[axis]] if axis in answers else None
+            for axis in range(len(self.variables))
+        ]
+        return float(np.sum(self.functional(rows) * self.frequencies))
+
+    def mean_slopes(self, answers: Mapping[int, int]) -> Floats:
+        """How that share moves with each estimated decoy share."""
+        result = np.zeros(len(self.decoys))
+        for number, (axis, decoy) in enumerate(self.decoys):
+            if axis not in answers:
+                continue
+            rows = [
+                self.matrices[one][answers[one]] if one in answers else None
+                for one in range(len(self.variables))
+            ]
+            rows[axis] = decoy.slope[answers[axis]]
+            result[number] = float(np.sum(self.functional(rows) * self.frequencies))
+        return result
+
+    def functional(self, rows: Sequence[Floats | None]) -> Floats:
+        """Spread b1, b2, ... (report weights of each variable; None for all ones) over the joint reports."""
+        result = np.ones(())
+        for row, length in zip(rows, self.counts.shape, strict=True):
+            result = np.multiply.outer(result, np.ones(length) if row is None else row)
+        return result
+
+    def constrained(self) -> Maximum:
+        """Maximum likelihood table on the simplex (no cell below zero), and whether the search reached it."""
+        views = [variable.view for variable in self.variables]
+
+        def forward(shares: Floats) -> Floats:
+            for axis, view in enumerate(views):
+                shares = np.moveaxis(view.forward(np.moveaxis(shares, axis, -1)), -1, axis)
+            return shares
+
+        def backward(values: Floats) -> Floats:
+            for axis, view in enumerate(views):
+                values = np.moveaxis(view.backward(np.moveaxis(values, axis, -1)), -1, axis)
+            return values
+
+        start = np.maximum(self.estimate, 0.0) + 1.0 / self.estimate.size
+        return maximise(self.frequencies * self.n, forward, backward, start)
+
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the standard errors."""
+        return tuple(
+            f"the decoy share of {self.variables[axis].name} was estimated from {decoy.answers:,} answers; "
+            "its uncertainty is part of these standard errors"
+            for axis, decoy in self.decoys
+        )
+
+    def axis(self, name: str) -> int:
+        """Find a variable by its name."""
+        for number, variable in enumerate(self.variables):
+            if variable.name == name:
+                return number
+        known = ", ".join(variable.name for variable in self.variables)
+        raise AnalysisError(f"there is no variable {name!r} in this table; it has {known}")
+
+    def _need(self, least: int) -> None:
+        if self.n < least:
+            raise AnalysisError(f"a standard error needs at least {least} respondents, got {self.n}")
+
+
+def along_axes(table: Floats, matrices: Sequence[Floats]) -> Floats:
+    """Multiply each axis of a table by its own matrix."""
+    for axis, matrix in enumerate(matrices):
+        table = np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
+    return np.asarray(table, dtype=np.float64)
+
+
+def read_joint(
+    reports: pd.DataFrame | npt.ArrayLike,
+    mechanisms: Mechanisms,
+    names: Sequence[str],
+    design: SurveyDesign | None,
+    labels: Mapping[str, Sequence[Any]] | None = None,
+) -> JointReports:
+    """Read joint reports from a table of respondents, or from an array of joint counts (one axis a variable)."""
+    if len(set(names)) != len(names):
+        raise AnalysisError(f"a variable is named twice: {', '.join(names)}; name each once")
+    if len(names) < 2:
+        raise AnalysisError("a cross-table needs at least two variables; use estimate for one")
+    labels = labels or {}
+    if isinstance(reports, pd.DataFrame):
+        return _from_rows(reports, mechanisms, names, design, labels)
+    if design is not None:
+        raise AnalysisError("weights, strata and clusters need a table of respondents, not joint counts")
+    return _from_counts(np.asarray(reports), mechanisms, names, labels)
+
+
+def _from_rows(
+    data: pd.DataFrame,
+    mechanisms: Mechanisms,
+    names: Sequence[str],
+    design: SurveyDesign | None,
+    labels: Mapping[str, Sequence[Any]],
+) -> JointReports:
+    if data.empty:
+        raise AnalysisError("the table of reports is empty; there is nothing to estimate")
+    pairs = [read_variable(data, name, mechanisms, labels.get(name)) for name in names]
+    variables = tuple(variable for variable, _ in pairs)
+    codes = tuple(values for _, values in pairs)
+    shape = tuple(variable.view.outcomes for variable in variables)
+    cells = float(np.prod(shape, dtype=np.float64))
+    if cells > MAX_CELLS:
+        raise AnalysisError(f"the table would have {cells:.3g} cells; leave a variable out")
+    cell = np.ravel_multi_index(codes, shape)
+    counts = np.bincount(cell, minlength=int(cells)).reshape(shape).astype(np.float64)
+    return JointReports(variables, counts, codes, design)
+
+
+def _from_counts(
+    counts: npt.NDArray[Any],
+    mechanisms: Mechanisms,
+    names: Sequence[str],
+    labels: Mapping[str, Sequence[Any]],
+) -> JointReports:
+    if counts.ndim != len(names):
+        raise AnalysisError(
+            f"{counts.ndim} axes of counts for {len(names)} variables; give one axis for each"
+        )
+    if counts.dtype.kind not in "iuf" or not np.all(np.isfinite(counts)):
+        raise AnalysisError("counts must be whole numbers of 0 or more")
+    if np.any(counts < 0) or np.any(counts != np.floor(counts)):
+        raise AnalysisError(
+            "counts must be whole numbers of 0 or more; a negative or fractional one was given"
+        )
+    if counts.sum() == 0:
+        raise AnalysisError("all counts are 0; there is nothing to estimate")
+    variables = []
+    for axis, name in enumerate(names):
+        variable = randomized_variable(name, mechanisms, labels.get(name))
+        if variable is None:
+            given = labels.get(name, range(counts.shape[axis]))
+            codes = pd.DataFrame({name: list(given)})
+            variable = read_variable(codes, name, {}, list(given))[0]
+        if variable.view.outcomes != counts.shape[axis]:
+            raise AnalysisError(
+                f"{name} has {variable.view.outcomes} possible reports but axis {axis} of the counts has "
+                f"{counts.shape[axis]}"
+            )
+        variables.append(variable)
+    return JointReports(tuple(variables), counts.astype(np.float64))
