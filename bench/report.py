@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from hushpoll_client import Survey
 from hushpoll_server.config import Config
-from hushpoll_server.store import Store, open_store
+from hushpoll_server.store.surveys import Store, open_store
 
 ROUNDS, ROUNDS_LARGE = 9, 4
 QUESTIONS = 10

@@ -28,7 +28,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server import create_app
 from hushpoll_server.config import Config
-from hushpoll_server.store import Store, get_store, open_store
+from hushpoll_server.store.surveys import Store, get_store, open_store
 
 # A folder in memory, where the machine has one.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -244,7 +244,7 @@ class LiveServer:
 
     def command(self) -> list[str]:
         """What `hushpoll serve` becomes."""
-        return [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.gunicorn_conf"]
+        return [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.serve.gunicorn_conf"]
 
     def start(self) -> None:
         with self.log.open("ab") as log:

@@ -63,8 +63,8 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
         "hushpoll_client/py.typed",
         "hushpoll_server/templates/layout.html",
         "hushpoll_server/static/palette.css",
-        "hushpoll_server/migrations/versions/0001_collect.py",
-        "hushpoll_server/translations/de/LC_MESSAGES/messages.po",
+        "hushpoll_server/store/migrations/versions/0001_collect.py",
+        "hushpoll_server/respond/translations/de/LC_MESSAGES/messages.po",
     ],
 )
 def test_the_wheel_holds_more_than_python(wheel: Path, part: str) -> None:

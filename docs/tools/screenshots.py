@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 from hushpoll_analysis import simulate
 from hushpoll_client import Report, Survey
-from hushpoll_server import study
 from hushpoll_server.cli.demo import own_server
 from hushpoll_server.config import Config
-from hushpoll_server.demo import DRAFT
-from hushpoll_server.store import open_store
+from hushpoll_server.serve import study
+from hushpoll_server.serve.demo import DRAFT
+from hushpoll_server.store.surveys import open_store
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 

@@ -6,20 +6,21 @@ from importlib import import_module
 
 from flask import Flask
 
-from . import problems, security, store
+from . import problems, security
 from .config import Config
+from .store import surveys
 
 # Each module offers `bp`. None imports the analysis when it is loaded: that costs a collecting worker 150 MB.
-BLUEPRINTS = ["api", "respond", "accounts", "design", "reports"]
+BLUEPRINTS = ["collect.api", "respond.page", "people.pages", "workspace.home", "results.pages"]
 
 
 def create_app(config: Config | None = None) -> Flask:
-    """Make the application; its tables exist already (see `store.open_store`)."""
+    """Make the application; its tables exist already (see `surveys.open_store`)."""
     config = config or Config.from_environment()
     app = Flask(__name__)
-    keeper = store.Store(config)
+    keeper = surveys.Store(config)
     app.config.update(HUSHPOLL=config, SECRET_KEY=keeper.secret, TESTING=config.testing)
-    store.init_app(app, keeper)
+    surveys.init_app(app, keeper)
     problems.init_app(app)
     for name in BLUEPRINTS:
         app.register_blueprint(import_module(f"{__name__}.{name}").bp)

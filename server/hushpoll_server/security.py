@@ -16,7 +16,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from .config import LOOPBACK, Config
 from .problems import Problem
-from .store import today
+from .store.surveys import today
 
 CSP = {
     "default-src": "'none'",

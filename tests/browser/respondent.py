@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.schema import inbox, surveys
+from hushpoll_server.store.schema import inbox, surveys
 from playwright.sync_api import Page, Request, expect
 from sqlalchemy import select
 

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 import pytest
+from hushpoll_analysis.channel.audit import lower_bound
 from hushpoll_client import Channel, Survey, mechanisms
-from hushpoll_server.audit import lower_bound
 from playwright.sync_api import BrowserContext, Page
 
 pytestmark = pytest.mark.browser

@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from hushpoll_analysis import report
 from hushpoll_analysis.channel.simulation import simulate_survey
 from hushpoll_client import Survey
-from hushpoll_server import workspace
+from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page
 
 from tests.serving import LiveServer
@@ -67,7 +67,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServe
     """A live server with 2,000 reports of ada's survey; gives it and ada's password."""
     live = LiveServer(tmp_path_factory.mktemp("reports"))
     live.store.publish(SURVEY, "ada")
-    password = workspace.add_user(live.store, "ada", "designer")
+    password = accounts.add_user(live.store, "ada", "designer")
     live.start()
     columns = [codes.tolist() for _, codes in simulate_survey(SURVEY, 2000, TRUTH, seed=3)]
     lines = [

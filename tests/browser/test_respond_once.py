@@ -7,8 +7,8 @@ import re
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.closing import close
-from hushpoll_server.invitations import invite
+from hushpoll_server.collect.closing import close
+from hushpoll_server.collect.invitations import invite
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.respondent import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hushpoll_client import Survey
 from hushpoll_client.channel import SCALE
-from hushpoll_server.schema import metadata, surveys
+from hushpoll_server.store.schema import metadata, surveys
 from playwright.sync_api import Browser, Page, Request
 from scipy.stats import chisquare
 from sqlalchemy import select, text

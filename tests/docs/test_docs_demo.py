@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from hushpoll_client import read_answers
-from hushpoll_server import study
 from hushpoll_server.cli.demo import _page
-from hushpoll_server.demo import demo_survey
+from hushpoll_server.serve import study
+from hushpoll_server.serve.demo import demo_survey
 
 PEOPLE = 300
 

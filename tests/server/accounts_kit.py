@@ -12,11 +12,13 @@ from typing import Any
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_server import create_app, drafts, workspace
+from hushpoll_server import create_app
 from hushpoll_server.config import Config
-from hushpoll_server.drafts import Draft
-from hushpoll_server.store import Store, get_store, open_store
-from hushpoll_server.workspace_schema import sessions
+from hushpoll_server.people import accounts
+from hushpoll_server.store.surveys import Store, get_store, open_store
+from hushpoll_server.store.workspace_schema import sessions
+from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import Draft
 from sqlalchemy import insert
 
 PASSWORD = "correct horse battery"
@@ -54,7 +56,7 @@ def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
 def add_people(store: Store) -> None:
     """One account of each kind, all with the same password."""
     for name, role in PEOPLE.items():
-        workspace.add_user(store, name, role, PASSWORD, actor="test")
+        accounts.add_user(store, name, role, PASSWORD, actor="test")
 
 
 def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
@@ -63,9 +65,9 @@ def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
     if name is None:
         return client
     token = secrets.token_urlsafe(16)
-    row = {"token_hash": workspace._digest(token), "user_name": name, "created_at": 0}
+    row = {"token_hash": accounts._digest(token), "user_name": name, "created_at": 0}
     with store.write() as tx:
-        tx.execute(insert(sessions).values(**row, expires_at=workspace.now() + 3600))
+        tx.execute(insert(sessions).values(**row, expires_at=accounts.now() + 3600))
     with client.session_transaction() as session:
         session["token"] = token
     return client
@@ -98,5 +100,5 @@ def make_published(store: Store, owner: str | None = "owner", **settings: bool) 
     survey = Survey.from_draft({**document, "settings": settings})
     assert store.publish(survey, owner, target_n=100)
     if owner is not None:
-        workspace.share(store, survey.hash, "reader", actor="test")
+        accounts.share(store, survey.hash, "reader", actor="test")
     return survey

@@ -6,10 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from flask import Flask
-from hushpoll_server import drafts, opens, workspace
-from hushpoll_server.store import Store, today
-from hushpoll_server.workspace import AccountError
-from hushpoll_server.workspace_schema import sign_in_failures, users
+from hushpoll_server.people import accounts
+from hushpoll_server.people.accounts import AccountError
+from hushpoll_server.store.surveys import Store, today
+from hushpoll_server.store.workspace_schema import sign_in_failures, users
+from hushpoll_server.workspace import drafts, opens
 from sqlalchemy import select
 
 from tests.server.accounts_kit import PASSWORD, add_people, make_draft, make_published, signed_in, submit
@@ -37,16 +38,16 @@ def people(store: Store) -> Store:
 
 @both
 def test_accounts_work_alike_on_both_databases(people: Store) -> None:
-    token = workspace.sign_in(people, "owner", PASSWORD, KEY)
+    token = accounts.sign_in(people, "owner", PASSWORD, KEY)
     assert token is not None
-    user = workspace.session_user(people, token)
+    user = accounts.session_user(people, token)
     assert user is not None
     assert (user.name, user.role) == ("owner", "designer")
-    workspace.change_account(people, "owner", actor="admin", role="analyst")
-    assert workspace.session_user(people, token) is None, "a change of role ends the sessions of the old one"
-    workspace.change_account(people, "owner", actor="admin", active=False)
-    assert workspace.sign_in(people, "owner", PASSWORD, KEY) is None, "a locked account cannot sign in"
-    assert [entry.action for entry in workspace.audit_entries(people)][:2] == ["account changed"] * 2
+    accounts.change_account(people, "owner", actor="admin", role="analyst")
+    assert accounts.session_user(people, token) is None, "a change of role ends the sessions of the old one"
+    accounts.change_account(people, "owner", actor="admin", active=False)
+    assert accounts.sign_in(people, "owner", PASSWORD, KEY) is None, "a locked account cannot sign in"
+    assert [entry.action for entry in accounts.audit_entries(people)][:2] == ["account changed"] * 2
 
 
 @both
@@ -57,11 +58,11 @@ def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> 
         drafts.save(people, draft, 1)
     assert [one.id for one in drafts.unpublished(people, "owner")] == [draft.id]
     survey = make_published(people)
-    reader, analyst = workspace.find_user(people, "reader"), workspace.find_user(people, "analyst")
+    reader, analyst = accounts.find_user(people, "reader"), accounts.find_user(people, "analyst")
     assert reader is not None
     assert analyst is not None
-    assert [one.hash for one in workspace.readable(people, reader, people.list_surveys())] == [survey.hash]
-    assert workspace.readable(people, analyst, people.list_surveys()) == []
+    assert [one.hash for one in accounts.readable(people, reader, people.list_surveys())] == [survey.hash]
+    assert accounts.readable(people, analyst, people.list_surveys()) == []
     counter = opens.OpenCounter()
     for _ in range(3):
         counter.count(people, survey.hash)
@@ -71,7 +72,7 @@ def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> 
 @both
 def test_many_tries_at_once_are_all_counted(people: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
-        tries = [pool.submit(workspace.sign_in, people, "owner", "wrong password", KEY) for _ in range(16)]
+        tries = [pool.submit(accounts.sign_in, people, "owner", "wrong password", KEY) for _ in range(16)]
     refused = [one for one in tries if isinstance(one.exception(), AccountError)]
     assert len(refused) == 11, "five tries are looked at, however many come at once"
 
@@ -84,38 +85,38 @@ def test_passwords_are_kept_as_argon2id_of_the_recommended_cost(people: Store) -
 
 def test_the_fifth_failure_blocks_the_name_also_for_the_right_password(people: Store) -> None:
     for _ in range(5):
-        assert workspace.sign_in(people, "owner", "wrong password", KEY) is None
+        assert accounts.sign_in(people, "owner", "wrong password", KEY) is None
     with pytest.raises(AccountError, match="too many tries"):
-        workspace.sign_in(people, "owner", PASSWORD, KEY)
-    assert workspace.sign_in(people, "stranger", PASSWORD, KEY), "other names are not blocked"
+        accounts.sign_in(people, "owner", PASSWORD, KEY)
+    assert accounts.sign_in(people, "stranger", PASSWORD, KEY), "other names are not blocked"
 
 
 def test_the_pause_doubles_and_ends(people: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1_000_000]
-    monkeypatch.setattr(workspace, "now", lambda: clock[0])
+    monkeypatch.setattr(accounts, "now", lambda: clock[0])
     for _ in range(5):
-        workspace.sign_in(people, "owner", "wrong password", KEY)
+        accounts.sign_in(people, "owner", "wrong password", KEY)
     clock[0] += 31
-    assert workspace.sign_in(people, "owner", "wrong password", KEY) is None
+    assert accounts.sign_in(people, "owner", "wrong password", KEY) is None
     clock[0] += 31
     with pytest.raises(AccountError, match="wait 29 seconds"):
-        workspace.sign_in(people, "owner", PASSWORD, KEY)
+        accounts.sign_in(people, "owner", PASSWORD, KEY)
     clock[0] += 30
     for _ in range(2):
-        workspace.sign_in(people, "owner", "wrong password", KEY)
+        accounts.sign_in(people, "owner", "wrong password", KEY)
         clock[0] += 300
-    workspace.sign_in(people, "owner", "wrong password", KEY)
+    accounts.sign_in(people, "owner", "wrong password", KEY)
     with pytest.raises(AccountError, match="somebody else; wait 8 minutes"):
-        workspace.sign_in(people, "owner", PASSWORD, KEY)
+        accounts.sign_in(people, "owner", PASSWORD, KEY)
     clock[0] += 481
-    assert workspace.sign_in(people, "owner", PASSWORD, KEY)
+    assert accounts.sign_in(people, "owner", PASSWORD, KEY)
 
 
 def test_unknown_names_are_throttled_alike_and_never_written_down(people: Store) -> None:
     for _ in range(5):
-        assert workspace.sign_in(people, "my secret password", "x", KEY) is None
+        assert accounts.sign_in(people, "my secret password", "x", KEY) is None
     with pytest.raises(AccountError, match="too many tries"):
-        workspace.sign_in(people, "my secret password", "x", KEY)
+        accounts.sign_in(people, "my secret password", "x", KEY)
     with people.read() as tx:
         kept = tx.execute(select(sign_in_failures.c.name_hash)).scalars().all()
     assert len(kept) == 1
@@ -138,13 +139,13 @@ def test_accounts_that_cannot_be_are_refused(
     people: Store, name: str, role: str, password: str, message: str
 ) -> None:
     with pytest.raises(AccountError, match=message):
-        workspace.add_user(people, name, role, password)
+        accounts.add_user(people, name, role, password)
 
 
 def test_the_last_admin_cannot_be_lost(people: Store) -> None:
     for change in ({"role": "analyst"}, {"active": False}):
         with pytest.raises(AccountError, match="last active admin"):
-            workspace.change_account(people, "admin", actor="admin", **change)  # type: ignore[arg-type]
+            accounts.change_account(people, "admin", actor="admin", **change)  # type: ignore[arg-type]
 
 
 @both
@@ -249,7 +250,7 @@ def test_changing_the_password_ends_the_other_sessions(app: Flask, people: Store
     assert submit(here, "/account", present=PASSWORD, password=new, again=new).status_code == 302
     assert here.get("/account").status_code == 200
     assert elsewhere.get("/account").status_code == 302
-    assert workspace.sign_in(people, "owner", new, KEY)
+    assert accounts.sign_in(people, "owner", new, KEY)
 
 
 def test_signing_out_everywhere_ends_every_session(app: Flask, people: Store) -> None:

@@ -9,10 +9,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
-from hushpoll_server import closing, create_app, invitations
+from hushpoll_server import create_app
+from hushpoll_server.collect import closing, invitations
+from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.config import Config
-from hushpoll_server.seal import seal_due
-from hushpoll_server.store import Store
+from hushpoll_server.store.surveys import Store
 from sqlalchemy.exc import OperationalError
 
 from tests.serving import make_survey, new_report, post

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hushpoll_analysis.channel.audit import audit_channel, audited_answers, buffered, lower_bound
 from hushpoll_client import mechanisms
-from hushpoll_server.audit import audit_channel, audited_answers, buffered, lower_bound
 
 DRAWS = 1_000_000
 

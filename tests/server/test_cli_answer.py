@@ -12,9 +12,9 @@ from flask import Flask
 from hushpoll_client import Survey
 from hushpoll_server.cli import main
 from hushpoll_server.cli.answer import one_sided_truths
-from hushpoll_server.invitations import invite
-from hushpoll_server.schema import inbox
-from hushpoll_server.store import Store
+from hushpoll_server.collect.invitations import invite
+from hushpoll_server.store.schema import inbox
+from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
 from werkzeug.serving import make_server
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from hushpoll_server.config import Config
-from hushpoll_server.store import open_store
+from hushpoll_server.store.surveys import open_store
 
 from tests.serving import DRAFT, make_survey
 

@@ -8,9 +8,9 @@ import threading
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
-from hushpoll_server import closing
-from hushpoll_server import store as store_module
-from hushpoll_server.store import Store, today
+from hushpoll_server.collect import closing
+from hushpoll_server.store import surveys as store_module
+from hushpoll_server.store.surveys import Store, today
 
 from tests.serving import make_survey, new_report, post
 
@@ -41,7 +41,7 @@ def test_after_a_day(
     closing.close(store, survey.hash, on=last)
     assert send(client, survey) == 201
     tomorrow = last + datetime.timedelta(days=1)
-    for module in ("store", "closing", "accept"):
+    for module in ("store.surveys", "collect.closing", "collect.accept"):
         monkeypatch.setattr(f"hushpoll_server.{module}.today", lambda: tomorrow)
     assert store_module.today() == tomorrow
     assert send(client, survey) == 410

@@ -13,10 +13,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_client.compile import KINDS as KNOWN_KINDS
-from hushpoll_server import drafts, kinds
-from hushpoll_server.drafts import Draft, StaleDraft
-from hushpoll_server.store import Store
-from hushpoll_server.templates_library import TEMPLATES
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import drafts, kinds
+from hushpoll_server.workspace.drafts import Draft, StaleDraft
+from hushpoll_server.workspace.library import TEMPLATES
 
 from tests.server.accounts_kit import make_draft, open_place, signed_in, submit, token_of
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
-from hushpoll_server import closing
-from hushpoll_server.schema import inbox, sealed
-from hushpoll_server.store import Store
+from hushpoll_server.collect import closing
+from hushpoll_server.store.schema import inbox, sealed
+from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
 
 from tests.serving import LiveServer, Postgres, make_survey, new_report, post

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Report, ReportError, Survey
-from hushpoll_server import closing
-from hushpoll_server.intake import Intake
+from hushpoll_server.collect import closing
+from hushpoll_server.collect.intake import Intake
 from hushpoll_server.problems import Problem
-from hushpoll_server.store import Store
+from hushpoll_server.store.surveys import Store
 
 from tests.serving import make_survey, new_report
 

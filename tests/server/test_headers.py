@@ -11,7 +11,7 @@ from hushpoll_client import Survey
 from hushpoll_server import create_app
 from hushpoll_server.config import Config
 from hushpoll_server.security import Throttle, host_is_ours
-from hushpoll_server.store import Store
+from hushpoll_server.store.surveys import Store
 from werkzeug.routing import AnyConverter, IntegerConverter, Rule
 
 from tests.serving import new_report, post

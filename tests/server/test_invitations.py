@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
-from hushpoll_server import invitations
-from hushpoll_server.schema import invitations as table
-from hushpoll_server.store import Store
+from hushpoll_server.collect import invitations
+from hushpoll_server.store.schema import invitations as table
+from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
 
 from tests.serving import make_survey, new_report, post
@@ -89,7 +89,7 @@ def test_two_nodes_and_one_code(store: Store, invited: Survey) -> None:
 
 
 def _incoming(store: Store, survey: Survey, code: str):  # type: ignore[no-untyped-def]
-    from hushpoll_server.accept import Incoming
+    from hushpoll_server.collect.accept import Incoming
 
     known = store.published(survey.hash)
     assert known is not None

@@ -9,10 +9,10 @@ import hushpoll_server
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from hushpoll_server import schema, workspace_schema
 from hushpoll_server.config import Config
-from hushpoll_server.migrations import upgrade
-from hushpoll_server.store import Store, open_store
+from hushpoll_server.store import schema, workspace_schema
+from hushpoll_server.store.migrations import upgrade
+from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import inspect
 
 from tests.serving import make_survey
@@ -59,7 +59,7 @@ def test_two_that_start_together(config: Config) -> None:
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_migrations_are_in_the_package_and_in_one_line(config: Config) -> None:
-    folder = Path(hushpoll_server.__file__).parent / "migrations" / "versions"
+    folder = Path(hushpoll_server.__file__).parent / "store" / "migrations" / "versions"
     names = sorted(path.stem for path in folder.glob("[0-9]*.py"))
     assert names[0] == "0001_collect"
     store = Store(config)

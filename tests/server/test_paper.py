@@ -13,11 +13,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Question, Survey
 from hushpoll_client.channel import SCALE
-from hushpoll_server.closing import close
-from hushpoll_server.invitations import invite
-from hushpoll_server.paper import Instruction, instruction, is_possible, revealing
-from hushpoll_server.schema import inbox
-from hushpoll_server.store import Store
+from hushpoll_server.collect.closing import close
+from hushpoll_server.collect.invitations import invite
+from hushpoll_server.respond.paper import Instruction, instruction, is_possible, revealing
+from hushpoll_server.store.schema import inbox
+from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 

@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis import report
 from hushpoll_client import Survey
-from hushpoll_server.store import Store
+from hushpoll_server.store.surveys import Store
 
 from tests.server.reporting import fill, signed_in
 from tests.serving import make_survey
@@ -82,10 +82,10 @@ def test_who_may_read_a_report(
 def test_a_reader_with_whom_it_is_shared(
     app: Flask, store: Store, client: FlaskClient, owned: Survey, ada: FlaskClient
 ) -> None:
-    from hushpoll_server import workspace
+    from hushpoll_server.people import accounts
 
     bob = signed_in(app, store, "bob", "analyst")
-    workspace.share(store, owned.hash, "bob", actor="ada")
+    accounts.share(store, owned.hash, "bob", actor="ada")
     fill(client, owned, 60)
     page = bob.get(f"/surveys/{owned.hash}/report")
     assert page.status_code == 200

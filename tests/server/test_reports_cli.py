@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_server.cli import main
-from hushpoll_server.store import Store
+from hushpoll_server.store.surveys import Store
 
 from tests.server.reporting import TRUTH, fill
 from tests.serving import DRAFT

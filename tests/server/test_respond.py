@@ -19,12 +19,12 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_server import assets
-from hushpoll_server.closing import close
-from hushpoll_server.i18n import LANGUAGES
-from hushpoll_server.store import Store
+from hushpoll_server.collect.closing import close
+from hushpoll_server.respond import assets
+from hushpoll_server.respond.languages import LANGUAGES
+from hushpoll_server.store.surveys import Store
 
-PACKAGE = Path(hushpoll_server.__file__).parent
+PACKAGE = Path(hushpoll_server.__file__).parent / "respond"
 # The words that would promise what no survey can keep, in each language of the interface.
 BANNED = re.compile(r"anonym|anónim|anonim|مجهول|\blies?\b|\bfake|mensonge|lüg|mentir|كذب", re.IGNORECASE)
 
@@ -72,7 +72,7 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     scripts = dict(re.findall(r'(?:src|href)="/static/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text))
     sources = {
         "client": Path(hushpoll_client.__file__).parent / "js",
-        "respond": PACKAGE / "static" / "respond",
+        "respond": PACKAGE / "static",
     }
     assert {name for name in scripts if name.startswith("respond/")} == {
         f"respond/{file.name}" for file in sources["respond"].glob("*.js")
@@ -173,7 +173,7 @@ def test_the_language_is_the_readers(
 
 def messages() -> set[str]:
     """Every message in the sources, found as `pybabel extract` finds it."""
-    methods = [("i18n.py", "python"), ("paper.py", "python"), ("templates/respond/**.html", "jinja2")]
+    methods = [("languages.py", "python"), ("paper.py", "python"), ("templates/respond/**.html", "jinja2")]
     keywords = {"_": None, "gettext": None, "lazy_gettext": None}
     found = extract_from_dir(str(PACKAGE), method_map=methods, keywords=keywords)
     return {message for _, _, message, _, _ in found if isinstance(message, str)}
@@ -205,7 +205,7 @@ def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(
 ) -> None:
     strings = page_data(client.get(f"/s/{survey.hash}").text)["strings"]
     assert isinstance(strings, dict)
-    source = "".join(file.read_text() for file in (PACKAGE / "static" / "respond").glob("*.js"))
+    source = "".join(file.read_text() for file in (PACKAGE / "static").glob("*.js"))
     quoted = set(re.findall(r'"([a-z_]+)"', source))
     assert set(strings) <= quoted
     assert set(re.findall(r'\bsay\("([a-z_]+)"', source)) <= set(strings)

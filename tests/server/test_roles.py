@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from hushpoll_server.store import Store
+from hushpoll_server.store.surveys import Store
 from werkzeug.routing import Rule
 
 from tests.server.accounts_kit import PEOPLE, make_draft, make_published, open_place, signed_in
@@ -46,56 +46,56 @@ TABLE: dict[str, dict[str, str]] = {
     "accounts.sign_out": PUBLIC,
     "accounts.account": SIGNED_IN,
     "accounts.sign_out_everywhere": SIGNED_IN,
-    "accounts.accounts": ADMINS,
+    "accounts.list_accounts": ADMINS,
     "accounts.change_account": ADMINS,
     "accounts.audit_log": ADMINS,
-    "design.front": PUBLIC,
-    "design.home": SIGNED_IN,
-    "design.new": DESIGNERS,
-    "design.create": DESIGNERS,
-    "design.import_definition": DESIGNERS,
-    "design.draft": OWN_DRAFT,
-    "design.save_details": OWN_DRAFT,
-    "design.draft_definition": OWN_DRAFT,
-    "design.delete": OWN_DRAFT,
-    "design.new_question": OWN_DRAFT,
-    "design.question": OWN_DRAFT,
-    "design.move_question": OWN_DRAFT,
-    "design.duplicate_question": OWN_DRAFT,
-    "design.delete_question": OWN_DRAFT,
-    "design.privacy": OWN_DRAFT,
-    "design.plan_json": OWN_DRAFT,
-    "design.phone": OWN_DRAFT,
-    "design.preview": OWN_DRAFT,
-    "design.preview_document": OWN_DRAFT,
-    "design.rehearsal": OWN_DRAFT,
-    "design.publish": OWN_DRAFT,
-    "design.survey": READERS,
-    "design.definition": READERS,
-    "design.copy_survey": EDITORS,
-    "design.share": EDITORS,
-    "design.unshare": EDITORS,
-    "design.publish_results": EDITORS,
-    "design.invite": EDITORS,
-    "design.qr": EDITORS,
-    "design.poster": EDITORS,
-    "design.schedule_closing": EDITORS,
-    "design.close_survey": EDITORS,
-    "reports.show": READERS,
-    "reports.table": READERS,
-    "reports.download": READERS,
-    "reports.export": READERS,
-    "reports.results": RESULTS_API,
-    "reports.public": NOT_PUBLISHED,
-    "reports.public_download": NOT_PUBLISHED,
-    "reports.stylesheet": PUBLIC,
+    "workspace.front": PUBLIC,
+    "workspace.home": SIGNED_IN,
+    "workspace.new": DESIGNERS,
+    "workspace.create": DESIGNERS,
+    "workspace.import_definition": DESIGNERS,
+    "workspace.draft": OWN_DRAFT,
+    "workspace.save_details": OWN_DRAFT,
+    "workspace.draft_definition": OWN_DRAFT,
+    "workspace.delete": OWN_DRAFT,
+    "workspace.new_question": OWN_DRAFT,
+    "workspace.question": OWN_DRAFT,
+    "workspace.move_question": OWN_DRAFT,
+    "workspace.duplicate_question": OWN_DRAFT,
+    "workspace.delete_question": OWN_DRAFT,
+    "workspace.privacy": OWN_DRAFT,
+    "workspace.plan_json": OWN_DRAFT,
+    "workspace.phone": OWN_DRAFT,
+    "workspace.preview": OWN_DRAFT,
+    "workspace.preview_document": OWN_DRAFT,
+    "workspace.rehearsal": OWN_DRAFT,
+    "workspace.publish": OWN_DRAFT,
+    "workspace.survey": READERS,
+    "workspace.definition": READERS,
+    "workspace.copy_survey": EDITORS,
+    "workspace.share": EDITORS,
+    "workspace.unshare": EDITORS,
+    "workspace.publish_results": EDITORS,
+    "workspace.invite": EDITORS,
+    "workspace.qr": EDITORS,
+    "workspace.poster": EDITORS,
+    "workspace.schedule_closing": EDITORS,
+    "workspace.close_survey": EDITORS,
+    "results.show": READERS,
+    "results.table": READERS,
+    "results.download": READERS,
+    "results.export": READERS,
+    "results.results": RESULTS_API,
+    "results.public": NOT_PUBLISHED,
+    "results.public_download": NOT_PUBLISHED,
+    "results.stylesheet": PUBLIC,
 }
 # Values for the parts of an address that are neither a draft nor a survey.
 FILES = {
     "static": {"filename": "palette.css"},
     "bootstrap.static": {"filename": "css/bootstrap.min.css"},
     "respond.static_file": {"folder": "respond", "name": "page.js"},
-    "design.qr": {"kind": "svg"},
+    "workspace.qr": {"kind": "svg"},
 }
 NEEDS_SESSION = {"accounts", "design", "reports"}
 
@@ -181,7 +181,7 @@ def test_no_form_of_the_workspace_is_taken_without_its_token(place: tuple[Flask,
 
 
 def test_roles_of_the_table_are_all_there_are() -> None:
-    from hushpoll_server.workspace import ROLES
+    from hushpoll_server.people.accounts import ROLES
 
     assert set(PEOPLE.values()) == set(ROLES)
 

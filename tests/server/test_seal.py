@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
-from hushpoll_server import closing, invitations
-from hushpoll_server.schema import inbox, sealed, seen
-from hushpoll_server.seal import seal_due
-from hushpoll_server.store import Store
+from hushpoll_server.collect import closing, invitations
+from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.store.schema import inbox, sealed, seen
+from hushpoll_server.store.surveys import Store
 from sqlalchemy import func, insert, select, text
 
 from tests.serving import DRAFT, make_survey, new_report, post

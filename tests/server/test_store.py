@@ -12,8 +12,8 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_server.config import Config
-from hushpoll_server.records import RecordFormat
-from hushpoll_server.store import Store, open_store
+from hushpoll_server.store.records import RecordFormat
+from hushpoll_server.store.surveys import Store, open_store
 
 from tests.serving import DRAFT, make_survey, new_report, post
 
@@ -98,7 +98,7 @@ def test_nothing_is_read_before_it_is_sealed(client: FlaskClient, survey: Survey
     ("outcomes", "width"), [(2, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), (2**32 + 1, 8)]
 )
 def test_columns_are_as_narrow_as_they_can_be(outcomes: int, width: int) -> None:
-    from hushpoll_server.records import _width
+    from hushpoll_server.store.records import _width
 
     assert _width(outcomes) == width
     form = RecordFormat(("a", "b"), (outcomes, 2), (width, 1))

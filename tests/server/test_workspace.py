@@ -14,9 +14,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis.designing.planning import SLIDER_STOPS, plan
 from hushpoll_client import Survey
-from hushpoll_server import drafts, planner
 from hushpoll_server.cli import hushpoll
-from hushpoll_server.store import Store
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import drafts, planner
 
 from tests.server.accounts_kit import OR_POLL, QUESTION, make_draft, open_place, signed_in, submit
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
-
-from hushpoll_server.audit import ChannelAudit, audit_survey, audited_answers
+from hushpoll_analysis.channel.audit import ChannelAudit, audit_survey, audited_answers
 
 from .output import finite, json_option, print_json, read_survey
 

@@ -19,8 +19,8 @@ import click
 from hushpoll_client import HushpollError
 from tqdm import tqdm
 
-from hushpoll_server import study
-from hushpoll_server.demo import demo_survey
+from hushpoll_server.serve import study
+from hushpoll_server.serve.demo import demo_survey
 
 from .output import json_option, print_json
 
@@ -145,9 +145,9 @@ def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
 
 def close_survey(folder: Path, survey_hash: str) -> None:
     """Close the survey, as `hushpoll survey close` does; that seals the reports which still wait."""
-    from hushpoll_server.closing import close
+    from hushpoll_server.collect.closing import close
     from hushpoll_server.config import Config
-    from hushpoll_server.store import open_store
+    from hushpoll_server.store.surveys import open_store
 
     store = open_store(Config(data=folder / "data"))
     try:
@@ -173,7 +173,7 @@ def _page(rows: list[study.Comparison], title: str, n: int, report: str) -> str:
     def place(share: float) -> str:
         return f"{100 * min(max(share / end, 0), 1):.2f}%"
 
-    pages = Environment(loader=PackageLoader("hushpoll_server"), autoescape=True)
+    pages = Environment(loader=PackageLoader("hushpoll_server.serve"), autoescape=True)
     page = pages.get_template("demo/study.html")
     return page.render(rows=rows, title=title, n=n, report=report, end=end, place=place)
 

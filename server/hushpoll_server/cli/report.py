@@ -15,7 +15,7 @@ from .stored import find_survey, opened_store
 if TYPE_CHECKING:
     from hushpoll_analysis.results.survey import SurveyReport
 
-    from hushpoll_server.store import Store
+    from hushpoll_server.store.surveys import Store
 
 
 @click.command()

@@ -10,8 +10,8 @@ import click
 from hushpoll_client import HushpollError
 
 from hushpoll_server.config import Config
-from hushpoll_server.demo import ACCOUNT, first_start
-from hushpoll_server.store import open_store
+from hushpoll_server.serve.demo import ACCOUNT, first_start
+from hushpoll_server.store.surveys import open_store
 
 
 @click.command(short_help="Run the web server.")
@@ -43,7 +43,7 @@ def serve() -> None:
     os.set_inheritable(listener.fileno(), True)
     os.environ.update(PORT=str(config.port), HUSHPOLL_SOCKET=f"fd://{listener.detach()}")
     # A fresh interpreter: the migrations' memory is not carried along by every worker.
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.gunicorn_conf"]
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.serve.gunicorn_conf"]
     os.execv(sys.executable, command)  # noqa: S606
 
 

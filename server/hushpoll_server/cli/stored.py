@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from hushpoll_client import HushpollError
 
-from hushpoll_server.store import Store, open_store
+from hushpoll_server.store.surveys import Store, open_store
 
 SHORTEST_PREFIX = 6
 

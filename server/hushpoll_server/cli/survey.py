@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from hushpoll_server import closing, invitations
-from hushpoll_server.store import Store, SurveyState
+from hushpoll_server.collect import closing, invitations
+from hushpoll_server.store.surveys import Store, SurveyState
 
 from .output import json_option, print_json, read_survey
 from .stored import find_survey, opened_store

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from hushpoll_server import workspace
-from hushpoll_server.workspace import AccountError
+from hushpoll_server.people import accounts
+from hushpoll_server.people.accounts import AccountError
 
 from .output import json_option, print_json
 from .stored import opened_store
@@ -22,7 +22,7 @@ def user() -> None:
 @click.argument("name")
 @click.option(
     "--role",
-    type=click.Choice(workspace.ROLES),
+    type=click.Choice(accounts.ROLES),
     default="designer",
     show_default=True,
     help="designer: makes surveys; analyst: reads shared reports; admin: everything.",
@@ -39,7 +39,7 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
     """
     given = None if generate or as_json else _ask()
     with opened_store() as store:
-        password = workspace.add_user(store, name, role, given)
+        password = accounts.add_user(store, name, role, given)
     _tell(name, role, None if given else password, as_json, "Added")
 
 
@@ -51,14 +51,14 @@ def password(name: str, generate: bool, as_json: bool) -> None:
     """Give the account NAME a new password and sign it out everywhere."""
     given = None if generate or as_json else _ask()
     with opened_store() as store:
-        fresh = given or workspace.new_password()
-        workspace.set_password(store, name, fresh, actor="command line")
+        fresh = given or accounts.new_password()
+        accounts.set_password(store, name, fresh, actor="command line")
     _tell(name, None, None if given else fresh, as_json, "New password for")
 
 
 @user.command(short_help="Change a role, lock or unlock; ends the account's sessions.")
 @click.argument("name")
-@click.option("--role", type=click.Choice(workspace.ROLES), help="The new role.")
+@click.option("--role", type=click.Choice(accounts.ROLES), help="The new role.")
 @click.option(
     "--lock/--unlock", "lock", default=None, help="Keep the account from signing in, or let it again."
 )
@@ -68,7 +68,7 @@ def change(name: str, role: str | None, lock: bool | None) -> None:
         raise click.UsageError("say what to change: --role, --lock or --unlock")
     with opened_store() as store:
         active = None if lock is None else not lock
-        workspace.change_account(store, name, actor="command line", role=role, active=active)
+        accounts.change_account(store, name, actor="command line", role=role, active=active)
     click.echo(f"Changed: {name}")
 
 
@@ -77,7 +77,7 @@ def change(name: str, role: str | None, lock: bool | None) -> None:
 def list_users(as_json: bool) -> None:
     """List the accounts with their roles."""
     with opened_store() as store:
-        people = workspace.all_users(store)
+        people = accounts.all_users(store)
     if as_json:
         print_json({"users": [{"name": one.name, "role": one.role, "active": one.active} for one in people]})
         return
@@ -96,7 +96,7 @@ def _ask() -> str | None:
     if not given:
         return None
     try:
-        workspace.check_password(given)
+        accounts.check_password(given)
     except AccountError as error:
         raise click.UsageError(str(error)) from None
     return given

@@ -1,0 +1,1 @@
+"""The way of a report: checked, stored durably and once, sealed, closed."""

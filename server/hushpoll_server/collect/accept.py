@@ -1,0 +1,263 @@
+"""What happens to reports inside the transaction that stores them: known? open? invited? then one insert.
+
+Reports come in jobs; a job is stored as a whole or not at all. Many jobs share one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    Connection,
+    Date,
+    bindparam,
+    func,
+    insert,
+    literal_column,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.exc import IntegrityError
+
+from hushpoll_server.store.schema import binary, inbox, invitations, seen, surveys, whole
+from hushpoll_server.store.surveys import SURVEY_STATE, SurveyState, today
+
+# SQLite takes at least 32,766 variables in a statement; PostgreSQL 65,535.
+_CHUNK = 10_000
+
+
+class Outcome(Enum):
+    """What became of a report; the value is the HTTP status."""
+
+    NEW = 201
+    KNOWN = 200
+    OTHER_CONTENT = 409
+    CLOSED = 410
+    NOT_INVITED = 403
+
+
+_STORED = (Outcome.NEW, Outcome.KNOWN)
+
+
+class Incoming(NamedTuple):
+    """A report that was checked and waits to be stored."""
+
+    survey: int
+    id: bytes
+    record: bytes
+    # Keyed hash under which the id is remembered once it is sealed.
+    digest: bytes
+    # None where the survey asks for no invitation; empty where it does and none was given.
+    invitation: bytes | None
+
+
+class Raced(Exception):
+    """Another node stored the same id meanwhile: look again."""
+
+
+@dataclass
+class _Known:
+    """What the tables say about the reports at hand, with what this transaction adds."""
+
+    states: dict[int, SurveyState]
+    waiting: dict[tuple[int, bytes], bytes]
+    seen: set[tuple[int, bytes]]
+    # How many more reports a survey takes, where it closes at a number.
+    room: dict[int, int]
+    unspent: set[tuple[int, bytes]]
+
+
+# All reports of one survey in one statement, whatever their number: ids, records and digests are each one string of
+# bytes, cut here. All or nothing: nothing is stored where the survey is not open or one of the ids is known, and an id
+# that another node stores at the same moment breaks the primary key, which takes the whole statement back.
+_STORE_NEW = text(
+    """
+    INSERT INTO inbox (survey, id, record)
+    WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)
+    SELECT :survey, substr(:ids, i * 16 + 1, 16), substr(:records, i * :width + 1, :width)
+    FROM place
+    WHERE EXISTS (
+        SELECT 1 FROM surveys WHERE number = :survey AND closed_on IS NULL AND closes_at IS NULL
+        AND (closes_on IS NULL OR closes_on >= :today)
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM place AS p, seen
+        WHERE seen.survey = :survey AND seen.digest = substr(:digests, p.i * 16 + 1, 16)
+    )
+    """
+).bindparams(
+    *binary("ids", "records", "digests"), *whole("n", "survey", "width"), bindparam("today", type_=Date)
+)
+_WAIT_FOR_SEALING = text("LOCK TABLE inbox IN ROW EXCLUSIVE MODE")
+
+
+def store_new(connection: Connection, reports: list[Incoming]) -> bool:
+    """Store reports of one survey that are all new, where it is open and asks for no invitation: the usual case.
+
+    One statement on a connection that commits by itself: one round trip, and one wait for the disk. On PostgreSQL the
+    insert waits for a sealing that is under way and then sees what it wrote, because the table is locked before the
+    statement's snapshot is taken. False where a report needs a closer look: nothing is stored then; ask `accept`.
+    """
+    if any(report.invitation is not None for report in reports):
+        return False
+    reports.sort()
+    values = {
+        "n": len(reports),
+        "survey": reports[0].survey,
+        "width": len(reports[0].record),
+        "ids": b"".join([report.id for report in reports]),
+        "records": b"".join([report.record for report in reports]),
+        "digests": b"".join([report.digest for report in reports]),
+        "today": today(),
+    }
+    try:
+        return connection.execute(_STORE_NEW, values).rowcount == len(reports)
+    except IntegrityError:
+        return False
+    finally:
+        # Nothing is open: this only tells SQLAlchemy so.
+        connection.rollback()
+
+
+def accept(tx: Connection, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
+    """Store what can be stored; give each job's outcomes in its order."""
+    known = _look_up(tx, [report for job in jobs for report in job])
+    fresh: list[Incoming] = []
+    outcomes = [_decide(job, known, fresh) for job in jobs]
+    _insert(tx, fresh)
+    _spend(tx, [report for report in fresh if report.invitation is not None])
+    full = [
+        number for number, room in known.room.items() if room <= 0 and known.states[number].closed_on is None
+    ]
+    if full:
+        tx.execute(update(surveys).where(surveys.c.number.in_(full)).values(closed_on=today()))
+    return outcomes
+
+
+def _decide(job: Sequence[Incoming], known: _Known, fresh: list[Incoming]) -> list[Outcome]:
+    """Decide a job's reports one after the other; forget all of them again if one cannot be stored."""
+    outcomes: list[Outcome] = []
+    added: list[Incoming] = []
+    for report in job:
+        outcome = _judge(report, known)
+        outcomes.append(outcome)
+        if outcome is Outcome.NEW:
+            added.append(report)
+            known.waiting[report.survey, report.id] = report.record
+            if report.survey in known.room:
+                known.room[report.survey] -= 1
+            if report.invitation is not None:
+                known.unspent.remove((report.survey, report.invitation))
+        elif outcome not in _STORED:
+            _forget(added, known)
+            return outcomes
+    fresh += added
+    return outcomes
+
+
+def _judge(report: Incoming, known: _Known) -> Outcome:
+    # The contract's order: a known id comes before closing and before a spent invitation.
+    waiting = known.waiting.get((report.survey, report.id))
+    if waiting is not None:
+        return Outcome.KNOWN if waiting == report.record else Outcome.OTHER_CONTENT
+    if (report.survey, report.digest) in known.seen:
+        return Outcome.KNOWN
+    if not known.states[report.survey].is_open or known.room.get(report.survey, 1) <= 0:
+        return Outcome.CLOSED
+    if report.invitation is not None and (report.survey, report.invitation) not in known.unspent:
+        return Outcome.NOT_INVITED
+    return Outcome.NEW
+
+
+def _forget(added: list[Incoming], known: _Known) -> None:
+    for report in added:
+        del known.waiting[report.survey, report.id]
+        if report.survey in known.room:
+            known.room[report.survey] += 1
+        if report.invitation is not None:
+            known.unspent.add((report.survey, report.invitation))
+
+
+def _look_up(tx: Connection, reports: list[Incoming]) -> _Known:
+    """Read what is known, on PostgreSQL under locks that two nodes take in the same order.
+
+    The locks come first: whoever waited for another node's transaction must then see what it stored.
+    """
+    postgresql = tx.dialect.name == "postgresql"
+    if postgresql:
+        # Waits while reports are being sealed: the sealing transaction truncates this table.
+        tx.execute(_WAIT_FOR_SEALING)
+    by_survey: dict[int, list[Incoming]] = {}
+    for report in reports:
+        by_survey.setdefault(report.survey, []).append(report)
+    states = _states(tx, sorted(by_survey))
+    room = {number: _room(tx, state) for number, state in states.items() if state.closes_at is not None}
+    known = _Known(states, {}, set(), room, set())
+    for number in sorted(by_survey):
+        codes = {report.invitation for report in by_survey[number] if report.invitation}
+        query = select(invitations.c.digest).where(invitations.c.survey == number, ~invitations.c.spent)
+        if postgresql:
+            query = query.order_by(invitations.c.digest).with_for_update()
+        found = _among(tx, query, invitations.c.digest, codes)
+        known.unspent.update((number, bytes(row.digest)) for row in found)
+    for number, group in by_survey.items():
+        query = select(inbox.c.id, inbox.c.record).where(inbox.c.survey == number)
+        rows = _among(tx, query, inbox.c.id, {report.id for report in group})
+        known.waiting.update({(number, bytes(row.id)): bytes(row.record) for row in rows})
+        query = select(seen.c.digest).where(seen.c.survey == number)
+        rows = _among(tx, query, seen.c.digest, {report.digest for report in group})
+        known.seen.update((number, bytes(row.digest)) for row in rows)
+    return known
+
+
+def _states(tx: Connection, numbers: list[int]) -> dict[int, SurveyState]:
+    query = select(*SURVEY_STATE).where(surveys.c.number.in_(numbers)).order_by(surveys.c.number)
+    states = {row.number: SurveyState.of(row) for row in tx.execute(query)}
+    counted = [number for number, state in states.items() if state.closes_at is not None]
+    if counted and tx.dialect.name == "postgresql":
+        # Only a survey that closes at a number makes its nodes store one after the other.
+        locked = select(*SURVEY_STATE).where(surveys.c.number.in_(counted)).order_by(surveys.c.number)
+        states.update({row.number: SurveyState.of(row) for row in tx.execute(locked.with_for_update())})
+    return states
+
+
+def _room(tx: Connection, state: SurveyState) -> int:
+    waiting = tx.execute(select(func.count()).where(inbox.c.survey == state.number)).scalar_one()
+    return (state.closes_at or 0) - state.sealed_n - waiting
+
+
+def _among(tx: Connection, query: Any, column: Any, values: Iterable[bytes]) -> list[Any]:
+    """Run a query for the rows whose `column` is one of `values`."""
+    wanted = sorted(values)
+    rows: list[Any] = []
+    for start in range(0, len(wanted), _CHUNK):
+        rows += tx.execute(query.where(column.in_(wanted[start : start + _CHUNK]))).all()
+    return rows
+
+
+def _insert(tx: Connection, reports: list[Incoming]) -> None:
+    rows = [{"survey": report.survey, "id": report.id, "record": report.record} for report in sorted(reports)]
+    if not rows:
+        return
+    if tx.dialect.name != "postgresql":
+        tx.execute(insert(inbox), rows)
+        return
+    statement: Any = postgresql_insert(inbox).on_conflict_do_nothing().returning(literal_column("1"))
+    if len(tx.execute(statement, rows).all()) != len(rows):
+        raise Raced
+
+
+def _spend(tx: Connection, reports: list[Incoming]) -> None:
+    """Mark invitations as spent, in the transaction that stores their reports."""
+    by_survey: dict[int, list[bytes]] = {}
+    for report in reports:
+        by_survey.setdefault(report.survey, []).append(report.invitation or b"")
+    for number, digests in by_survey.items():
+        for start in range(0, len(digests), _CHUNK):
+            part = invitations.c.digest.in_(sorted(digests)[start : start + _CHUNK])
+            tx.execute(update(invitations).where(invitations.c.survey == number, part).values(spent=True))

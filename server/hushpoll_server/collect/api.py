@@ -1,0 +1,74 @@
+"""The API: the published survey, reports one by one or many at a time, health."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flask import Blueprint, Response, current_app, request
+from werkzeug.wrappers import Response as BaseResponse
+
+from hushpoll_server.store.surveys import get_store
+
+from .intake import Answer, Intake, unknown
+from .openapi import openapi
+
+bp = Blueprint("api", __name__)
+
+
+@bp.get("/api/surveys/<survey_hash>")
+def survey(survey_hash: str) -> BaseResponse:
+    """The published document, byte for byte as it was hashed; it never changes."""
+    known = get_store().published(survey_hash)
+    if known is None:
+        raise unknown()
+    response = Response(known.survey.canonical, content_type="application/json")
+    response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    response.set_etag(survey_hash)
+    return response.make_conditional(request)
+
+
+@bp.post("/api/surveys/<survey_hash>/reports")
+def submit(survey_hash: str) -> Response:
+    """Store one report, once. Only requests that are not for a survey's hash get here: see `intake`."""
+    return _respond(_intake().one(request.environ, survey_hash))
+
+
+@bp.post("/api/surveys/<survey_hash>/reports/batch")
+def submit_batch(survey_hash: str) -> Response:
+    """Store many reports, all or none."""
+    return _respond(_intake().many(request.environ, survey_hash))
+
+
+@bp.get("/api/openapi.json")
+def describe() -> Response:
+    """This API, described for machines."""
+    return _respond(Answer(200, json.dumps(openapi()).encode()))
+
+
+@bp.get("/healthz")
+def health() -> Response:
+    """Whether the server reaches its database."""
+    with get_store().read() as tx:
+        tx.exec_driver_sql("SELECT 1 FROM surveys LIMIT 1").all()
+    return _respond(Answer(200, b'{"status": "ok"}'))
+
+
+def _respond(answer: Answer) -> Response:
+    response = Response(answer.body, answer.status, content_type=answer.content_type)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _intake() -> Intake:
+    intake = current_app.extensions["hushpoll_intake"]
+    assert isinstance(intake, Intake)
+    return intake
+
+
+@bp.record_once
+def _init(state: Any) -> None:
+    app = state.app
+    intake = Intake(app.config["HUSHPOLL"], app.extensions["hushpoll"], app.wsgi_app)
+    app.extensions["hushpoll_intake"] = intake
+    app.wsgi_app = intake

@@ -1,0 +1,65 @@
+"""Closing: now, after a day, or at a number of reports. Nothing is deleted; late reports get 410."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+from hushpoll_client import HushpollError
+from sqlalchemy import func, select, update
+
+from hushpoll_server.store.schema import inbox, surveys
+from hushpoll_server.store.surveys import today, unknown_survey
+
+if TYPE_CHECKING:
+    from hushpoll_server.store.surveys import Store
+
+
+def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: int | None = None) -> bool:
+    """Close a survey now, or after the day `on`, or when it has `at` reports; False where it was closed before.
+
+    Closing seals the reports that still wait.
+    """
+    from .seal import seal_due
+
+    if at is not None and at < 1:
+        raise HushpollError(f"cannot close at {at} reports; give a whole number from 1")
+    if on is not None and on < today():
+        raise HushpollError(f"{on} is over; give today or a later day, or close now")
+    with store.write() as tx:
+        row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
+        if row is None:
+            raise unknown_survey(survey_hash)
+        if row.closed_on is not None:
+            return False
+        values: dict[str, object] = {}
+        if on is not None:
+            values["closes_on"] = on
+        if at is not None:
+            values["closes_at"] = at
+            waiting = tx.execute(select(func.count()).where(inbox.c.survey == row.number)).scalar_one()
+            if row.sealed_n + waiting >= at:
+                values["closed_on"] = today()
+        if on is None and at is None:
+            values["closed_on"] = today()
+        tx.execute(update(surveys).where(surveys.c.number == row.number).values(**values))
+    seal_due(store)
+    return True
+
+
+def keep_open(store: Store, survey_hash: str) -> None:
+    """Take back a day or a number that a survey was to close at, while it is open."""
+    with store.write() as tx:
+        waits = update(surveys).where(surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None))
+        if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
+            raise HushpollError(f"survey {survey_hash[:64]!r} is not open; a closed survey stays closed")
+
+
+def close_due(store: Store) -> None:
+    """Close the surveys whose last day is over."""
+    over = (surveys.c.closed_on.is_(None), surveys.c.closes_on < today())
+    with store.read() as tx:
+        if tx.execute(select(surveys.c.number).where(*over)).first() is None:
+            return
+    with store.write() as tx:
+        tx.execute(update(surveys).where(*over).values(closed_on=today()))

@@ -1,0 +1,147 @@
+"""Sealing: reports leave the inbox in random order under fresh keys, many at a time, in one transaction.
+
+Afterwards nothing in the database says which report came when, or with which id or invitation. What remains of the
+ids is a set of keyed hashes without content, so that a report that is sent again is recognised.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, delete, func, insert, select, text, update
+
+from hushpoll_server.store.schema import binary, inbox, sealed, surveys, whole
+from hushpoll_server.store.surveys import SURVEY_STATE, SurveyState
+
+if TYPE_CHECKING:
+    from hushpoll_server.store.surveys import Store
+
+# Any fixed number: one node seals at a time.
+_LOCK = 0x7365616C
+_KEY_BYTES = 16
+
+
+# Many rows in one statement: keys and records are each one string of bytes, cut in the database (see accept.py).
+_PLACES = "WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)"
+_INSERT_SEALED = text(
+    f"INSERT INTO sealed (survey, key, record) {_PLACES} SELECT :survey, substr(:keys, i * 16 + 1, 16),"  # noqa: S608
+    " substr(:records, i * :width + 1, :width) FROM place"
+).bindparams(*binary("keys", "records"), *whole("n", "survey", "width"))
+_INSERT_SEEN = text(
+    f"INSERT INTO seen (survey, digest) {_PLACES} SELECT :survey, substr(:digests, i * 16 + 1, 16) FROM place"  # noqa: S608
+).bindparams(*binary("digests"), *whole("n", "survey"))
+_PART = 20_000
+
+
+def seal_due(store: Store, wait: bool = True) -> int:
+    """Seal every survey that has enough reports waiting, or is closed; give the number of reports sealed.
+
+    `wait` for another node that is sealing just now; otherwise leave it to that one.
+    """
+    database = store.database
+    with store.read() as tx:
+        due = _due(tx)
+    if not due:
+        if store.wal_holds_order:
+            store.wal_holds_order = not database.truncate_wal()
+        return 0
+    with database.turn():
+        with store.engine.begin() as tx:
+            if not database.is_sqlite and not _lock(tx, wait):
+                return 0
+            due = _due(tx)
+            if not due:
+                return 0
+            moved = sum(_seal(store, tx, state) for state in due)
+            if database.is_sqlite:
+                tx.execute(delete(inbox).where(inbox.c.survey.in_([state.number for state in due])))
+            else:
+                _empty_inbox(tx, due)
+        store.wal_holds_order = database.is_sqlite
+    # Most of the copying while others may write again; the rest, which needs them to stand still, is then short.
+    database.checkpoint()
+    with database.turn():
+        store.wal_holds_order = not database.truncate_wal()
+    if not database.is_sqlite and any(not state.is_open for state in due):
+        _vacuum(store)
+    return moved
+
+
+def _lock(tx: Connection, wait: bool) -> bool:
+    if wait:
+        tx.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    elif not tx.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}).scalar():
+        return False
+    # From here on nobody stores: a report that arrived between reading and truncating would be lost.
+    tx.execute(text("LOCK TABLE inbox IN ACCESS EXCLUSIVE MODE"))
+    return True
+
+
+def _due(tx: Connection) -> list[SurveyState]:
+    waiting = select(inbox.c.survey, func.count().label("n")).group_by(inbox.c.survey).subquery()
+    query = select(*SURVEY_STATE, waiting.c.n).join(waiting, waiting.c.survey == surveys.c.number)
+    found = [(SurveyState.of(row), row.n) for row in tx.execute(query.order_by(surveys.c.number))]
+    return [state for state, n in found if n >= state.minimum_batch or not state.is_open]
+
+
+def _seal(store: Store, tx: Connection, state: SurveyState) -> int:
+    """Copy a survey's waiting reports to `sealed` and `seen`, each in the order of its own random keys."""
+    rows = tx.execute(select(inbox.c.id, inbox.c.record).where(inbox.c.survey == state.number)).all()
+    records = [bytes(row.record) for row in rows] + _companions(tx, state, len(rows))
+    pool = os.urandom(_KEY_BYTES * len(records))
+    keys = [pool[place : place + _KEY_BYTES] for place in range(0, len(pool), _KEY_BYTES)]
+    pairs = sorted(zip(keys, records, strict=True))
+    digests = sorted(store.id_digest(state.hash, bytes(row.id)) for row in rows)
+    values = {"survey": state.number, "width": len(records[0])}
+    for place in range(0, len(pairs), _PART):
+        part = pairs[place : place + _PART]
+        joined = {
+            "keys": b"".join([key for key, _ in part]),
+            "records": b"".join([record for _, record in part]),
+        }
+        tx.execute(_INSERT_SEALED, {**values, **joined, "n": len(part)})
+    for place in range(0, len(digests), _PART):
+        some = digests[place : place + _PART]
+        tx.execute(_INSERT_SEEN, {"survey": state.number, "n": len(some), "digests": b"".join(some)})
+    counted = {"sealed_n": surveys.c.sealed_n + len(rows)}
+    tx.execute(update(surveys).where(surveys.c.number == state.number).values(**counted))
+    return len(rows)
+
+
+def _companions(tx: Connection, state: SurveyState, waiting: int) -> list[bytes]:
+    """Take sealed reports back out to be sealed again with a remainder that is too small to hide in.
+
+    Only closing seals fewer reports than a batch. PostgreSQL's `xmin` tells which rows were written together, so the
+    last few would be known as the last ones. Keys are random: the next ones after a random key are a random choice.
+    """
+    missing = min(state.minimum_batch - waiting, state.sealed_n)
+    if missing <= 0:
+        return []
+    mine = sealed.c.survey == state.number
+    start = os.urandom(_KEY_BYTES)
+    query = select(sealed.c.key, sealed.c.record).where(mine).order_by(sealed.c.key).limit(missing)
+    rows = list(tx.execute(query.where(sealed.c.key >= start)))
+    if len(rows) < missing:
+        rows += tx.execute(query.where(sealed.c.key < start).limit(missing - len(rows))).all()
+    for row in rows:
+        tx.execute(delete(sealed).where(mine, sealed.c.key == row.key))
+    return [bytes(row.record) for row in rows]
+
+
+def _empty_inbox(tx: Connection, due: list[SurveyState]) -> None:
+    """Truncate PostgreSQL's inbox and put back what is not sealed yet.
+
+    Deleted rows would stay in the file, in order of arrival, until a vacuum; TRUNCATE gives the file back at once.
+    """
+    stays = select(inbox).where(inbox.c.survey.not_in([state.number for state in due]))
+    rows = [row._asdict() for row in tx.execute(stays.order_by(inbox.c.survey, inbox.c.id))]
+    tx.execute(text("TRUNCATE TABLE inbox"))
+    if rows:
+        tx.execute(insert(inbox), rows)
+
+
+def _vacuum(store: Store) -> None:
+    """Remove the old copies of the companions, which would tell them from the reports they keep company."""
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
+        tx.execute(text("VACUUM sealed"))

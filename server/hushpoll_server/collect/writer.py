@@ -1,0 +1,184 @@
+"""Durable and once: reports that wait together share one commit, and each is answered after it is on the disk."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from hushpoll_server.problems import passes, unavailable
+
+from .accept import Incoming, Outcome, Raced, accept, store_new
+from .closing import close_due
+from .seal import seal_due
+
+if TYPE_CHECKING:
+    from hushpoll_server.store.surveys import Store
+
+WAIT_SECONDS = 30
+# Jobs in the queue of one process beyond which clients are asked to come back.
+LONGEST_QUEUE = 2_000
+# Jobs in one commit: enough to share its cost, few enough not to make the first ones wait.
+LARGEST_COMMIT = 256
+KEEP_SECONDS = 1.0
+_ATTEMPTS = 3
+
+log = logging.getLogger(__name__)
+
+
+class _Job:
+    """Reports that stand or fall together, and the request that waits for them."""
+
+    __slots__ = ("done", "error", "outcomes", "reports")
+
+    def __init__(self, reports: Sequence[Incoming]) -> None:
+        self.reports = reports
+        self.outcomes: list[Outcome] = []
+        self.error: Exception | None = None
+        # A bare lock is the cheapest thing that one thread can wait on and another release.
+        self.done = threading.Lock()
+        self.done.acquire()
+
+
+class Writer:
+    """The one thread of a process that writes reports, with a keeper beside it that tidies up."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._connection: Connection | None = None
+        self._thread = threading.Thread(target=self._run, name="hushpoll-writer", daemon=True)
+        self._thread.start()
+        self._keeper = Keeper(store)
+
+    def submit(self, reports: Sequence[Incoming]) -> list[Outcome]:
+        """Store reports of one survey, all or none; returns when the commit is on the disk."""
+        if self._queue.qsize() > LONGEST_QUEUE or not self._thread.is_alive():
+            raise unavailable("the server is busy; send the same report again in a few seconds")
+        job = _Job(reports)
+        self._queue.put(job)
+        if not job.done.acquire(timeout=WAIT_SECONDS):
+            # It may still be stored later: the same id sent again gets the same answer.
+            raise unavailable()
+        if job.error is not None:
+            raise unavailable() if _heals(job.error) else job.error
+        return job.outcomes
+
+    def stop(self) -> None:
+        """Store what waits, then end."""
+        self._queue.put(None)
+        self._thread.join(WAIT_SECONDS)
+        self._keeper.stop()
+
+    def _run(self) -> None:
+        going = True
+        while going and (first := self._queue.get()) is not None:
+            jobs = [first]
+            try:
+                with self._store.database.turn():
+                    # Whoever came while this process waited for its turn comes along.
+                    going = self._drain(jobs)
+                    self._store_jobs(jobs)
+            except OSError as error:
+                # No turn, for want of a file, say. This thread must outlive it: nobody else stores reports.
+                self._refuse(jobs, error)
+            for job in jobs:
+                job.done.release()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _drain(self, jobs: list[_Job]) -> bool:
+        while len(jobs) < LARGEST_COMMIT:
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return True
+            if job is None:
+                return False
+            jobs.append(job)
+        return True
+
+    def _store_jobs(self, jobs: list[_Job]) -> None:
+        try:
+            outcomes = self._store_reports([job.reports for job in jobs])
+        except Exception as error:
+            self._refuse(jobs, error)
+            return
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            job.outcomes = outcome
+
+    @staticmethod
+    def _refuse(jobs: list[_Job], error: Exception) -> None:
+        log.error("%d requests were not stored: %s", len(jobs), type(error).__name__, exc_info=error)
+        for job in jobs:
+            job.error = error
+
+    def _store_reports(self, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
+        """Store jobs survey by survey; each survey's reports are on the disk when its turn is over."""
+        outcomes: list[list[Outcome]] = [[] for _ in jobs]
+        by_survey: dict[int, list[int]] = {}
+        for place, job in enumerate(jobs):
+            by_survey.setdefault(job[0].survey, []).append(place)
+        for places in by_survey.values():
+            group = [jobs[place] for place in places]
+            for place, outcome in zip(places, self._store_group(group), strict=True):
+                outcomes[place] = outcome
+        return outcomes
+
+    def _store_group(self, jobs: list[Sequence[Incoming]]) -> list[list[Outcome]]:
+        # One connection for good: fetching one from the pool costs as much as a commit.
+        if self._connection is None or self._connection.closed:
+            self._connection = self._store.database.autocommit()
+        try:
+            if store_new(self._connection, [report for job in jobs for report in job]):
+                return [[Outcome.NEW] * len(job) for job in jobs]
+        except Exception:
+            self._connection.close()
+            raise
+        for _ in range(_ATTEMPTS):
+            with suppress(Raced), self._store.engine.begin() as tx:
+                return accept(tx, jobs)
+        raise Raced
+
+
+class Keeper:
+    """The thread that closes surveys when their day is over, seals reports, and empties SQLite's log meanwhile.
+
+    None of this can wait in the writer: everybody who sends a report would wait with it.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hushpoll-keeper", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after what is being done."""
+        self._over.set()
+        self._thread.join(WAIT_SECONDS)
+
+    def _run(self) -> None:
+        tidied = time.monotonic()
+        while not self._over.wait(min(KEEP_SECONDS, self._store.config.seal_every or KEEP_SECONDS)):
+            try:
+                self._store.database.checkpoint()
+                if time.monotonic() - tidied >= self._store.config.seal_every:
+                    tidied = time.monotonic()
+                    close_due(self._store)
+                    seal_due(self._store, wait=False)
+            except (SQLAlchemyError, OSError, sqlite3.Error) as error:
+                # Tried again later; nothing is lost.
+                log.error("reports were not sealed yet: %s", type(error).__name__)
+
+
+def _heals(error: Exception) -> bool:
+    return isinstance(error, (Raced, OSError)) or (isinstance(error, DBAPIError) and passes(error))

@@ -1,0 +1,155 @@
+"""Who is asking: the signed-in account, the decorators that guard views, and the cookie they rest on.
+
+Views of the workspace and of the reports import from here (or from `accounts`, which offers the same names).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from flask import Flask, Response, abort, g, redirect, render_template, request, session, url_for
+from flask.sessions import SecureCookieSessionInterface
+from flask_bootstrap import Bootstrap5
+from flask_wtf.csrf import CSRFError, CSRFProtect
+from werkzeug.local import LocalProxy
+
+from hushpoll_server.store.surveys import get_store
+
+from . import accounts
+from .accounts import User
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+csrf = CSRFProtect()
+_bootstrap = Bootstrap5()
+
+
+def signed_in() -> User | None:
+    """The account of this request's session; asked of the database once per request."""
+    if "user" not in g:
+        # A session that crossed a network in the clear may be somebody else's by now.
+        token = None if unencrypted_from_elsewhere() else session.get("token")
+        g.user = accounts.session_user(get_store(), token) if isinstance(token, str) else None
+    return cast("User | None", g.user)
+
+
+current_user = cast(User, LocalProxy(signed_in))
+
+
+def login_required(view: View) -> View:
+    """Let only signed-in accounts in; send others to the sign-in page and back again."""
+    return role_required(*accounts.ROLES)(view)
+
+
+def role_required(*roles: str) -> Callable[[View], View]:
+    """Let only accounts with one of these roles in."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            user = signed_in()
+            if user is None:
+                back = request.full_path.rstrip("?") if request.method == "GET" else None
+                return redirect(url_for("accounts.sign_in", next=back))
+            if user.role not in roles:
+                abort(403)
+            return view(*args, **kwargs)
+
+        return cast(View, guarded)
+
+    return decorate
+
+
+def can_read_survey(user: User | None, survey_hash: str) -> bool:
+    """Whether this account may read the survey's report."""
+    return accounts.can_read(get_store(), user, survey_hash)
+
+
+def can_edit(user: User | None, survey_hash: str) -> bool:
+    """Whether this account may share, invite to and close the survey."""
+    return accounts.can_edit(get_store(), user, survey_hash)
+
+
+def audit(action: str, subject: str, detail: str = "") -> None:
+    """Note in the audit log what the signed-in account did (publish, close, export, share, ...)."""
+    user = signed_in()
+    accounts.record(get_store(), user.name if user else "nobody", action, subject, detail)
+
+
+def unencrypted_from_elsewhere() -> bool:
+    """Whether this request crossed a network in the clear: a password or a session must not."""
+    if request.is_secure:
+        return False
+    try:
+        return not ipaddress.ip_address(request.remote_addr or "").is_loopback
+    except ValueError:
+        return request.remote_addr is not None
+
+
+class WorkspaceSessions(SecureCookieSessionInterface):
+    """Cookies that are Secure exactly when the page came over https, so that a laptop on loopback works too."""
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return request.is_secure or app.config["HUSHPOLL"].public_url.startswith("https://")
+
+
+def init_app(app: Flask) -> None:
+    """Prepare an application for the workspace's pages."""
+    app.config.update(
+        SESSION_COOKIE_NAME="hushpoll",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Strict",
+        BOOTSTRAP_SERVE_LOCAL=True,
+        # The API takes reports from pages without a cookie; the blueprints with sessions ask for the check themselves.
+        WTF_CSRF_CHECK_DEFAULT=False,
+        WTF_CSRF_TIME_LIMIT=None,
+    )
+    app.session_interface = WorkspaceSessions()
+    if "bootstrap" not in app.extensions:
+        _bootstrap.init_app(app)
+    if "csrf" not in app.extensions:
+        csrf.init_app(app)
+    app.jinja_env.globals["current_user"] = current_user
+    app.register_error_handler(CSRFError, _stale_form)
+
+
+def guard_forms() -> None:
+    """Check the CSRF token of every form of a blueprint: `bp.before_request(guard_forms)`."""
+    csrf.protect()
+
+
+def keep_private(response: Response) -> Response:
+    """What an account sees is for that account: no copy in a cache, none after signing out."""
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _stale_form(error: CSRFError) -> tuple[str, int]:
+    return render_template("accounts/stale.html", reason=error.description), 400
+
+
+def local_path(target: str | None) -> str | None:
+    """A path on this server to go back to, or None where `target` leads elsewhere."""
+    if not target or not target.startswith("/") or target.startswith("//") or "\\" in target:
+        return None
+    return target if target.isprintable() else None
+
+
+__all__ = [
+    "User",
+    "audit",
+    "can_edit",
+    "can_read_survey",
+    "current_user",
+    "guard_forms",
+    "init_app",
+    "keep_private",
+    "local_path",
+    "login_required",
+    "role_required",
+    "signed_in",
+    "unencrypted_from_elsewhere",
+]

@@ -1,0 +1,1 @@
+"""What respondents see: the page, the paper form, their languages and files."""

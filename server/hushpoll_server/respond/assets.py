@@ -1,0 +1,114 @@
+"""The files of the respondent's pages: in memory, compressed, and each with its published SHA-256."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import hushpoll_client
+from flask import Response, request, url_for
+
+import hushpoll_server
+
+from . import languages
+
+_PALETTE = Path(hushpoll_server.__file__).parent / "static" / "palette.css"
+_FOLDERS = {
+    "client": Path(hushpoll_client.__file__).parent / "js",
+    "respond": Path(__file__).parent / "static",
+}
+_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+# Every module that the page loads, the one that starts it last; the requests of a page are counted in a test.
+_SCRIPTS = [
+    *(
+        f"client/{name}.js"
+        for name in ("channel", "errors", "mechanisms", "randomize", "report", "sha256", "survey")
+    ),
+    "respond/explain.js",
+    "respond/page.js",
+]
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A static file in memory, also compressed: gunicorn compresses nothing itself."""
+
+    body: bytes
+    content_type: str
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The same bytes, smaller; without a time, so that every worker sends the same ones."""
+        return gzip.compress(self.body, 9, mtime=0)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the file as it is in the source."""
+        return hashlib.sha256(self.body).digest()
+
+
+def asset(path: str) -> Asset | None:
+    """Give one of the page's files, named as in its address: client/survey.js, respond/respond.css."""
+    # Only what exists is remembered: names that strangers make up must not fill the memory.
+    return _read(path) if path in _paths() else None
+
+
+@cache
+def _paths() -> frozenset[str]:
+    return frozenset(
+        f"{folder}/{file.name}"
+        for folder, place in _FOLDERS.items()
+        for file in place.iterdir()
+        if file.suffix in _TYPES
+    )
+
+
+@cache
+def _read(path: str) -> Asset:
+    folder, _, name = path.partition("/")
+    file = _FOLDERS[folder] / name
+    body = file.read_bytes()
+    if name == "respond.css":
+        # One request for the shared colours and the page's own rules.
+        body = _PALETTE.read_bytes() + b"\n" + body
+    return Asset(body, _TYPES[file.suffix])
+
+
+def compressible(body: bytes, content_type: str, compressed: bytes | None = None) -> Response:
+    """Answer with gzip where the browser takes it."""
+    response = Response(body, content_type=content_type)
+    response.vary.add("Accept-Encoding")
+    if request.accept_encodings["gzip"] > 0:
+        response.set_data(gzip.compress(body, 6, mtime=0) if compressed is None else compressed)
+        response.content_encoding = "gzip"
+    return response
+
+
+def shell() -> dict[str, Any]:
+    """What the common frame of the respondent's pages needs."""
+    return {
+        "language": languages.language(),
+        "direction": languages.direction(),
+        "stylesheet": url_for("respond.static_file", folder="respond", name="respond.css"),
+    }
+
+
+def scripts() -> list[dict[str, str]]:
+    """Every module of the page with its address and its SHA-256, the one that starts the page last."""
+    found = []
+    for path in _SCRIPTS:
+        script = asset(path)
+        assert script is not None
+        folder, name = path.split("/")
+        found.append(
+            {
+                "url": url_for("respond.static_file", folder=folder, name=name),
+                "integrity": "sha256-" + b64encode(script.digest).decode(),
+            }
+        )
+    return found

@@ -1,0 +1,1 @@
+"""The results, for accounts and for the public."""

@@ -1,0 +1,1 @@
+"""Running it: gunicorn, the demo survey, the demo study."""

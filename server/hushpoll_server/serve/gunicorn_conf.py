@@ -1,0 +1,70 @@
+"""How gunicorn runs the server: `gunicorn -c python:hushpoll_server.serve.gunicorn_conf`, which `hushpoll serve` does.
+
+Threads, because a synchronous worker stalls for half a minute on a browser's speculative connection. One process by
+default: SQLite takes one writer at a time, and one process shares each commit among all waiting requests.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from hushpoll_server import logs
+from hushpoll_server.config import Config
+
+_config = Config.from_environment()
+
+wsgi_app = "hushpoll_server:create_app()"
+# `hushpoll serve` hands over a socket that listens already, so that a port in use is said before anything starts.
+bind = os.environ.get("HUSHPOLL_SOCKET") or f"{_config.host}:{_config.port}"
+worker_class = "hushpoll_server.serve.worker.Worker"
+workers = _config.workers
+threads = _config.threads
+# Idle connections must never use up a worker's files: it would end, and everything under way with it. Besides them it
+# needs some for the database, three for each thread.
+_most, _hard = 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+_spare = 128 + 4 * threads
+if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _most + _spare:
+    _allowed = _most + _spare if _hard < 0 else min(_hard, _most + _spare)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_allowed, _hard))
+    _most = max(_allowed - _spare, threads + 1)
+worker_connections = _most
+keepalive = 5
+timeout = 60
+graceful_timeout = 30
+backlog = 2048
+umask = 0o077
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+# Nothing about who asked: neither here nor through a socket that answers questions about requests.
+accesslog = None
+control_socket_disable = True
+loglevel = _config.log_level
+logger_class = logs.GunicornLogger
+# Headers of proxies are believed by the application, and only when PROXY_HOPS says so.
+forwarded_allow_ips = ""
+limit_request_line = 4094
+limit_request_fields = 64
+limit_request_field_size = 8190
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Send the program's own log to stderr."""
+    logs.configure(_config.log_level)
+
+
+def post_worker_init(worker: Any) -> None:
+    """Start the writer, which also seals and closes when nobody sends anything."""
+    # Python lets a busy thread keep the interpreter for 5 ms; the writer, on which all others wait, asks for it several
+    # times per commit.
+    sys.setswitchinterval(0.0005)
+    if "hushpoll" in worker.wsgi.extensions:
+        _ = worker.wsgi.extensions["hushpoll"].writer
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """Store what waits, give the connections back."""
+    if "hushpoll" in getattr(getattr(worker, "wsgi", None), "extensions", {}):
+        worker.wsgi.extensions["hushpoll"].close()

@@ -1,0 +1,1 @@
+"""What the server keeps: tables, connections, published surveys and their sealed reports."""

@@ -1,0 +1,290 @@
+"""Surveys and their sealed reports."""
+
+from __future__ import annotations
+
+import datetime
+import hmac
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask, current_app
+from hushpoll_client import HushpollError, Survey
+from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy.exc import DBAPIError
+
+from hushpoll_server.config import Config
+
+from .database import Database
+from .records import RecordFormat
+from .schema import inbox, sealed, surveys
+
+if TYPE_CHECKING:
+    from hushpoll_server.collect.writer import Writer
+
+_EXTENSION = "hushpoll"
+# The cap of the day of publishing counted; lowering it later must not make old surveys unreadable.
+_ANY_EPSILON = "80"
+
+
+@dataclass(frozen=True)
+class SurveyState:
+    """What may change about a published survey; everything else is in its document."""
+
+    number: int
+    hash: str
+    title: str
+    owner: str | None
+    published_on: datetime.date
+    closes_on: datetime.date | None
+    closes_at: int | None
+    closed_on: datetime.date | None
+    results_public: bool
+    target_n: int | None
+    minimum_batch: int
+    sealed_n: int
+
+    @classmethod
+    def of(cls, row: Any) -> SurveyState:
+        """Read a row of `SURVEY_STATE` (and more columns after it)."""
+        return cls(*row[: len(SURVEY_STATE)])
+
+    @property
+    def is_open(self) -> bool:
+        """Whether reports are taken today (closing at a number of reports sets `closed_on` when it is reached)."""
+        return self.closed_on is None and (self.closes_on is None or today() <= self.closes_on)
+
+    @property
+    def state(self) -> str:
+        """One word for lists."""
+        return "open" if self.is_open else "closed"
+
+
+SURVEY_STATE = [column for column in surveys.c if column.name != "document"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A survey as this server keeps it in memory: immutable, hence never stale."""
+
+    number: int
+    survey: Survey
+    format: RecordFormat
+    asks_invitation: bool
+
+
+class Store:
+    """Everything that the server keeps, on one database."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.secret = config.secret()
+        self.database = Database(config.url)
+        self.engine = self.database.engine
+        self.read = self.database.read
+        self.write = self.database.write
+        self._published: dict[str, Published] = {}
+        # SQLite's log keeps the order of arrival until it is truncated, which has to wait for readers; a process that
+        # was killed may have left one.
+        self.wal_holds_order = self.database.is_sqlite
+
+    @cached_property
+    def writer(self) -> Writer:
+        """The one thread of this process that stores reports."""
+        from hushpoll_server.collect.writer import Writer
+
+        return Writer(self)
+
+    def close(self) -> None:
+        """Stop the writer, give the connections back."""
+        if "writer" in self.__dict__:
+            self.writer.stop()
+        self.database.close()
+
+    # Surveys ----------------------------------------------------------------------------------------------------
+
+    def publish(
+        self,
+        survey: Survey,
+        owner: str | None = None,
+        *,
+        target_n: int | None = None,
+        results_public: bool = False,
+        minimum_batch: int | None = None,
+    ) -> bool:
+        """Keep a survey under its hash; False where it was published before (nothing changes then)."""
+        survey.check_cap(self.config.epsilon_cap)
+        with self.write() as tx:
+            if self._row(tx, survey.hash) is not None:
+                return False
+            tx.execute(
+                insert(surveys).values(
+                    hash=survey.hash,
+                    document=survey.canonical,
+                    title=survey.title,
+                    owner=owner,
+                    published_on=today(),
+                    results_public=results_public,
+                    target_n=target_n,
+                    minimum_batch=minimum_batch or self.config.seal_at_least,
+                )
+            )
+        return True
+
+    def published(self, survey_hash: str) -> Published | None:
+        """The survey with its number and record format, from memory where possible."""
+        known = self._published.get(survey_hash)
+        if known is not None or not is_hash(survey_hash):
+            return known
+        query = select(surveys.c.number, surveys.c.document).where(surveys.c.hash == survey_hash)
+        with self.read() as tx:
+            row = tx.execute(query).one_or_none()
+        if row is None:
+            return None
+        survey = Survey.from_published(bytes(row.document), expected_hash=survey_hash, cap=_ANY_EPSILON)
+        self._published[survey_hash] = known = Published(
+            row.number, survey, RecordFormat.of(survey), survey.settings.invitation
+        )
+        return known
+
+    def get_survey(self, survey_hash: str) -> Survey | None:
+        """The published survey; None where this server has none of that hash."""
+        known = self.published(survey_hash)
+        return None if known is None else known.survey
+
+    def state(self, survey_hash: str) -> SurveyState | None:
+        """Open or closed, owner, dates, numbers."""
+        if not is_hash(survey_hash):
+            return None
+        with self.read() as tx:
+            row = self._row(tx, survey_hash)
+        return None if row is None else SurveyState.of(row)
+
+    def list_surveys(self, owner: str | None = None) -> list[SurveyState]:
+        """All surveys, or those of one owner, the newest first."""
+        query = select(*SURVEY_STATE).order_by(surveys.c.number.desc())
+        if owner is not None:
+            query = query.where(surveys.c.owner == owner)
+        with self.read() as tx:
+            return [SurveyState.of(row) for row in tx.execute(query).all()]
+
+    def set_results_public(self, survey_hash: str, public: bool) -> None:
+        """Let everybody, or only accounts with access, read the survey's results."""
+        self._update(survey_hash, results_public=public)
+
+    def set_target(self, survey_hash: str, target_n: int | None) -> None:
+        """Keep the number of reports that the designer hopes for."""
+        self._update(survey_hash, target_n=target_n)
+
+    def _update(self, survey_hash: str, **values: object) -> None:
+        with self.write() as tx:
+            changed = tx.execute(update(surveys).where(surveys.c.hash == survey_hash).values(**values))
+            if not changed.rowcount:
+                raise unknown_survey(survey_hash)
+
+    @staticmethod
+    def _row(tx: Connection, survey_hash: str) -> Row[Any] | None:
+        return tx.execute(select(*SURVEY_STATE).where(surveys.c.hash == survey_hash)).one_or_none()
+
+    # Reports ----------------------------------------------------------------------------------------------------
+
+    def count(self, survey_hash: str) -> int:
+        """Reports received: sealed and waiting."""
+        waiting = select(func.count()).where(inbox.c.survey == surveys.c.number).scalar_subquery()
+        with self.read() as tx:
+            total = tx.execute(
+                select(surveys.c.sealed_n + waiting).where(surveys.c.hash == survey_hash)
+            ).scalar()
+        if total is None:
+            raise unknown_survey(survey_hash)
+        return int(total)
+
+    def sealed_count(self, survey_hash: str) -> int:
+        """Reports that estimates and exports may read."""
+        state = self.state(survey_hash)
+        if state is None:
+            raise unknown_survey(survey_hash)
+        return state.sealed_n
+
+    def record_format(self, survey_hash: str) -> RecordFormat:
+        """How the bytes of `records` are to be read: `numpy.frombuffer(records, format.dtype)`."""
+        known = self.published(survey_hash)
+        if known is None:
+            raise unknown_survey(survey_hash)
+        return known.format
+
+    def records(self, survey_hash: str) -> bytes:
+        """All sealed records of a survey, one after the other, in an order that says nothing."""
+        return b"".join(self.record_parts(survey_hash))
+
+    def record_parts(self, survey_hash: str, rows: int = 50_000) -> Iterator[bytes]:
+        """The same in parts of at most `rows` records. Reports that are due are sealed first."""
+        from hushpoll_server.collect.seal import seal_due
+
+        known = self.published(survey_hash)
+        if known is None:
+            raise unknown_survey(survey_hash)
+        seal_due(self)
+        # Fresh random keys: their order is neither that of arrival nor that of the batches.
+        query = select(sealed.c.record).where(sealed.c.survey == known.number).order_by(sealed.c.key)
+        with self.read() as tx:
+            if not self.database.is_sqlite:
+                for part in tx.execution_options(yield_per=rows).execute(query).scalars().partitions():
+                    yield b"".join(part)
+                return
+            # SQLite's own cursor, which SQLAlchemy has not read from unless it streams: a Row object for each record
+            # would take several times as long as reading it.
+            with tx.execute(query) as result:
+                while block := result.cursor.fetchmany(rows):
+                    yield b"".join([row[0] for row in block])
+
+    def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
+        """What is left of a sealed report's id: a keyed hash, useless to whoever has only the database."""
+        return hmac.digest(self.secret, b"seen:" + bytes.fromhex(survey_hash) + report_id, "sha256")[:16]
+
+
+def init_app(app: Flask, store: Store) -> None:
+    """Give the application its store."""
+    app.extensions[_EXTENSION] = store
+
+
+def get_store() -> Store:
+    """The store of the running application."""
+    store = current_app.extensions[_EXTENSION]
+    assert isinstance(store, Store)
+    return store
+
+
+def open_store(config: Config | None = None) -> Store:
+    """The store for a command: makes the folder and brings the tables up to date."""
+    from .migrations import upgrade
+
+    config = config or Config.from_environment()
+    config.make_folder()
+    store = Store(config)
+    try:
+        upgrade(store.database)
+    except DBAPIError as error:
+        store.close()
+        place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
+        raise HushpollError(
+            f"{place}: the database cannot be opened ({type(error.orig).__name__}); "
+            "check that it runs and may be written"
+        ) from None
+    return store
+
+
+def today() -> datetime.date:
+    """The date in Greenwich: one calendar for all nodes."""
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def is_hash(text: str) -> bool:
+    """Whether this can be the hash of a survey."""
+    return len(text) == 64 and all(digit in "0123456789abcdef" for digit in text)
+
+
+def unknown_survey(survey_hash: str) -> HushpollError:
+    """The error for a hash that this server does not know."""
+    return HushpollError(f"survey {survey_hash[:64]!r} is not known here; see `hushpoll survey list`")

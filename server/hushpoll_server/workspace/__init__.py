@@ -1,0 +1,1 @@
+"""Where designers write, plan, rehearse, publish and watch surveys."""

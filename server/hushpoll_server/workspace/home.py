@@ -1,0 +1,163 @@
+"""The designer's workspace: the list of surveys, new drafts, title and questions, the definition in and out.
+
+The view modules imported here add their routes to the same blueprint: editor, privacy (the screen that
+decides), preview, rehearsal, publish (checklist, share, monitor, close).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from flask import abort, flash, g, redirect, render_template, request, url_for
+from hushpoll_client import HushpollError, Survey, SurveyError
+from werkzeug.wrappers import Response as BaseResponse
+
+from hushpoll_server.people import accounts
+from hushpoll_server.people.access import current_user
+from hushpoll_server.store.surveys import get_store
+
+from . import drafts, editor, preview, privacy, publish, rehearsal
+from .drafts import Draft, StaleDraft
+from .forms import DetailsForm, ImportForm, place_error, pretty
+from .library import TEMPLATES, document_of
+from .pages import Page, bp, designer, download, open_draft, own_draft, reader
+from .privacy import summaries
+
+__all__ = ["bp", "editor", "preview", "privacy", "publish", "rehearsal"]
+LARGEST_IMPORT = 1 << 20
+
+
+@bp.get("/")
+@bp.get("/design/")
+def front() -> BaseResponse:
+    """The address without a path leads to the workspace."""
+    return redirect(url_for("workspace.home"))
+
+
+@bp.get("/surveys")
+@reader
+def home() -> str:
+    """Drafts, own surveys, surveys of the house, shared ones."""
+    store, user = get_store(), current_user
+    listed = accounts.readable(store, user, store.list_surveys())
+    mine = [one for one in listed if one.owner == user.name]
+    others = [one for one in listed if one.owner != user.name]
+    own_drafts = [] if user.role == "analyst" else drafts.unpublished(store, user.name)
+    counts = {one.hash: store.count(one.hash) for one in listed}
+    return render_template("workspace/home.html", drafts=own_drafts, mine=mine, others=others, counts=counts)
+
+
+@bp.get("/surveys/new")
+@designer
+def new() -> str:
+    """Begin: blank, from a template, from a file."""
+    return render_template("workspace/new.html", templates=TEMPLATES, form=ImportForm())
+
+
+@bp.post("/drafts")
+@designer
+def create() -> BaseResponse:
+    """Make a draft, blank or from a template."""
+    key = request.form.get("template", "")
+    if key and key not in TEMPLATES:
+        abort(404, "there is no template of that name; see the list")
+    if key:
+        template = TEMPLATES[key]
+        plan = (template.expected_n, template.margin, template.epsilon, template.linked)
+        draft = drafts.create(get_store(), current_user.name, document_of(key), *plan)
+    else:
+        draft = drafts.create(get_store(), current_user.name, drafts.blank())
+    return redirect(url_for("workspace.draft", draft_id=draft.id))
+
+
+@bp.post("/drafts/import")
+@designer
+def import_definition() -> Page:
+    """Make a draft from a file, read as strictly as a client reads a survey; nothing is kept of a refused file."""
+    form = ImportForm()
+    if form.validate_on_submit():
+        try:
+            with form.file.data.stream as file:
+                document, epsilon = drafts.imported(Survey.parse(file.read(LARGEST_IMPORT + 1)))
+            draft = drafts.create(get_store(), current_user.name, document, epsilon=epsilon)
+            flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
+            return redirect(url_for("workspace.draft", draft_id=draft.id))
+        except HushpollError as error:
+            form.file.errors = [f"This file was refused and nothing was kept: {error}."]
+    return render_template("workspace/new.html", templates=TEMPLATES, form=form), 422
+
+
+@bp.get("/drafts/<draft_id>")
+@designer
+def draft(draft_id: str) -> Page:
+    """The questions of a draft."""
+    return show_draft(open_draft(draft_id), DetailsForm(formdata=None))
+
+
+def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool = False) -> Page:
+    """The draft's first page; the form keeps what was typed where it was refused."""
+    document = draft.document
+    if not form.errors and not stale:
+        kept = {"title": document["title"], "intro": document["intro"], **document["settings"]}
+        form = DetailsForm(formdata=None, revision=draft.revision, **kept)
+    if stale:
+        # Saving again now means: over the version that the page has warned of.
+        form.revision.data = draft.revision
+    g.csp = {"frame-src": "'self'"}
+    page = render_template(
+        "workspace/draft.html", draft=draft, form=form, rows=summaries(draft), stale=stale, step="questions"
+    )
+    return page, status
+
+
+@bp.post("/drafts/<draft_id>")
+@designer
+def save_details(draft_id: str) -> Page:
+    """Save title, introduction and settings."""
+    draft = open_draft(draft_id)
+    form = DetailsForm()
+    if not form.validate_on_submit():
+        return show_draft(draft, form, 422)
+    document = {
+        **draft.document,
+        "title": form.title.data.strip(),
+        "intro": (form.intro.data or "").replace("\r\n", "\n").strip(),
+        "settings": {"kiosk": form.kiosk.data, "invitation": form.invitation.data},
+    }
+    try:
+        check_details(document)
+        drafts.save(get_store(), replace(draft, document=document), form.read_revision())
+    except SurveyError as error:
+        place_error(form, error)
+        return show_draft(draft, form, 422)
+    except StaleDraft:
+        return show_draft(draft, form, 409, stale=True)
+    flash("Saved.", "done")
+    return redirect(url_for("workspace.draft", draft_id=draft.id))
+
+
+def check_details(document: dict[str, Any]) -> None:
+    """Check title and introduction also while there is no question yet."""
+    probe = {"id": "probe", "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
+    Survey.from_draft({**document, "questions": [probe]})
+
+
+@bp.route("/drafts/<draft_id>/delete", methods=["GET", "POST"])
+@designer
+def delete(draft_id: str) -> Page:
+    """Ask, then delete a draft."""
+    draft = open_draft(draft_id)
+    if request.method == "GET":
+        return render_template("workspace/delete.html", draft=draft)
+    drafts.remove(get_store(), draft, actor=current_user.name)
+    flash(f"“{draft.title}” is deleted.", "done")
+    return redirect(url_for("workspace.home"))
+
+
+@bp.get("/drafts/<draft_id>/definition.json")
+@designer
+def draft_definition(draft_id: str) -> BaseResponse:
+    """The draft as a file."""
+    draft = own_draft(draft_id)
+    return download(pretty(draft.document), "application/json", f"{draft.id}.json")

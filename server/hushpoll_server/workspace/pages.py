@@ -1,0 +1,71 @@
+"""What all pages of the designer share: the blueprint, who may open what, files to download.
+
+The views are in design, questions, privacy, preview, rehearsal and publishing; `design` brings them together.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import cast
+
+from flask import Blueprint, Flask, abort, flash, redirect, send_file, url_for
+from hushpoll_client import Survey
+from werkzeug.wrappers import Response as BaseResponse
+
+from hushpoll_server.people.access import can_edit, current_user, guard_forms, keep_private, role_required
+from hushpoll_server.store.surveys import get_store
+
+from . import drafts, opens
+from .drafts import Draft, DraftIsPublished
+from .planner import epsilon_text, points, whole
+
+bp = Blueprint("workspace", __name__, template_folder="templates")
+bp.before_request(guard_forms)
+bp.after_request(keep_private)
+bp.record_once(lambda state: opens.init_app(cast(Flask, state.app)))
+
+designer = role_required("designer", "admin")
+reader = role_required("designer", "analyst", "admin")
+Page = str | BaseResponse | tuple[str, int]
+
+bp.add_app_template_filter(points, "points")
+bp.add_app_template_filter(whole, "whole")
+bp.add_app_template_filter(epsilon_text, "epsilon")
+
+
+def own_draft(draft_id: str) -> Draft:
+    """The draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
+    draft = drafts.find(get_store(), draft_id)
+    if draft is None or (draft.owner != current_user.name and current_user.role != "admin"):
+        abort(404, "there is no draft of yours at this address; see the list of surveys")
+    return draft
+
+
+def open_draft(draft_id: str) -> Draft:
+    """The account's own draft, which may still be changed."""
+    draft = own_draft(draft_id)
+    if draft.published_hash is not None:
+        raise DraftIsPublished(draft.published_hash)
+    return draft
+
+
+@bp.app_errorhandler(DraftIsPublished)
+def _already_published(error: DraftIsPublished) -> BaseResponse:
+    flash(
+        "This draft is published already. A published survey cannot be changed; you can make a copy.",
+        "problem",
+    )
+    return redirect(url_for("workspace.survey", survey_hash=error.hash))
+
+
+def download(data: bytes, mimetype: str, name: str) -> BaseResponse:
+    """A file for the designer's disk."""
+    return send_file(io.BytesIO(data), mimetype, as_attachment=True, download_name=name)
+
+
+def editable_survey(survey_hash: str) -> Survey:
+    """A published survey that this account may share, invite to and close."""
+    survey = get_store().get_survey(survey_hash)
+    if survey is None or not can_edit(current_user, survey_hash):
+        abort(404, "there is no survey of yours at this address; see the list of surveys")
+    return survey

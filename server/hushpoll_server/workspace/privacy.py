@@ -1,0 +1,188 @@
+"""Privacy and accuracy: expected answers and needed margin in, epsilon out. The screen that decides."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from flask import current_app, flash, jsonify, redirect, render_template, request, url_for
+from hushpoll_client import Survey, SurveyError
+from werkzeug.wrappers import Response
+
+from hushpoll_server.store.surveys import get_store
+
+from . import drafts, kinds, planner
+from .drafts import Draft, StaleDraft
+from .forms import PlanForm, choices
+from .pages import Page, bp, designer, open_draft
+from .planner import QuestionPlan
+
+
+def cap() -> str:
+    """The largest total epsilon that this server publishes."""
+    return str(current_app.config["HUSHPOLL"].epsilon_cap)
+
+
+def summaries(draft: Draft) -> list[dict[str, Any]]:
+    """One line per question for lists: what is asked, how it is randomized and why."""
+    if not draft.questions:
+        return []
+    from hushpoll_analysis.designing.planning import recommend
+
+    rows = []
+    for source, question in zip(draft.questions, Survey.from_draft(draft.document).questions, strict=True):
+        automatic = "name" not in source["mechanism"]
+        advice = recommend(question.kind, len(question.options), float(draft.epsilon), n=draft.expected_n)
+        shown = next(name for name, kind in kinds.KINDS.items() if kind.read(source) is not None)
+        rows.append(
+            {
+                "question": question,
+                "automatic": automatic,
+                "linked": draft.follows_slider(source),
+                "kind": kinds.KINDS[shown].label,
+                "mechanism": kinds.MECHANISM_NAMES[question.mechanism.name],
+                "reason": advice.reason if automatic else "",
+                "note": kinds.what_it_reveals(question.mechanism),
+            }
+        )
+    return rows
+
+
+# Privacy and accuracy -------------------------------------------------------------------------------------------
+
+
+def readout(draft: Draft, asked: str | None) -> dict[str, Any]:
+    """Everything that the screen shows for a draft with its slider, n and margin as they stand."""
+    survey = Survey.from_draft(draft.document)
+    plans = planner.question_plans(draft, survey, draft.expected_n)
+    focus = planner.focus_of(plans, asked)
+    total, warning = planner.total_text(survey)
+    stop, advice = planner.needed_epsilon(plans, draft.expected_n, draft.margin)
+    return {
+        "survey": survey,
+        "plans": plans,
+        "focus": focus,
+        "total": total,
+        "warning": warning,
+        "over_cap": _over_cap(survey),
+        "stop": stop,
+        "advice": advice,
+        "verdict": _verdict(focus, draft.margin),
+        "curve": planner.curve(focus, draft.expected_n, draft.margin),
+        "scale": planner.total_scale(survey.epsilon_total),
+    }
+
+
+def _over_cap(survey: Survey) -> str:
+    try:
+        survey.check_cap(cap())
+    except SurveyError:
+        return (
+            f"This server publishes nothing above a total of {cap()} per person. Ask fewer questions, or move the"
+            " slider toward privacy."
+        )
+    return ""
+
+
+def _verdict(focus: QuestionPlan, margin: float) -> str:
+    if focus.plan.margin <= margin * 1.0005:
+        return "This is as precise as you need."
+    return "This is less precise than you need."
+
+
+@bp.route("/drafts/<draft_id>/privacy", methods=["GET", "POST"])
+@designer
+def privacy(draft_id: str) -> Page:
+    """Expected answers and needed margin in, epsilon out."""
+    draft = open_draft(draft_id)
+    if not draft.questions:
+        return render_template("workspace/no_questions.html", draft=draft, step="privacy")
+    if request.method == "GET":
+        return _show(draft, _plan_form(draft, None), request.args.get("focus"))
+    form = _plan_form(draft, request.form)
+    if not form.validate():
+        return _show(draft, form, form.focus.data, 422)
+    wanted = _with_plan(draft, form.expected_n.data, form.margin.data / 100, form.epsilon.data)
+    solved = "solve" in request.form
+    if solved:
+        plans = planner.question_plans(wanted, Survey.from_draft(wanted.document), wanted.expected_n)
+        stop, advice = planner.needed_epsilon(plans, wanted.expected_n, wanted.margin)
+        flash(advice, "done" if stop else "problem")
+        wanted = _with_plan(wanted, wanted.expected_n, wanted.margin, stop or wanted.epsilon)
+    try:
+        drafts.save(get_store(), wanted, form.read_revision())
+    except StaleDraft:
+        return _show(draft, form, form.focus.data, 409, stale=True)
+    if request.form.get("next") == "preview":
+        return redirect(url_for("workspace.phone", draft_id=draft.id))
+    if not solved:
+        flash("Saved.", "done")
+    return redirect(url_for("workspace.privacy", draft_id=draft.id, focus=form.focus.data or None))
+
+
+def _with_plan(draft: Draft, n: int, margin: float, epsilon: str) -> Draft:
+    return replace(draft.at(epsilon), expected_n=n, margin=margin)
+
+
+def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
+    stops = planner.stops()
+    values = {
+        "expected_n": draft.expected_n,
+        "margin": round(draft.margin * 100, 4),
+        "epsilon": draft.epsilon,
+    }
+    meta = {} if csrf else {"csrf": False}
+    form = PlanForm(formdata=data, meta=meta, revision=draft.revision, **values)
+    # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
+    offered = sorted({*stops, draft.epsilon}, key=float)
+    ends = {offered[0]: " (best privacy)", offered[-1]: " (best accuracy)"}
+    form.epsilon.choices = choices((stop, f"epsilon {stop}{ends.get(stop, '')}") for stop in offered)
+    form.focus.choices = choices(
+        (one["id"], f"Question {place}") for place, one in enumerate(draft.questions, 1)
+    )
+    return form
+
+
+def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, stale: bool = False) -> Page:
+    seen = readout(draft, asked)
+    if not form.focus.data:
+        form.focus.data = seen["focus"].question.id
+    if stale:
+        form.revision.data = draft.revision
+    page = render_template(
+        "workspace/privacy.html",
+        draft=draft,
+        form=form,
+        stale=stale,
+        step="privacy",
+        cap=cap(),
+        names=kinds.MECHANISM_NAMES,
+        warn_from=planner.WARN_FROM,
+        size=(planner.WIDTH, planner.HEIGHT),
+        **seen,
+    )
+    return page, status
+
+
+@bp.get("/drafts/<draft_id>/plan.json")
+@designer
+def plan_json(draft_id: str) -> Response | tuple[Response, int]:
+    """The same figures for a slider that moves; nothing is saved."""
+    draft = open_draft(draft_id)
+    form = _plan_form(draft, request.args, csrf=False)
+    if not draft.questions or not form.validate():
+        return jsonify(errors={name: errors[0] for name, errors in form.errors.items()}), 422
+    wanted = _with_plan(draft, form.expected_n.data, form.margin.data / 100, form.epsilon.data)
+    seen = readout(wanted, request.args.get("focus"))
+    focus, drawn, scale = seen["focus"], seen["curve"], seen["scale"]
+    texts = {**focus.texts(), "number": str(focus.number), "total": seen["total"]}
+    texts |= {key: seen[key] for key in ("warning", "over_cap", "advice", "verdict")}
+    rows = {one.question.id: one.texts() for one in seen["plans"]}
+    return jsonify(
+        texts=texts,
+        rows=rows,
+        stop=seen["stop"],
+        curve=None if drawn is None else asdict(drawn),
+        total_x=scale.x,
+        met=focus.plan.margin <= wanted.margin * 1.0005,
+    )

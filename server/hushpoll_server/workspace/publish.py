@@ -1,0 +1,326 @@
+"""From draft to closed survey: checklist, publish, share, monitor, close."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from flask import abort, current_app, flash, g, redirect, render_template, request, url_for
+from hushpoll_client import HushpollError, Survey
+from werkzeug.wrappers import Response
+
+from hushpoll_server.collect import closing, invitations
+from hushpoll_server.config import LOOPBACK
+from hushpoll_server.people import accounts
+from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
+from hushpoll_server.people.accounts import AccountError
+from hushpoll_server.store.surveys import SurveyState, get_store
+
+from . import drafts, opens, planner
+from .checklist import SHORTEST_MINIMUM, checklist, one_sided
+from .drafts import Draft, DraftIsPublished
+from .forms import CloseForm, InviteForm, PublishForm, ShareForm
+from .pages import Page, bp, designer, download, editable_survey, own_draft, reader
+from .privacy import cap
+
+
+def address() -> str:
+    """The address of this server as respondents should use it."""
+    config = current_app.config["HUSHPOLL"]
+    return config.public_url.rstrip("/") or request.host_url.rstrip("/")
+
+
+def respondent_link(survey_hash: str) -> str:
+    """The link to hand out: the hash stands also in the fragment, so that the client can check what it is served."""
+    return f"{address()}/s/{survey_hash}#{survey_hash}"
+
+
+@bp.route("/drafts/<draft_id>/publish", methods=["GET", "POST"])
+@designer
+def publish(draft_id: str) -> Page:
+    """Look at the checklist, confirm, publish once."""
+    draft = own_draft(draft_id)
+    if draft.published_hash is not None:
+        raise DraftIsPublished(draft.published_hash)
+    form = PublishForm(revision=draft.revision)
+    items = checklist(draft)
+    ready = all(state != "stop" for state, _ in items)
+    open_ones = one_sided(draft) if ready else []
+    g.csp = {"frame-src": "'self'"}
+    status, stale = 200, False
+    if form.validate_on_submit() and ready:
+        if open_ones and not form.one_sided.data:
+            form.one_sided.errors = ["Tick this too, or give these questions an epsilon."]
+            status = 422
+        elif form.read_revision() != draft.revision:
+            form.revision.data, status, stale = draft.revision, 409, True
+        else:
+            done = _publish(draft)
+            if done is not None:
+                return done
+            status = 422
+    elif form.errors or (request.method == "POST" and not ready):
+        status = 422
+    page = render_template(
+        "workspace/publish.html",
+        draft=draft,
+        form=form,
+        items=items,
+        ready=ready,
+        open_ones=open_ones,
+        stale=stale,
+        step="publish",
+    )
+    return page, status
+
+
+def _publish(draft: Draft) -> Response | None:
+    store = get_store()
+    survey = draft.survey(cap())
+    if store.publish(survey, current_user.name, target_n=draft.expected_n):
+        drafts.mark_published(store, draft, survey.hash)
+        audit("published", survey.hash, survey.title)
+        flash("Published. Below is the link to hand out.", "done")
+        return redirect(url_for("workspace.survey", survey_hash=survey.hash))
+    if drafts.find(store, draft.id) is not None and can_read_survey(current_user, survey.hash):
+        # The second of two clicks, or the same text published before: there is one such survey, and here it is.
+        drafts.mark_published(store, draft, survey.hash)
+        flash("A survey with exactly this definition is published already. This is it.", "done")
+        return redirect(url_for("workspace.survey", survey_hash=survey.hash))
+    flash("Somebody else has published exactly this definition. Change the title, then publish.", "problem")
+    return None
+
+
+# The published survey -------------------------------------------------------------------------------------------
+
+
+@bp.get("/surveys/<survey_hash>")
+@reader
+def survey(survey_hash: str) -> Page:
+    """Share, monitor, close; analysts see the monitor only."""
+    return show_survey(survey_hash)
+
+
+def readable_state(survey_hash: str) -> SurveyState:
+    """The state of a survey that this account may read; 404 otherwise."""
+    state = get_store().state(survey_hash)
+    if state is None or not can_read_survey(current_user, survey_hash):
+        abort(404, "there is no survey at this address that you may read; see the list of surveys")
+    return state
+
+
+def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
+    """The page of a published survey, with the forms that were refused in place of fresh ones."""
+    closing.close_due(get_store())
+    state, store = readable_state(survey_hash), get_store()
+    published = store.get_survey(survey_hash)
+    assert published is not None
+    count = store.count(survey_hash)
+    link = respondent_link(survey_hash)
+    fresh = {
+        "share_form": ShareForm(formdata=None),
+        "close_form": close_form(state),
+        "invite_form": InviteForm(formdata=None),
+    }
+    page = render_template(
+        "workspace/survey.html",
+        state=state,
+        survey=published,
+        count=count,
+        waiting=max(0, count - state.sealed_n) if state.is_open else 0,
+        link=link,
+        only_here=any(f"//{name}" in link for name in LOOPBACK),
+        editable=can_edit(current_user, survey_hash),
+        plans=projected(published, count),
+        target_plans=projected(published, state.target_n or 0),
+        opened=opens.by_day(store, current_app.extensions["hushpoll_opens"], survey_hash),
+        codes=invitations.counts(store, survey_hash) if published.settings.invitation else None,
+        readers=accounts.shared_with(store, survey_hash),
+        minimum=SHORTEST_MINIMUM,
+        **(fresh | forms),
+    )
+    return page, status
+
+
+def projected(survey: Survey, n: int) -> list[float]:
+    """The margin of every question at n reports: what the number of reports alone tells, never an answer."""
+    from hushpoll_analysis.designing.planning import plan
+
+    if n < 2:
+        return []
+    return [plan(question.mechanism, n=n, level=planner.LEVEL).margin for question in survey.questions]
+
+
+def close_form(state: SurveyState) -> CloseForm:
+    """The closing form as the survey stands."""
+    when = "n" if state.closes_at else "date" if state.closes_on else "never"
+    return CloseForm(formdata=None, when=when, on=state.closes_on, at=state.closes_at)
+
+
+@bp.post("/surveys/<survey_hash>/share")
+@designer
+def share(survey_hash: str) -> Page:
+    """Let another account read the report."""
+    editable_survey(survey_hash)
+    form = ShareForm()
+    if form.validate_on_submit():
+        try:
+            accounts.share(get_store(), survey_hash, form.name.data.strip(), actor=current_user.name)
+            flash(f"{form.name.data.strip()} can read the report now.", "done")
+            return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
+        except AccountError as error:
+            form.name.errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+    return show_survey(survey_hash, 422, share_form=form)
+
+
+@bp.post("/surveys/<survey_hash>/unshare")
+@designer
+def unshare(survey_hash: str) -> Response:
+    """Take the right to read back."""
+    editable_survey(survey_hash)
+    name = request.form.get("name", "")
+    accounts.unshare(get_store(), survey_hash, name, actor=current_user.name)
+    flash(f"{name} can no longer read the report.", "done")
+    return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
+
+
+@bp.post("/surveys/<survey_hash>/results")
+@designer
+def publish_results(survey_hash: str) -> Response:
+    """Let everybody read the results, or only accounts with access."""
+    editable_survey(survey_hash)
+    public = request.form.get("public") == "yes"
+    get_store().set_results_public(survey_hash, public)
+    audit("results public" if public else "results private", survey_hash)
+    flash(
+        "Everybody with the address can read the results." if public else "Only accounts with access can.",
+        "done",
+    )
+    return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
+
+
+@bp.post("/surveys/<survey_hash>/invitations")
+@designer
+def invite(survey_hash: str) -> Page:
+    """Make codes and give them as CSV, the only place where they will ever stand."""
+    editable_survey(survey_hash)
+    form = InviteForm()
+    if form.validate_on_submit():
+        try:
+            codes = invitations.invite(get_store(), survey_hash, form.n.data)
+            audit("invitations made", survey_hash, str(len(codes)))
+            return download(_codes_csv(survey_hash, codes), "text/csv", f"invitations-{survey_hash[:8]}.csv")
+        except HushpollError as error:
+            form.n.errors = [f"{error}."]
+    return show_survey(survey_hash, 422, invite_form=form)
+
+
+def _codes_csv(survey_hash: str, codes: list[str]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["code", "link"])
+    writer.writerows((code, invitations.link(address(), survey_hash, code)) for code in codes)
+    return text.getvalue().encode()
+
+
+@bp.get("/surveys/<survey_hash>/qr.<kind>")
+@designer
+def qr(survey_hash: str, kind: str) -> Response:
+    """The respondents' link as a QR code."""
+    import segno
+
+    editable_survey(survey_hash)
+    if kind not in ("svg", "png"):
+        abort(404, "QR codes come as qr.svg and qr.png")
+    out = io.BytesIO()
+    code = segno.make(respondent_link(survey_hash), error="m", micro=False)
+    code.save(out, kind=kind, scale=8, border=4, dark="#12211f", light="#ffffff")
+    if "download" in request.args:
+        mimetype = "image/svg+xml" if kind == "svg" else "image/png"
+        return download(out.getvalue(), mimetype, f"survey-{survey_hash[:8]}.{kind}")
+    return Response(out.getvalue(), mimetype="image/svg+xml" if kind == "svg" else "image/png")
+
+
+@bp.get("/surveys/<survey_hash>/poster")
+@designer
+def poster(survey_hash: str) -> str:
+    """A page to print and hang up."""
+    found = editable_survey(survey_hash)
+    return render_template("workspace/poster.html", survey=found, link=respondent_link(survey_hash))
+
+
+@bp.get("/surveys/<survey_hash>/definition.json")
+@reader
+def definition(survey_hash: str) -> Response:
+    """The published document, byte for byte."""
+    readable_state(survey_hash)
+    found = get_store().get_survey(survey_hash)
+    assert found is not None
+    return download(found.canonical, "application/json", f"survey-{survey_hash[:8]}.json")
+
+
+@bp.post("/surveys/<survey_hash>/copy")
+@designer
+def copy_survey(survey_hash: str) -> Response:
+    """Make a draft of a published survey; the survey stays as it is."""
+    state = readable_state(survey_hash)
+    found = get_store().get_survey(survey_hash)
+    assert found is not None
+    document, epsilon = drafts.imported(found)
+    document["title"] = f"{found.title[:190]} (copy)"
+    expected_n = state.target_n or drafts.DEFAULT_N
+    draft = drafts.create(get_store(), current_user.name, document, expected_n, epsilon=epsilon)
+    flash("This is a copy. The published survey stays as it is.", "done")
+    return redirect(url_for("workspace.draft", draft_id=draft.id))
+
+
+@bp.post("/surveys/<survey_hash>/closing")
+@designer
+def schedule_closing(survey_hash: str) -> Page:
+    """Close after a day, or at a number of reports."""
+    editable_survey(survey_hash)
+    form = CloseForm()
+    valid = form.validate_on_submit()
+    when = form.when.data
+    if valid and when == "date" and form.on.data is None:
+        form.on.errors = ["Choose a day."]
+    elif valid and when == "n" and form.at.data is None:
+        form.at.errors = ["Type a number of reports."]
+    elif valid:
+        try:
+            said = _schedule(survey_hash, form)
+            audit("closing planned", survey_hash, said)
+            flash(said, "done")
+            return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#close")
+        except HushpollError as error:
+            (form.on if when == "date" else form.at).errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+    return show_survey(survey_hash, 422, close_form=form)
+
+
+def _schedule(survey_hash: str, form: CloseForm) -> str:
+    store = get_store()
+    # Only one of the two at a time: a page that says one thing must not do another.
+    closing.keep_open(store, survey_hash)
+    if form.when.data == "date":
+        closing.close(store, survey_hash, on=form.on.data)
+        return f"Closes after {form.on.data:%-d %B %Y}."
+    if form.when.data == "n":
+        closing.close(store, survey_hash, at=form.at.data)
+        return f"Closes at {form.at.data:,} reports."
+    return "Stays open until you close it."
+
+
+@bp.route("/surveys/<survey_hash>/close", methods=["GET", "POST"])
+@designer
+def close_survey(survey_hash: str) -> Page:
+    """Ask, then close for good."""
+    found = editable_survey(survey_hash)
+    if request.method == "GET":
+        return render_template("workspace/close.html", survey=found, count=get_store().count(survey_hash))
+    if closing.close(get_store(), survey_hash):
+        audit("closed", survey_hash, found.title)
+        flash("Closed. Nothing was deleted; the report is complete now.", "done")
+    else:
+        flash("This survey was closed before.", "problem")
+    return redirect(url_for("workspace.survey", survey_hash=survey_hash))

@@ -1,0 +1,122 @@
+"""The rehearsal: a simulated report before publishing, so that the designer sees the intervals they will get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import render_template, request
+from flask_wtf import FlaskForm
+from hushpoll_client import HushpollError, Survey
+from wtforms import FloatField, IntegerField
+from wtforms.validators import InputRequired, NumberRange
+
+from .pages import Page, bp, designer, open_draft
+
+MOST_SIMULATED = 100_000
+
+
+def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
+    """A form with one percentage per option of each question (yes/no: only Yes)."""
+    fields: dict[str, Any] = {
+        "n": IntegerField(
+            "Simulated respondents",
+            [
+                InputRequired("Type a whole number."),
+                NumberRange(50, MOST_SIMULATED, f"Type a whole number from 50 to {MOST_SIMULATED:,}."),
+            ],
+            default=min(max(n, 50), MOST_SIMULATED),
+        )
+    }
+    checks = [InputRequired("Type a percentage."), NumberRange(0, 100, "Type a percentage from 0 to 100.")]
+    for place, question in enumerate(survey.questions):
+        if question.kind == "yes_no":
+            fields[f"truth_{place}_1"] = FloatField("Yes, in %", checks, default=20)
+            continue
+        each = round(100 / len(question.options), 1)
+        for option, label in enumerate(question.options):
+            last = option == len(question.options) - 1
+            default = round(100 - each * option, 1) if last else each
+            fields[f"truth_{place}_{option}"] = FloatField(f"{label}, in %", checks, default=default)
+    made: FlaskForm = type("TruthForm", (FlaskForm,), fields)(formdata=data)
+    return made
+
+
+def read_truth(form: FlaskForm, survey: Survey) -> dict[str, list[float]]:
+    """Shares per question; a question whose percentages do not add up gets a message."""
+    truth = {}
+    for place, question in enumerate(survey.questions):
+        if question.kind == "yes_no":
+            yes = form[f"truth_{place}_1"].data / 100
+            truth[question.id] = [1 - yes, yes]
+            continue
+        percents = [form[f"truth_{place}_{option}"].data for option in range(len(question.options))]
+        total = sum(percents)
+        if abs(total - 100) > 0.5:
+            field = form[f"truth_{place}_{len(percents) - 1}"]
+            field.errors = [
+                *field.errors,
+                f"The percentages of question {place + 1} add up to {total:g}, not to 100.",
+            ]
+        else:
+            truth[question.id] = [percent / total for percent in percents]
+    return truth
+
+
+def simulated(survey: Survey, n: int, truth: dict[str, list[float]]) -> list[dict[str, Any]]:
+    """Draw n respondents through the randomizer and estimate from their reports as the real report will."""
+    import numpy as np
+    from hushpoll_analysis import estimate
+    from hushpoll_analysis.channel.simulation import simulate_survey
+
+    reports = dict(simulate_survey(survey, n, truth))
+    found = []
+    for question in survey.questions:
+        counts = np.bincount(reports[question.id], minlength=question.mechanism.analysis.outcomes)
+        result = estimate(
+            counts, question.mechanism, options=question.options, simultaneous=len(question.options) > 2
+        )
+        entries = result.estimates[1:] if question.kind == "yes_no" else result.estimates
+        shares = truth[question.id][1:] if question.kind == "yes_no" else truth[question.id]
+        rows = [
+            {"entry": entry, "truth": share, "covered": entry.low <= share <= entry.high}
+            for entry, share in zip(entries, shares, strict=True)
+        ]
+        found.append({"question": question, "rows": rows, "notes": result.notes})
+    return found
+
+
+@bp.route("/drafts/<draft_id>/rehearsal", methods=["GET", "POST"])
+@designer
+def rehearsal(draft_id: str) -> Page:
+    """Show the report that the designer would get if the truth were as they set it."""
+    draft = open_draft(draft_id)
+    if not draft.questions:
+        return render_template("workspace/no_questions.html", draft=draft, step="rehearsal")
+    survey = Survey.from_draft(draft.document)
+    form = truth_form(survey, draft.expected_n, request.form if request.method == "POST" else None)
+    results: list[dict[str, Any]] = []
+    status = 200
+    # At first the form's own defaults are rehearsed, so that the page is never empty.
+    if request.method == "GET" or form.validate():
+        truth = read_truth(form, survey)
+        if len(truth) == len(survey.questions):
+            results = _simulate_or_say(form, survey, truth)
+    if any(field.errors for field in form):
+        status = 422
+    page = render_template(
+        "workspace/rehearsal.html",
+        draft=draft,
+        form=form,
+        survey=survey,
+        results=results,
+        step="rehearsal",
+    )
+    return page, status
+
+
+def _simulate_or_say(form: FlaskForm, survey: Survey, truth: dict[str, list[float]]) -> list[dict[str, Any]]:
+    try:
+        return simulated(survey, form.n.data, truth)
+    except HushpollError as error:
+        form.n.errors = [f"{error}."]
+        return []
