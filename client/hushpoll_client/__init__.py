@@ -1,9 +1,9 @@
 """The promise made to the respondent: what is randomized, how, and exactly how private that is.
 
-Standard library only. Start at `channel.py`, the one idea; then `mechanisms.py`, `survey.py`, `randomize.py`.
+Standard library only. Start at `channel/`, the one idea; then `mechanism/`, `kind/`, `survey.py`, `randomize.py`.
 """
 
-from . import mechanisms
+from . import mechanism as mechanisms
 from .channel import SCALE, Channel
 from .errors import (
     ChannelError,
@@ -14,7 +14,7 @@ from .errors import (
     SubmitError,
     SurveyError,
 )
-from .mechanisms import Mechanism
+from .mechanism import Mechanism
 from .randomize import draw, randomize
 from .report import Report, read_answers
 from .survey import Question, Survey

@@ -7,6 +7,8 @@ HushpollError (a ValueError)
 ├── SurveyError        a survey document that breaks a rule; knows which question and field
 ├── ReportError        a report that does not fit its survey
 └── SubmitError        a report that could not be delivered
+
+Each carries what is wrong (`problem`) and what to do (`remedy`) as fields; its message is the two together.
 """
 
 from __future__ import annotations
@@ -27,6 +29,11 @@ __all__ = [
 class HushpollError(ValueError):
     """Something the caller can put right; the message says what, where and how."""
 
+    def __init__(self, problem: str, remedy: str = "") -> None:
+        self.problem = problem
+        self.remedy = remedy
+        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+
 
 class ChannelError(HushpollError):
     """A table of weights that is no channel, or an answer outside it."""
@@ -38,8 +45,8 @@ class MechanismError(HushpollError):
     `field` names the parameter at fault, so that a form can point at it.
     """
 
-    def __init__(self, message: str, field: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, problem: str, remedy: str = "", field: str | None = None) -> None:
+        super().__init__(problem, remedy)
         self.field = field
 
 
@@ -57,14 +64,18 @@ class SurveyError(HushpollError):
         self, path: Sequence[str | int], problem: str, remedy: str, question: str | None = None
     ) -> None:
         self.path = tuple(path)
-        self.problem = problem
-        self.remedy = remedy
         self.where = _spell(self.path, question)
-        super().__init__(f"{self.where}: {problem}; {remedy}")
+        super().__init__(f"{self.where}: {problem}", remedy)
+        self.problem = problem
 
 
 class ReportError(HushpollError):
-    """A report that does not fit its survey."""
+    """A report that does not fit its survey; `item` names the part at fault."""
+
+    def __init__(self, problem: str, remedy: str = "", item: str = "") -> None:
+        super().__init__(f"{item}: {problem}" if item else problem, remedy)
+        self.problem = problem
+        self.item = item
 
 
 class SubmitError(HushpollError):

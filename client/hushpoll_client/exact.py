@@ -6,10 +6,20 @@ import math
 import re
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from numbers import Integral
 
 from .errors import MechanismError
 
-__all__ = ["Number", "exp_below", "log_below", "read_decimal", "read_number", "read_share", "spell"]
+__all__ = [
+    "Number",
+    "exp_below",
+    "is_whole",
+    "log_below",
+    "read_decimal",
+    "read_number",
+    "read_share",
+    "spell",
+]
 
 Number = int | float | str | Decimal | Fraction
 
@@ -18,6 +28,11 @@ _DECIMAL = re.compile(r"[0-9]{0,20}\.?[0-9]{0,40}(?:[eE][+-]?[0-9]{1,2})?")
 _FRACTION = re.compile(r"([0-9]{1,18})/([0-9]{1,18})")
 _PLACES = 40  # decimals in _DECIMAL
 _PRECISE = Context(prec=110)
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether this is an integer of any type, numpy's too; a bool is none."""
+    return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _read(value: Number, field: str, fractions: bool) -> Fraction:
@@ -32,7 +47,7 @@ def _read(value: Number, field: str, fractions: bool) -> Fraction:
             return Fraction(sign * int(match[1]), int(match[2]))
         if _DECIMAL.fullmatch(bare) and any(digit in bare for digit in "0123456789"):
             return sign * Fraction(Decimal(bare))
-    raise MechanismError(f"{field} must be a number such as {example}, got {text[:40]!r}", field)
+    raise MechanismError(f"{field} must be a number such as {example}, got {text[:40]!r}", field=field)
 
 
 def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
@@ -40,7 +55,7 @@ def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
     spelling = spell(abs(value))
     if _DECIMAL.fullmatch(spelling) or (fractions and _FRACTION.fullmatch(spelling)):
         return value
-    raise MechanismError(f"{field} has more than {_PLACES} decimals; round it", field)
+    raise MechanismError(f"{field} has more than {_PLACES} decimals", "round it", field)
 
 
 def read_decimal(value: Number, field: str) -> Fraction:
@@ -57,7 +72,7 @@ def read_share(value: Number, field: str) -> Fraction:
     """Read a probability exactly, as a decimal or as a fraction like 3/4; refuse what lies outside 0..1."""
     share = _publishable(_read(value, field, fractions=True), field, fractions=True)
     if not 0 <= share <= 1:
-        raise MechanismError(f"{field} must lie between 0 and 1, got {spell(share)}", field)
+        raise MechanismError(f"{field} must lie between 0 and 1, got {spell(share)}", field=field)
     return share
 
 
@@ -89,7 +104,7 @@ def exp_below(epsilon: Fraction) -> Fraction:
     edges = _PRECISE.subtract(power, slack), _PRECISE.add(power, slack)
     low, high = (int(edge.to_integral_value(ROUND_FLOOR)) for edge in edges)
     if low != high:
-        raise MechanismError("epsilon is too close to a rounding edge; change its last digit", "epsilon")
+        raise MechanismError("epsilon is too close to a rounding edge", "change its last digit", "epsilon")
     return Fraction(low, 2**64)
 
 

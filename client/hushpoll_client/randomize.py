@@ -1,11 +1,11 @@
-"""Drawing a report: one uniform number from the operating system for each answer, never more, never fewer."""
+"""Drawing a report: uniform numbers from the operating system, as many as the channel asks for whatever the answer."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-from .channel import Channel
+from .channel import Channel, Code
 
 __all__ = ["Source", "draw", "randomize"]
 
@@ -17,6 +17,6 @@ def draw(source: Source = os.urandom) -> int:
     return int.from_bytes(source(7), "big") >> 3
 
 
-def randomize(channel: Channel, answer: int, source: Source = os.urandom) -> int:
+def randomize(channel: Channel, answer: int, source: Source = os.urandom) -> Code:
     """Draw the report for a true answer. Run by the respondent's device, once for each answer."""
-    return channel.report(answer, draw(source))
+    return channel.pick(answer, lambda: draw(source))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import strict_json
+from .channel import Code
 from .errors import DocumentError, ReportError
 from .randomize import Source, randomize
 from .survey import Question, Survey
@@ -23,7 +24,7 @@ class Report:
     """A random id and one randomized report for each question, in the survey's order."""
 
     id: str
-    reports: tuple[int, ...]
+    reports: tuple[Code, ...]
 
     @classmethod
     def new(cls, survey: Survey, answers: Sequence[int], source: Source = os.urandom) -> Report:
@@ -50,30 +51,29 @@ class Report:
         try:
             value = strict_json.loads(data, max_depth=4, floats=False)
         except DocumentError as error:
-            raise ReportError(f"body: {error}") from None
+            raise ReportError(error.problem, error.remedy, "body") from None
         return cls.check(survey, value)
 
     @classmethod
     def check(cls, survey: Survey, value: object) -> tuple[Report, str | None]:
         """Check a parsed report against its survey."""
         if not isinstance(value, dict):
-            raise ReportError("body: must be an object with id and reports")
+            raise ReportError("must be an object with id and reports", item="body")
         unknown = set(value) - {"id", "reports", "invitation"}
         if unknown:
-            raise ReportError(f"body: unknown key {min(unknown)[:40]!r}; known: id, reports, invitation")
+            known = "known: id, reports, invitation"
+            raise ReportError(f"unknown key {min(unknown)[:40]!r}", known, "body")
         name, reports, invitation = value.get("id"), value.get("reports"), value.get("invitation")
         if not isinstance(name, str) or not _ID.fullmatch(name):
-            raise ReportError("id: must be 32 lower-case hexadecimal digits")
+            raise ReportError("must be 32 lower-case hexadecimal digits", item="id")
         if "invitation" in value and not (isinstance(invitation, str) and 0 < len(invitation) <= 64):
-            raise ReportError("invitation: must be text of at most 64 characters")
+            raise ReportError("must be text of at most 64 characters", item="invitation")
         if not isinstance(reports, list) or len(reports) != len(survey.questions):
-            raise ReportError(f"reports: must be a list of {len(survey.questions)} whole numbers")
+            raise ReportError(f"must be a list of {len(survey.questions)} reports", item="reports")
         for place, (report, question) in enumerate(zip(reports, survey.questions, strict=True)):
-            if type(report) is not int or not 0 <= report < question.channel.outcomes:
-                last = question.channel.outcomes - 1
-                raise ReportError(
-                    f'reports[{place}] ("{question.id}"): must be a whole number from 0 to {last}'
-                )
+            wire = question.channel.wire
+            if not wire.legal(report):
+                raise ReportError(f"must be {wire.words}", item=f'reports[{place}] ("{question.id}")')
         return cls(name, tuple(reports)), invitation
 
 
@@ -84,32 +84,21 @@ def read_answers(survey: Survey, answers: Mapping[str, Any]) -> list[int]:
     """
     unknown = set(answers) - {question.id for question in survey.questions}
     if unknown:
-        raise ReportError(f"the survey has no question {min(unknown)!r}; its questions: {_names(survey)}")
+        known = ", ".join(question.id for question in survey.questions)
+        raise ReportError(f"the survey has no question {min(unknown)!r}", f"its questions: {known}")
     return [_device_answer(question, answers) for question in survey.questions]
 
 
 def _device_answer(question: Question, answers: Mapping[str, Any]) -> int:
     if question.id not in answers:
-        raise ReportError(f'question "{question.id}" has no answer; every question needs one')
-    given = answers[question.id]
-    if not question.mechanism.has_decoy:
-        return _option(question, given)
-    if isinstance(given, Mapping):
+        raise ReportError(f'question "{question.id}" has no answer', "every question needs one")
+    given, mechanism = answers[question.id], question.mechanism
+    both = 'give {"answer": ..., "decoy": ...}'
+    if mechanism.has_decoy and isinstance(given, Mapping):
         if set(given) != {"answer", "decoy"}:
-            raise ReportError(f'question "{question.id}": give {{"answer": ..., "decoy": ...}}')
-        return question.mechanism.device_answer(
-            _option(question, given["answer"]), _option(question, given["decoy"])
-        )
-    if question.mechanism.combine == "or":
-        return _option(question, given)
-    raise ReportError(f'question "{question.id}": also needs the decoy; give {{"answer": ..., "decoy": ...}}')
-
-
-def _option(question: Question, given: object) -> int:
-    if isinstance(given, str) and given in question.options:
-        return question.options.index(given)
-    raise ReportError(f'question "{question.id}": {given!r} is not one of: {", ".join(question.options)}')
-
-
-def _names(survey: Survey) -> str:
-    return ", ".join(question.id for question in survey.questions)
+            raise ReportError(f'question "{question.id}": {both}')
+        answer, decoy = question.read_answer(given["answer"]), question.read_answer(given["decoy"])
+        return mechanism.device_answer(answer, decoy)
+    if not mechanism.takes_combined:
+        raise ReportError(f'question "{question.id}": also needs the decoy', both)
+    return question.read_answer(given)

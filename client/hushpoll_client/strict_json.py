@@ -19,7 +19,7 @@ def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants:
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
-        raise DocumentError(f"not UTF-8 at byte {error.start}; save the file as UTF-8") from None
+        raise DocumentError(f"not UTF-8 at byte {error.start}", "save the file as UTF-8") from None
     decoder = json.JSONDecoder(
         object_pairs_hook=_unique,
         parse_constant=Decimal if constants else _no_constant,
@@ -29,14 +29,14 @@ def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise DocumentError(
-            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}; correct that place"
+            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", "correct that place"
         ) from None
     except RecursionError:
-        raise DocumentError(f"nested deeper than {max_depth} levels; flatten it") from None
+        raise DocumentError(f"nested deeper than {max_depth} levels", "flatten it") from None
     except DocumentError:
         raise
     except ValueError:
-        raise DocumentError("holds a number with thousands of digits; shorten it") from None
+        raise DocumentError("holds a number with thousands of digits", "shorten it") from None
     _walk(value, max_depth)
     return value
 
@@ -53,16 +53,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise DocumentError(f"key {twice[:40]!r} stands twice in one object; keep one")
+        raise DocumentError(f"key {twice[:40]!r} stands twice in one object", "keep one")
     return found
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise DocumentError(f"{name} is not JSON; write a finite number")
+    raise DocumentError(f"{name} is not JSON", "write a finite number")
 
 
 def _no_float(text: str) -> NoReturn:
-    raise DocumentError(f"{text[:40]} is not a whole number; only whole numbers are allowed here")
+    raise DocumentError(f"{text[:40]} is not a whole number", "only whole numbers are allowed here")
 
 
 def _walk(value: object, depth: int) -> None:
@@ -70,7 +70,7 @@ def _walk(value: object, depth: int) -> None:
         _text(value)
     elif isinstance(value, (dict, list)):
         if depth == 0:
-            raise DocumentError("nested too deeply; flatten it")
+            raise DocumentError("nested too deeply", "flatten it")
         for key in value if isinstance(value, dict) else ():
             _text(key)
         for item in value.values() if isinstance(value, dict) else value:
@@ -82,4 +82,4 @@ def _text(value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise DocumentError("holds half of a character (a lone surrogate); remove it") from None
+        raise DocumentError("holds half of a character (a lone surrogate)", "remove it") from None

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -16,21 +14,20 @@ from typing import Any
 
 from . import strict_json
 from .channel import Channel
-from .compile import KINDS, compile_mechanism
+from .document import Place, read_fields, read_text, short
 from .errors import ChannelError, DocumentError, MechanismError, SurveyError
 from .exact import exp_below, log_below, read_decimal
-from .mechanisms import MAX_OPTIONS, Mechanism
+from .kind import KINDS, Kind, compile_mechanism
+from .limits import CAP, MAX_BYTES, MAX_QUESTIONS, VERSION
+from .mechanism import BrokenPromise, Mechanism
 
-__all__ = ["CAP", "MAX_QUESTIONS", "VERSION", "Question", "Settings", "Survey"]
+__all__ = ["Question", "Settings", "Survey"]
 
-VERSION = 1
-CAP = "20"  # the largest total epsilon that a client sends answers for, whatever the survey says
-MAX_QUESTIONS = 100
-MAX_BYTES = 1 << 20  # of the published form: every client reads that much and no more
 _MAX_DRAFT = 1 << 22
-_LENGTHS = {"title": 200, "intro": 4000, "text": 1000, "option": 200, "decoy": 1000}
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-_YES_NO = ("No", "Yes")
+_COMMON = ("id", "kind", "mechanism", "text")
+_FRESH_LINK = "do not answer; ask for a fresh link"
+_PUBLISH_AGAIN = "ask the owner to publish it again"
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,10 @@ class Question:
     """One question with its compiled mechanism."""
 
     id: str
-    kind: str
+    kind: Kind
     text: str
     options: tuple[str, ...]
+    """The labels of the true answers."""
     mechanism: Mechanism
     decoy: str | None = None
 
@@ -66,17 +64,20 @@ class Question:
         """The question as JSON; the published form carries the integer channel."""
         value: dict[str, Any] = {
             "id": self.id,
-            "kind": self.kind,
+            "kind": self.kind.name,
             "text": self.text,
             "mechanism": {"name": self.mechanism.name, **self.mechanism.parameters},
         }
-        if self.kind == "choice":
-            value["options"] = list(self.options)
+        value |= self.kind.document(self.options)
         if self.decoy is not None:
             value["mechanism"]["decoy"] = self.decoy
-        if published:
+        if published or not self.mechanism.recompiled:
             value["channel"] = self.channel.to_json()
         return value
+
+    def read_answer(self, given: object) -> int:
+        """Turn what somebody chose into a true answer."""
+        return self.kind.read_answer(self.id, self.options, given)
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,14 @@ class Survey:
 
     @classmethod
     def parse(cls, data: bytes | str) -> Survey:
-        """Read either form: the published one is known by the channels in it."""
+        """Read either form: in the published one every question has its channel."""
         value = _document(data)
         questions = value.get("questions") if isinstance(value, Mapping) else None
-        if isinstance(questions, list) and any(isinstance(q, Mapping) and "channel" in q for q in questions):
+        if (
+            isinstance(questions, list)
+            and questions
+            and all(isinstance(q, Mapping) and "channel" in q for q in questions)
+        ):
             # An editor may have added a last newline; everything else must be as published.
             return cls.from_published(
                 (data if isinstance(data, bytes) else data.encode()).removesuffix(b"\n")
@@ -190,31 +195,43 @@ def _document(data: str | bytes, floats: bool = True) -> Any:
         # A draft's NaN is refused by the field that holds it, so that the message names the question.
         return strict_json.loads(data, floats=floats, constants=floats)
     except DocumentError as error:
-        problem, _, remedy = str(error).rpartition("; ")
-        raise SurveyError((), problem, remedy) from None
+        raise SurveyError((), error.problem, error.remedy) from None
 
 
 def _read_survey(value: object, published: bool) -> Survey:
-    fields = _fields(value, (), {"hushpoll", "title", "questions"}, {"intro", "settings"}, published)
+    fields = read_fields(value, (), ("hushpoll", "title", "questions"), ("intro", "settings"), published)
     version = fields["hushpoll"]
     if type(version) is not int or version != VERSION:
         raise SurveyError(
-            ("hushpoll",), f"version {_short(version)} is not known", f'write "hushpoll": {VERSION}'
+            ("hushpoll",), f"version {short(version)} is not known", f'write "hushpoll": {VERSION}'
         )
-    settings = _fields(fields.get("settings", {}), ("settings",), set(), {"kiosk", "invitation"}, published)
-    for key, flag in settings.items():
-        if type(flag) is not bool:
-            raise SurveyError(
-                ("settings", key), f"must be true or false, got {_short(flag)}", "write true or false"
-            )
+    settings = _read_settings(fields.get("settings", {}), published)
     listed = fields["questions"]
     if not isinstance(listed, list) or not listed:
         raise SurveyError(("questions",), "must be a list of at least one question", "add a question")
     if len(listed) > MAX_QUESTIONS:
         raise SurveyError(("questions",), f"has {len(listed)} questions", f"keep at most {MAX_QUESTIONS}")
-    title = _text(fields["title"], ("title",), "title", published)
-    intro = _text(fields.get("intro", ""), ("intro",), "intro", published)
+    title = read_text(fields["title"], ("title",), "title", published)
+    intro = read_text(fields.get("intro", ""), ("intro",), "intro", published)
     questions = tuple(_read_question(question, index, published) for index, question in enumerate(listed))
+    _check_ids(questions)
+    survey = Survey(title, intro, questions, settings)
+    if len(survey.canonical) > MAX_BYTES:
+        raise _too_large(len(survey.canonical))
+    return survey
+
+
+def _read_settings(value: object, published: bool) -> Settings:
+    settings = read_fields(value, ("settings",), (), ("kiosk", "invitation"), published)
+    for key, flag in settings.items():
+        if type(flag) is not bool:
+            raise SurveyError(
+                ("settings", key), f"must be true or false, got {short(flag)}", "write true or false"
+            )
+    return Settings(**settings)
+
+
+def _check_ids(questions: tuple[Question, ...]) -> None:
     seen: set[str] = set()
     for index, question in enumerate(questions):
         if question.id in seen:
@@ -222,142 +239,91 @@ def _read_survey(value: object, published: bool) -> Survey:
                 ("questions", index, "id"), f'"{question.id}" is used twice', "give every question its own id"
             )
         seen.add(question.id)
-    survey = Survey(title, intro, questions, Settings(**settings))
-    if len(survey.canonical) > MAX_BYTES:
-        raise _too_large(len(survey.canonical))
-    return survey
 
 
 def _read_question(value: object, index: int, published: bool) -> Question:
-    at: tuple[str | int, ...] = ("questions", index)
     name = value.get("id") if isinstance(value, Mapping) else None
     known = name if isinstance(name, str) and _ID.fullmatch(name) else None
     try:
-        kind = value.get("kind") if isinstance(value, Mapping) else None
-        if isinstance(value, Mapping) and "kind" in value and not (isinstance(kind, str) and kind in KINDS):
-            raise SurveyError(
-                (*at, "kind"), f"{_short(kind)} is not a known kind", f"use one of: {', '.join(KINDS)}"
-            )
-        required = {"id", "kind", "text", "mechanism"} | ({"options"} if kind == "choice" else set())
-        fields = _fields(value, at, required | ({"channel"} if published else set()), set(), published)
-        if known is None:
-            raise SurveyError(
-                (*at, "id"),
-                f"{_short(name)} is no id",
-                "use letters, digits and _, starting with a letter, at most 64",
-            )
-        text = _text(fields["text"], (*at, "text"), "text", published)
-        options = _options(fields["options"], (*at, "options"), published) if kind == "choice" else _YES_NO
-        assert isinstance(kind, str)
-        mechanism, decoy = _mechanism(fields["mechanism"], at, kind, options, published)
-        question = Question(known, kind, text, options, mechanism, decoy)
-        if published:
-            _check_channel(question, fields["channel"], (*at, "channel"))
-        return question
+        return _check_question(value, ("questions", index), known, published)
     except SurveyError as error:
         raise SurveyError(error.path, error.problem, error.remedy, known) from None
 
 
-def _options(value: object, at: tuple[str | int, ...], published: bool) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) < 2:
-        count = len(value) if isinstance(value, list) else 0
+def _check_question(value: object, at: Place, known: str | None, published: bool) -> Question:
+    kind = _kind(value, at)
+    keys = (*_COMMON, *(kind.keys if kind else ()))
+    needed = (*keys, "channel") if published else keys
+    fields = read_fields(value, at, needed, () if published else ("channel",), published)
+    if known is None:
         raise SurveyError(
-            at, f"needs at least two options, has {count}", "list two or more different options"
+            (*at, "id"),
+            f"{short(fields['id'])} is no id",
+            "use letters, digits and _, starting with a letter, at most 64",
         )
-    if len(value) > MAX_OPTIONS:
-        raise SurveyError(at, f"has {len(value)} options", f"keep at most {MAX_OPTIONS}")
-    options = tuple(_text(option, (*at, number), "option", published) for number, option in enumerate(value))
-    for number, option in enumerate(options):
-        if option in options[:number]:
-            raise SurveyError((*at, number), f'"{option}" stands twice', "make every option different")
-    return options
+    assert kind is not None  # a missing one was refused with the other keys
+    text = read_text(fields["text"], (*at, "text"), "text", published)
+    options = kind.read(fields, at, published)
+    mechanism, decoy = _mechanism(fields, at, kind, len(options), published)
+    return Question(known, kind, text, options, mechanism, decoy)
+
+
+def _kind(value: object, at: Place) -> Kind | None:
+    if not isinstance(value, Mapping) or "kind" not in value:
+        return None
+    name = value["kind"]
+    if not isinstance(name, str) or name not in KINDS:
+        raise SurveyError(
+            (*at, "kind"), f"{short(name)} is not a known kind", f"use one of: {', '.join(KINDS)}"
+        )
+    return KINDS[name]
 
 
 def _mechanism(
-    value: object, at: tuple[str | int, ...], kind: str, options: tuple[str, ...], published: bool
+    fields: Mapping[str, Any], at: Place, kind: Kind, options: int, published: bool
 ) -> tuple[Mechanism, str | None]:
-    at = (*at, "mechanism")
+    value, here = fields["mechanism"], (*at, "mechanism")
     if not isinstance(value, Mapping):
-        raise SurveyError(at, "must be an object", 'write for example {"name": "warner", "epsilon": 1.0}')
+        raise SurveyError(here, "must be an object", 'write for example {"name": "warner", "epsilon": 1.0}')
     parameters = {str(key): item for key, item in value.items()}
-    if published:
-        for key, item in parameters.items():
-            _no_numbers(item, (*at, key))
     decoy = None
     if "decoy" in parameters:
-        decoy = _text(parameters.pop("decoy"), (*at, "decoy"), "decoy", published)
+        decoy = read_text(parameters.pop("decoy"), (*here, "decoy"), "decoy", published)
+    channel = _channel(fields["channel"], (*at, "channel")) if "channel" in fields else None
     try:
-        mechanism = compile_mechanism(kind, len(options), parameters)
+        mechanism = compile_mechanism(kind, options, parameters, channel)
+    except BrokenPromise as error:
+        raise SurveyError((*at, "channel"), error.problem, _FRESH_LINK) from None
     except (MechanismError, ChannelError) as error:
-        problem, _, remedy = str(error).partition("; ")
-        place = (*at, error.field) if isinstance(error, MechanismError) and error.field else at
-        raise SurveyError(place, problem, remedy or "correct it") from None
+        field = getattr(error, "field", None)
+        raise SurveyError((*here, field) if field else here, error.problem, error.remedy or "correct it") from None
+    _check_decoy(mechanism, decoy, here)
+    if published:
+        _check_spelling(mechanism, parameters, here)
+    elif channel is not None and mechanism.recompiled:
+        raise SurveyError((*at, "channel"), "a draft has none", "remove it")
+    return mechanism, decoy
+
+
+def _check_decoy(mechanism: Mechanism, decoy: str | None, at: Place) -> None:
     if mechanism.has_decoy and decoy is None:
         raise SurveyError((*at, "decoy"), "is missing", "write the decoy question's text")
     if decoy is not None and not mechanism.has_decoy:
         raise SurveyError((*at, "decoy"), f"{mechanism.name} asks no decoy question", "remove it")
-    if published and parameters != {"name": mechanism.name, **mechanism.parameters}:
-        raise SurveyError(at, "is not in its published spelling", "ask the owner to publish it again")
-    return mechanism, decoy
 
 
-def _no_numbers(value: object, at: tuple[str | int, ...]) -> None:
-    # decoy_counts are the only numbers in a published mechanism, and they are whole.
-    whole = at[-1] == "decoy_counts" and isinstance(value, list) and all(type(item) is int for item in value)
-    strings = isinstance(value, str) or (
-        isinstance(value, list) and all(isinstance(item, str) for item in value)
-    )
-    if not (whole or strings):
-        raise SurveyError(at, "must be written as a string", "ask the owner to publish it again")
+def _check_spelling(mechanism: Mechanism, parameters: Mapping[str, Any], at: Place) -> None:
+    """Take published parameters in one spelling only, and numbers as text unless they count something."""
+    for key, item in parameters.items():
+        parameter = mechanism.takes_key(key)
+        if parameter is not None and not parameter.shape.is_published(item):
+            raise SurveyError((*at, key), "must be written as a string", _PUBLISH_AGAIN)
+    if parameters != {"name": mechanism.name, **mechanism.parameters}:
+        raise SurveyError(at, "is not in its published spelling", _PUBLISH_AGAIN)
 
 
-def _check_channel(question: Question, value: object, at: tuple[str | int, ...]) -> None:
+def _channel(value: object, at: Place) -> Channel:
     try:
-        channel = Channel.from_json(value)
+        return Channel.from_json(value)
     except ChannelError as error:
-        raise SurveyError(at, str(error), "do not answer; ask for a fresh link") from None
-    if channel != question.channel:
-        raise SurveyError(
-            at, f"is not the channel of this {question.mechanism.name}", "do not answer; ask for a fresh link"
-        )
-
-
-def _fields(
-    value: object, at: tuple[str | int, ...], required: set[str], optional: set[str], published: bool
-) -> dict[str, Any]:
-    """Check an object's keys; the published form has them all."""
-    if not isinstance(value, Mapping):
-        raise SurveyError(at, f"must be an object, got {_short(value)}", "write { ... } with named fields")
-    known = required | optional
-    for key in value:
-        if key not in known:
-            raise SurveyError(at, f"unknown key {_short(key)}", f"known here: {', '.join(sorted(known))}")
-    for key in sorted(known if published else required):
-        if key not in value:
-            raise SurveyError((*at, key), "is missing", "add it")
-    return dict(value)
-
-
-def _text(value: object, at: tuple[str | int, ...], what: str, published: bool) -> str:
-    if not isinstance(value, str):
-        raise SurveyError(at, f"must be text, got {_short(value)}", "write it in quotes")
-    text = value if published else unicodedata.normalize("NFC", value)
-    limit = _LENGTHS[what]
-    if len(text) > limit:
-        raise SurveyError(at, f"has {len(text)} characters", f"keep at most {limit}")
-    if not text.strip() and what != "intro":
-        raise SurveyError(at, "is empty", "write something")
-    for place, character in enumerate(text, 1):
-        if unicodedata.category(character) in ("Cc", "Cs") and not (character == "\n" and what == "intro"):
-            raise SurveyError(
-                at, f"holds a control character (U+{ord(character):04X}) at position {place}", "remove it"
-            )
-    return text
-
-
-def _short(value: object) -> str:
-    if isinstance(value, Decimal):
-        return str(value)[:40]
-    text = repr(value) if not isinstance(value, str) else f'"{value}"'
-    text = "".join(character if character.isprintable() else "?" for character in text)
-    return text if len(text) <= 40 else text[:37] + "..."
+        raise SurveyError(at, str(error), _FRESH_LINK) from None

@@ -91,7 +91,7 @@ def test_closed_form_of_kary_equals_the_search(counts: list[int], epsilon: float
 
 
 def test_interior_estimate_is_the_maximum() -> None:
-    mechanism = mechanisms.matrix([[6, 3, 1], [2, 6, 2], [1, 3, 6]])
+    mechanism = mechanisms.matrix(weights=[[6, 3, 1], [2, 6, 2], [1, 3, 6]])
     found = estimate([100, 150, 120], mechanism)
     assert found.constrained().shares == pytest.approx(found.shares, abs=1e-9)
 

@@ -30,7 +30,7 @@ MECHANISMS = {
     "triangular": mechanisms.triangular(decoy_share=0.25),
     "mangat": mechanisms.mangat(truth=0.7),
     "kuk": mechanisms.kuk(0.8, 0.2, 3),
-    "matrix": mechanisms.matrix([[6, 3, 1], [2, 6, 2], [1, 3, 6]]),
+    "matrix": mechanisms.matrix(weights=[[6, 3, 1], [2, 6, 2], [1, 3, 6]]),
 }
 METHODS = ("wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "bootstrap")
 
@@ -45,7 +45,7 @@ def channels(draw: st.DrawFn) -> Channel:
         row = [draw(st.integers(1, 20)) for _ in range(outcomes)]
         row[x] += sum(row)  # dominant, hence invertible
         rows.append(row)
-    return Channel.from_probabilities(rows)
+    return Channel.from_weights(rows)
 
 
 def counts_for(channel: Channel, draw_from: st.DataObject) -> list[int]:
@@ -305,10 +305,10 @@ def test_singular_channels_are_refused() -> None:
     half = Channel.krr(2, 2**52)
     with pytest.raises(AnalysisError, match="same probability whatever the truth"):
         estimate([10, 20], half)
-    table = Channel.from_probabilities([[1, 1, 2], [1, 1, 2], [2, 1, 1]])
+    table = Channel.from_weights([[1, 1, 2], [1, 1, 2], [2, 1, 1]])
     with pytest.raises(AnalysisError, match="true answers 0 and 1 give the same reports"):
         estimate([10, 20, 30], table)
-    dependent = Channel.from_probabilities([[2, 1, 1], [1, 2, 1], [1.5, 1.5, 1]])
+    dependent = Channel.from_weights([[2, 1, 1], [1, 2, 1], [1.5, 1.5, 1]])
     with pytest.raises(AnalysisError, match="rows are not independent"):
         estimate([10, 20, 30], dependent)
     with pytest.raises(AnalysisError, match="expected a mechanism or a channel, got str"):
@@ -316,7 +316,7 @@ def test_singular_channels_are_refused() -> None:
 
 
 def test_a_report_that_cannot_occur_is_refused() -> None:
-    channel = Channel.from_probabilities([[3, 1, 0], [1, 3, 0]])
+    channel = Channel.from_weights([[3, 1, 0], [1, 3, 0]])
     assert estimate([30, 20, 0], channel)["Yes"].estimate == pytest.approx((0.4 - 0.25) / 0.5)
     with pytest.raises(AnalysisError, match="report 2 came in 4 times"):
         estimate([30, 20, 4], channel)

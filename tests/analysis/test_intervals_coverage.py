@@ -12,7 +12,7 @@ from hushpoll_analysis import estimate
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.shares.result import LinearEstimate
 from hushpoll_client import mechanisms
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 from scipy.stats import binom
 
 EPSILONS = (0.5, 1, 2)
@@ -110,7 +110,7 @@ def check_kary(repetitions: int) -> None:
 def check_table(repetitions: int) -> None:
     """A general table: several frequencies in every estimate, so the default is the normal interval."""
     low, high = binomial_band(repetitions)
-    mechanism = mechanisms.matrix([[6, 3, 1], [2, 6, 2], [1, 3, 6]])
+    mechanism = mechanisms.matrix(weights=[[6, 3, 1], [2, 6, 2], [1, 3, 6]])
     each, _ = simulated(mechanism, [0.5, 0.3, 0.2], 400, repetitions, seed=9)
     assert np.all((each >= low) & (each <= high)), each
 
@@ -204,7 +204,7 @@ def check_error(
         (mechanisms.forced(["1/6", "1/6"]), [0.9, 0.1]),
         (mechanisms.or_poll(decoy_share=0.4), [0.8, 0.2]),
         (mechanisms.kuk(0.8, 0.2, 4), [0.6, 0.4]),
-        (mechanisms.matrix([[6, 3, 1, 1], [2, 6, 2, 1], [1, 3, 6, 1]]), [0.5, 0.3, 0.2]),
+        (mechanisms.matrix(weights=[[6, 3, 1, 1], [2, 6, 2, 1], [1, 3, 6, 1]]), [0.5, 0.3, 0.2]),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )

@@ -8,7 +8,7 @@ from hushpoll_analysis import estimate
 from hushpoll_client import mechanisms
 from scipy.stats import chi2
 
-TABLE = mechanisms.matrix([[6, 3, 1], [2, 6, 2], [1, 2, 7]])
+TABLE = mechanisms.matrix(weights=[[6, 3, 1], [2, 6, 2], [1, 2, 7]])
 LIMIT = chi2.ppf(0.95, 1) / 2
 
 

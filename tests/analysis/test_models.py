@@ -304,7 +304,7 @@ def test_coverage_randomized_outcome() -> None:
         ("three ~ x1", {"three": mechanisms.krr(options=3, epsilon=1)}, {"event": 7}, "no answer 7"),
         (
             "three ~ x1",
-            {"three": mechanisms.matrix([[6, 3, 1], [1, 6, 3], [3, 1, 6]])},
+            {"three": mechanisms.matrix(weights=[[6, 3, 1], [1, 6, 3], [3, 1, 6]])},
             {"event": 1},
             "different chances",
         ),

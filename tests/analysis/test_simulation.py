@@ -21,7 +21,7 @@ CHANNELS = {
     "krr 300": mechanisms.krr(options=300, epsilon=4).device,
     "forced": mechanisms.forced(shares=["1/6", "0", "1/4"]).device,
     "identity": Channel.identity(4),
-    "wide": Channel.from_probabilities(WIDE),
+    "wide": Channel.from_weights(WIDE),
     "or_poll": mechanisms.or_poll(decoy_share=0.412).analysis,
 }
 
@@ -198,6 +198,6 @@ def test_shares_that_are_none_are_refused(shares: list[float]) -> None:
 
 
 def test_the_largest_table_fits_sixty_four_bits() -> None:
-    channel = Channel.from_probabilities([[1 + (x == z) for z in range(64)] for x in range(64)])
+    channel = Channel.from_weights([[1 + (x == z) for z in range(64)] for x in range(64)])
     reports = simulation.reports_at(channel, [63, 63, 0], [0, SCALE - 1, SCALE - 1])
     assert reports.tolist() == [channel.report(63, 0), 63, 63]

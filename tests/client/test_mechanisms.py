@@ -111,7 +111,7 @@ def test_channels_are_those_of_the_literature() -> None:
     assert shares(mechanisms.mangat(truth="3/4")) == [[0.75, 0.25], [0.0, 1.0]]
     assert shares(mechanisms.kuk("3/4", "1/4")) == [[0.75, 0.25], [0.25, 0.75]]
     assert shares(mechanisms.kuk("1/2", "1/4", draws=2)) == [[0.5625, 0.375, 0.0625], [0.25, 0.5, 0.25]]
-    assert shares(mechanisms.matrix([[3, 1], [1, 1]])) == [[0.75, 0.25], [0.5, 0.5]]
+    assert shares(mechanisms.matrix(weights=[[3, 1], [1, 1]])) == [[0.75, 0.25], [0.5, 0.5]]
 
 
 def test_forced_k_categories_are_the_truth_plus_a_common_row() -> None:

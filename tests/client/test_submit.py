@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from hushpoll_client import Report, SubmitError, Survey, SurveyError
-from hushpoll_client.submit import Kept, Link, Memory, fetch_survey, state_folder, submit
+from hushpoll_client.memory import Kept, Memory, state_folder
+from hushpoll_client.send import Link, fetch_survey, submit
 
 SURVEY = Survey.from_draft(
     {

@@ -120,7 +120,7 @@ def test_a_server_that_is_down_keeps_the_report_for_the_next_time(
     survey = make_survey()
     server.store.publish(survey)
     url, file = f"{server.url}/s/{survey.hash}", str(tmp_path / "answers.json")
-    monkeypatch.setattr("hushpoll_client.submit.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("hushpoll_client.send.time.sleep", lambda seconds: None)
     monkeypatch.setattr("hushpoll_server.cli.answer.submit", dying(server))
     status, _, err = run(url, "--answers", file)
     assert status == 2
@@ -139,7 +139,7 @@ def test_a_server_that_is_down_keeps_the_report_for_the_next_time(
 
 def dying(server: Server) -> Callable[..., int]:
     """`submit`, but the server stops just before."""
-    from hushpoll_client.submit import submit
+    from hushpoll_client.send import submit
 
     def stop_then_submit(*arguments: object) -> int:
         server.stop()

@@ -64,9 +64,9 @@ def channels() -> Iterator[tuple[str, Channel]]:
     for draws in (1, 2, 5, 20):
         yield f"kuk {draws} draws", mechanisms.kuk(red_if_yes="0.8", red_if_no="1/5", draws=draws).device
     yield "matrix 3 x 3", mechanisms.matrix([[0.7, 0.2, 0.1], ["1/3", "1/3", "1/3"], [0, 0.5, 0.5]]).device
-    yield "matrix 2 x 4", mechanisms.matrix([[5, 1, 0, 2], [1, 2, 0, 5]]).device
+    yield "matrix 2 x 4", mechanisms.matrix(weights=[[5, 1, 0, 2], [1, 2, 0, 5]]).device
     scale = [[0.5 ** abs(x - z) for z in range(11)] for x in range(11)]
-    yield "matrix 11 x 11", mechanisms.matrix(scale).device
+    yield "matrix 11 x 11", mechanisms.matrix(weights=scale).device
     yield "krr with the least weight", Channel.krr(2, 1)
     yield "krr with the largest weight", Channel.krr(2, SCALE - 1)
 
@@ -79,7 +79,7 @@ def pseudo_draws(label: str, count: int) -> list[int]:
 
 def edges(channel: Channel, answer: int) -> list[int]:
     """Where the report changes, in the order in which the draws are dealt out."""
-    if channel.weight is None:
+    if channel.form != "krr":
         return list(accumulate(channel.row(answer)))
     return [channel.truth_weight + step * channel.weight for step in range(channel.options)]
 

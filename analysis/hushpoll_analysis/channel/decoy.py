@@ -19,7 +19,7 @@ from hushpoll_analysis.shares.constrained import kernel
 from .view import Floats
 
 if TYPE_CHECKING:
-    from hushpoll_client.mechanisms import Mechanism
+    from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["EstimatedDecoy", "estimated_decoy"]
 

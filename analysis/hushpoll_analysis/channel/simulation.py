@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel, HushpollError, Survey
 from hushpoll_client.channel import SCALE
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["draw_truth", "reports_at", "simulate", "simulate_survey"]
 

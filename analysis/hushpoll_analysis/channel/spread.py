@@ -17,7 +17,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
-    from hushpoll_client.mechanisms import Mechanism
+    from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["DecoyVariance", "Spread", "spread"]
 

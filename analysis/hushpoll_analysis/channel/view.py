@@ -17,7 +17,7 @@ from hushpoll_client.channel import SCALE
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 if TYPE_CHECKING:
-    from hushpoll_client.mechanisms import Mechanism
+    from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["ChannelView", "Floats", "KaryView", "TableView", "analysis_channel", "channel_view"]
 

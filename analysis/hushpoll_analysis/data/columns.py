@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
 from hushpoll_client.channel import SCALE
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.errors import AnalysisError

@@ -12,7 +12,7 @@ from typing import Any
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.exact import Number
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.spread import DecoyVariance, Spread, spread
 from hushpoll_analysis.errors import AnalysisError

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hushpoll_client.channel import SCALE, Channel
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.spread import spread
 from hushpoll_analysis.errors import AnalysisError

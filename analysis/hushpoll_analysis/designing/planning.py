@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.channel import SCALE
-from hushpoll_client.mechanisms import MAX_EPSILON, Mechanism
+from hushpoll_client.mechanism import MAX_EPSILON, Mechanism
 
 from hushpoll_analysis.errors import AnalysisError
 

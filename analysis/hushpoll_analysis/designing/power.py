@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.spread import DecoyVariance, spread
 from hushpoll_analysis.errors import AnalysisError

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hushpoll_client import Survey
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.survey import Question
 
 __all__ = ["Formula", "Method", "epsilon_text", "factor_text", "method_of", "percent"]

@@ -26,7 +26,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .newton import newton
 
 if TYPE_CHECKING:
-    from hushpoll_client.mechanisms import Mechanism
+    from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "kernel", "maximise"]
 

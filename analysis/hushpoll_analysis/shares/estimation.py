@@ -20,7 +20,7 @@ from .quantities import Quantity, quantity
 from .result import Estimate, LinearEstimate, linear_estimate
 
 if TYPE_CHECKING:
-    from hushpoll_client.mechanisms import Mechanism
+    from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["estimate", "functional"]
 

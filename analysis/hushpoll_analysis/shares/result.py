@@ -22,7 +22,7 @@ from .quantities import Quantity, quantity
 if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Channel
-    from hushpoll_client.mechanisms import Mechanism
+    from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["Estimate", "LinearEstimate", "Shown"]
 

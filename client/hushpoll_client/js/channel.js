@@ -55,7 +55,7 @@ export class Channel {
     const exact = rows.map((row, x) => row.map((weight) => (weight * common) / totals[x]));
     const bound = worst(columns(exact));
     const mean = columns(exact).map(sum); // times the number of rows
-    for (let power = 54n; power > 20n; power--) {
+    for (let power = 54n; power > 9n; power--) {
       // The share of the average row is 2^-power; the first time round it is none.
       const own = power === 54n || !bound ? 1n : BigInt(rows.length) * (2n ** power - 1n);
       const total = own === 1n ? common : BigInt(rows.length) * common << power;

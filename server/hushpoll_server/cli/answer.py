@@ -9,7 +9,7 @@ from typing import Any
 import click
 from hushpoll_client import Question, Survey, strict_json
 from hushpoll_client.report import Report, read_answers
-from hushpoll_client.submit import Kept, Link, Memory, fetch_survey, submit
+from hushpoll_client.send import Kept, Link, Memory, fetch_survey, submit
 
 from .output import finite, json_option, print_json
 

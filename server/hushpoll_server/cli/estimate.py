@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from hushpoll_client import mechanisms
-from hushpoll_client.mechanisms import Mechanism
+from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.strict_json import loads
 
 from .output import json_option, print_json

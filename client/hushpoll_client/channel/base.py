@@ -1,0 +1,176 @@
+"""The channel: the one idea that carries the system.
+
+A question has true answers x = 0..K-1 and reports z = 0..M-1. A channel is the table C[x, z] = P(report z | truth x),
+kept as integers out of SCALE = 2^53, so that what is published, what is drawn and what is proven are the same numbers.
+Each form below writes such a table in its own short way; everybody else asks the channel and never its form.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from hushpoll_client.errors import ChannelError
+from hushpoll_client.exact import Number, is_whole, log_below
+
+from .wire import Code, Whole, Wire
+
+__all__ = ["SCALE", "Channel", "Draws", "whole"]
+
+SCALE = 2**53
+
+Draws = Callable[[], int]
+"""Gives the next uniform integer from 0 to 2^53 - 1."""
+
+
+class Channel(ABC):
+    """The chance of every report for every true answer, in integers out of 2^53.
+
+    Make one with `krr`, `matrix`, `identity`, `from_probabilities`, `from_weights` or `from_json`.
+    """
+
+    form: ClassVar[str]
+    keys: ClassVar[frozenset[str]]
+    forms: ClassVar[dict[str, Any]] = {}
+    """Every form by its published name."""
+
+    options: int
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        Channel.forms[cls.form] = cls
+
+    # Doors ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def krr(options: int, weight: int) -> Any:
+        """K-ary response: `weight` on every report but the true one."""
+        return Channel.forms["krr"].of(options, weight)
+
+    @staticmethod
+    def matrix(rows: Sequence[Sequence[int]]) -> Channel:
+        """A table given weight by weight; every row sums to 2^53."""
+        made: Channel = Channel.forms["matrix"].of(rows)
+        return made
+
+    @staticmethod
+    def identity(options: int) -> Channel:
+        """The channel that reports the truth: unbounded epsilon."""
+        return Channel.matrix([[SCALE if x == z else 0 for z in range(options)] for x in range(options)])
+
+    @staticmethod
+    def from_probabilities(rows: Sequence[Sequence[Number]]) -> Channel:
+        """Round a table of probabilities toward privacy: the result's epsilon never exceeds the table's."""
+        made: Channel = Channel.forms["matrix"].from_probabilities(rows)
+        return made
+
+    @staticmethod
+    def from_weights(rows: Sequence[Sequence[Number]]) -> Channel:
+        """Do the same with a table of weights, which are normalised row by row first."""
+        made: Channel = Channel.forms["matrix"].from_weights(rows)
+        return made
+
+    @staticmethod
+    def from_json(value: object) -> Channel:
+        """Read a published form; anything unexpected is refused."""
+        if not isinstance(value, Mapping):
+            raise ChannelError("a channel is an object with a form")
+        name, keys = value.get("form"), set(value)
+        form = Channel.forms.get(name) if isinstance(name, str) else None
+        if form is None or keys != form.keys | {"form"}:
+            known = ", ".join(f'"{one}"' for one in Channel.forms)
+            raise ChannelError(
+                f"unknown channel form {name!r} with keys {sorted(map(str, keys))}", f"known: {known}"
+            )
+        made: Channel = form.read(value)
+        return made
+
+    # What a form says -------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def outcomes(self) -> int:
+        """The number of possible reports."""
+
+    @property
+    @abstractmethod
+    def ratio(self) -> Fraction | None:
+        """The exact e^epsilon: the largest ratio in a column; None when a zero meets a non-zero."""
+
+    @abstractmethod
+    def row(self, answer: int) -> tuple[int, ...]:
+        """Give the weights of all reports when `answer` is true."""
+
+    @abstractmethod
+    def pick(self, answer: int, draws: Draws) -> Code:
+        """Draw the report for a true answer; the number of draws never depends on the answer."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Give the published form."""
+
+    @property
+    def wire(self) -> Wire:
+        """The shape of a report on the wire and in a record."""
+        return Whole(self.outcomes)
+
+    # What follows -----------------------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> tuple[tuple[int, ...], ...]:
+        """The whole table."""
+        return tuple(self.row(x) for x in range(self.options))
+
+    @property
+    def epsilon(self) -> float:
+        """ln(ratio) as a double rounded down; infinity when unbounded."""
+        ratio = self.ratio
+        return float("inf") if ratio is None else log_below(ratio)
+
+    @property
+    def kept(self) -> int:
+        """The smallest weight, over the answers, of a report that says the true one (square channels)."""
+        return min(self.row(x)[x] for x in range(self.options))
+
+    def report(self, answer: int, *draws: int) -> Code:
+        """Pick the report for a true answer and given draws."""
+        left = iter(draws)
+        return self.pick(answer, lambda: _checked_draw(next(left, None)))
+
+    def check_answer(self, answer: int) -> None:
+        """Refuse what is no true answer of this channel; the message never repeats it."""
+        if not is_whole(answer) or not 0 <= answer < self.options:
+            raise ChannelError(f"answer must be an integer from 0 to {self.options - 1}")
+
+    def then(self, after: Channel) -> Channel:
+        """Send this channel's reports through another one (post-processing: epsilon cannot grow)."""
+        if self.outcomes != after.options:
+            raise ChannelError(f"{self.outcomes} reports do not fit a channel of {after.options} answers")
+        return Channel.from_weights(
+            [
+                [
+                    sum(a * b for a, b in zip(row, column, strict=True))
+                    for column in zip(*after.rows, strict=True)
+                ]
+                for row in self.rows
+            ]
+        )
+
+
+def whole(value: object, what: str, low: int, below: int | None = None) -> int:
+    """Read a whole number of any integer type; a bool is no number."""
+    if not is_whole(value):
+        raise ChannelError(f"{what} must be an integer, got {value!r}")
+    number = int(value)  # type: ignore[call-overload]
+    if number < low or (below is not None and number >= below):
+        limits = f"from {low} to {below - 1}" if below else f"at least {low}"
+        raise ChannelError(f"{what} must be {limits}, got {number}")
+    return int(number)
+
+
+def _checked_draw(draw: object) -> int:
+    if not is_whole(draw) or not 0 <= draw < SCALE:  # type: ignore[operator]
+        raise ChannelError("draw must be an integer from 0 to 2^53 - 1")
+    return int(draw)  # type: ignore[call-overload,no-any-return]

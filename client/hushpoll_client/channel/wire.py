@@ -1,0 +1,149 @@
+"""What a report looks like on its way: as JSON, as a field of a stored record, and which values are legal.
+
+A form chooses one of two shapes. Most reports are a whole number below the number of outcomes; a report that is a set
+of options is a bitmap in lower-case hexadecimal digits, option 0 the lowest bit of the last digit.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+__all__ = ["Bitmap", "Code", "Whole", "Wire"]
+
+Code = int | str
+_STRUCT = {1: "B", 2: "H", 4: "I", 8: "Q"}
+
+
+class Wire(ABC):
+    """The shape of one question's reports."""
+
+    words: str
+    """What is legal, for an error message: "must be ..."."""
+    pattern: bytes
+    """A regular expression of the canonical JSON, without groups."""
+    code: str
+    """The field's code for `struct`, little-endian without padding."""
+    dtype: str
+    """The same field for `numpy.dtype`."""
+    below: int | None
+    """What a report lies below where it is a whole number, and is stored as such; None for other shapes."""
+
+    @abstractmethod
+    def legal(self, report: object) -> bool:
+        """Tell whether some answer could have led to this report."""
+
+    @abstractmethod
+    def read(self, text: bytes) -> Code:
+        """Read a report from JSON that matches `pattern`."""
+
+    @abstractmethod
+    def pack(self, report: Code) -> int | bytes:
+        """Give what `struct` packs for a legal report."""
+
+    @abstractmethod
+    def unpack(self, stored: int | bytes) -> Code:
+        """Give the report that was packed."""
+
+    @abstractmethod
+    def schema(self) -> dict[str, object]:
+        """Describe the report as JSON Schema."""
+
+
+@dataclass(frozen=True)
+class Whole(Wire):
+    """A whole number from 0 to outcomes - 1."""
+
+    outcomes: int
+    pattern = rb"(?:0|[1-9][0-9]{0,15})"
+
+    @property
+    def below(self) -> int:  # type: ignore[override]
+        return self.outcomes
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"a whole number from 0 to {self.outcomes - 1}"
+
+    @property
+    def width(self) -> int:
+        """Give the bytes of the narrowest column that holds every outcome."""
+        return next(width for width in _STRUCT if self.outcomes <= 256**width)
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        return _STRUCT[self.width]
+
+    @property
+    def dtype(self) -> str:  # type: ignore[override]
+        return f"<u{self.width}"
+
+    def legal(self, report: object) -> bool:
+        return type(report) is int and 0 <= report < self.outcomes
+
+    def read(self, text: bytes) -> Code:
+        return int(text)
+
+    def pack(self, report: Code) -> int | bytes:
+        return int(report)
+
+    def unpack(self, stored: int | bytes) -> Code:
+        return int(stored)
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "integer", "minimum": 0, "maximum": self.outcomes - 1}
+
+
+@dataclass(frozen=True)
+class Bitmap(Wire):
+    """A set of exactly `size` of `options` options."""
+
+    options: int
+    size: int
+    below = None
+
+    @property
+    def digits(self) -> int:
+        """Give the number of hexadecimal digits."""
+        return -(-self.options // 4)
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return f"{self.digits} lower-case hexadecimal digits with {self.size} of {self.options} bits set"
+
+    @property
+    def pattern(self) -> bytes:  # type: ignore[override]
+        return b'"[0-9a-f]{%d}"' % self.digits
+
+    @property
+    def width(self) -> int:
+        """Give the bytes of the field: eight options each."""
+        return -(-self.options // 8)
+
+    @property
+    def code(self) -> str:  # type: ignore[override]
+        return f"{self.width}s"
+
+    @property
+    def dtype(self) -> str:  # type: ignore[override]
+        return f"V{self.width}"
+
+    def legal(self, report: object) -> bool:
+        if type(report) is not str or not re.fullmatch(f"[0-9a-f]{{{self.digits}}}", report):
+            return False
+        bits = int(report, 16)
+        return bits >> self.options == 0 and bits.bit_count() == self.size
+
+    def read(self, text: bytes) -> Code:
+        return text.strip(b'"').decode("ascii")
+
+    def pack(self, report: Code) -> int | bytes:
+        return int(str(report), 16).to_bytes(self.width, "little")
+
+    def unpack(self, stored: int | bytes) -> Code:
+        assert isinstance(stored, bytes)
+        return f"{int.from_bytes(stored, 'little'):0{self.digits}x}"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "string", "pattern": f"^[0-9a-f]{{{self.digits}}}$"}

@@ -1,0 +1,111 @@
+"""The mechanisms: one file each, listed here in the order in which they are offered.
+
+Every constructor rounds toward privacy: the epsilon of its integers never exceeds the epsilon asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hushpoll_client.channel import Channel
+from hushpoll_client.errors import MechanismError
+from hushpoll_client.limits import MAX_EPSILON, MAX_OPTIONS
+
+from .base import BrokenPromise, Fact, Mechanism, krr_channel
+from .by_hand import Branch, Instruction
+from .crosswise import Crosswise, crosswise
+from .forced import Forced, forced
+from .krr import Krr, krr
+from .kuk import Kuk, kuk
+from .mangat import Mangat, mangat
+from .matrix import Matrix, matrix
+from .or_poll import OrPoll, or_poll
+from .parameters import Parameter
+from .triangular import Triangular, triangular
+from .unrelated import Unrelated, unrelated
+from .warner import Warner, warner
+
+__all__ = [
+    "MAX_EPSILON",
+    "MAX_OPTIONS",
+    "MECHANISMS",
+    "Branch",
+    "BrokenPromise",
+    "Fact",
+    "Instruction",
+    "Mechanism",
+    "Parameter",
+    "crosswise",
+    "forced",
+    "krr",
+    "krr_channel",
+    "kuk",
+    "mangat",
+    "matrix",
+    "or_poll",
+    "resolve",
+    "triangular",
+    "unrelated",
+    "warner",
+]
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    one.name: one
+    for one in (
+        Warner,
+        Krr,
+        Forced,
+        OrPoll,
+        Unrelated,
+        Crosswise,
+        Mangat,
+        Triangular,
+        Kuk,
+        Matrix,
+    )
+}
+"""Every mechanism by its name, the ones that surveys use first."""
+
+
+def resolve(
+    fitting: tuple[type[Mechanism], ...],
+    described: str,
+    options: int,
+    parameters: Mapping[str, Any],
+    channel: Channel | None = None,
+) -> Mechanism:
+    """Make the mechanism that a document names, if it fits; `channel` is what the document publishes.
+
+    `described` says what has to be fitted, for the message: "a yes_no question".
+    """
+    given = dict(parameters)
+    name = given.pop("name", None)
+    if name is None:
+        raise MechanismError(
+            "is missing", "write a mechanism's name, or an epsilon for the recommended one", "name"
+        )
+    found = next((one for one in fitting if one.name == name), None)
+    if found is None:
+        known = ", ".join(one.name for one in fitting)
+        raise MechanismError(f"{name!r} is not a mechanism for {described}", f"use one of: {known}", "name")
+    if found.two_answers and options != 2:
+        other = next(one.name for one in fitting if not one.two_answers)
+        raise MechanismError(
+            f"{name} takes exactly two options, this question has {options}", f"use {other}", "name"
+        )
+    check_keys(found, given)
+    return found.compile(options, given) if channel is None else found.check(options, given, channel)
+
+
+def check_keys(mechanism: type[Mechanism], given: Mapping[str, Any]) -> None:
+    """Refuse parameters that a mechanism does not take, that have another shape, or that are missing."""
+    for key, value in given.items():
+        parameter = mechanism.takes_key(key)
+        if parameter is None:
+            known = ", ".join(sorted(one.name for one in mechanism.takes))
+            raise MechanismError(f"unknown key {key!r}", f"{mechanism.name} takes: {known}", key)
+        parameter.check(value)
+    for parameter in mechanism.takes:
+        if parameter.missing and parameter.name not in given:
+            raise MechanismError(f"{parameter.name} is missing", parameter.missing, parameter.name)

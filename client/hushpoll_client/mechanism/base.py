@@ -1,0 +1,217 @@
+"""A mechanism: what a respondent's device does with an answer, and what the analysis undoes.
+
+Every file beside this one is one mechanism: a class that declares what it is called, what it takes, where it fits and
+what it gives away. Everybody else asks it; nobody asks for its name to decide anything.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+from hushpoll_client.channel import SCALE, Channel
+from hushpoll_client.errors import ChannelError, MechanismError
+from hushpoll_client.exact import Number, exp_below, is_whole, read_decimal, spell
+from hushpoll_client.limits import MAX_EPSILON
+
+from .by_hand import Instruction
+from .parameters import Parameter
+
+__all__ = ["BrokenPromise", "Fact", "Mechanism", "krr_channel", "positive_epsilon"]
+
+
+class BrokenPromise(ChannelError):
+    """Published integers that are not what their mechanism promises."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that a report gives away for certain.
+
+    Attributes
+    ----------
+    report : int
+        The report in question.
+    leaves : tuple of int
+        The true answers that could have led to it: never all of them.
+    decoy : int or None
+        The decoy's answer, where the report tells that as well.
+    """
+
+    report: int
+    leaves: tuple[int, ...]
+    decoy: int | None = None
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """One mechanism with its parameters, compiled to integers.
+
+    Attributes
+    ----------
+    parameters : dict
+        In their published spelling.
+    device : Channel
+        What the device draws from; `epsilon` is always this one's.
+    analysis : Channel
+        From the true answer to the report, with the decoy's share in it where there is a decoy. Otherwise `device`.
+    epsilon_note : str
+        What the epsilon does not say by itself: a condition, or why there is none.
+    """
+
+    # Declared by each class. ------------------------------------------------------------------------------------
+    name: ClassVar[str]
+    label: ClassVar[str]
+    help: ClassVar[str]
+    """What the device does, in one sentence for a designer."""
+    design: ClassVar[str]
+    """The same for the method section of a paper."""
+    formula: ClassVar[str]
+    symbols: ClassVar[str]
+    citation: ClassVar[str]
+    takes: ClassVar[tuple[Parameter, ...]]
+    in_surveys: ClassVar[bool] = True
+    two_answers: ClassVar[bool] = False
+    """Whether it fits questions with two answers only."""
+    has_decoy: ClassVar[bool] = False
+    """Whether the device also asks a decoy question, which has to be answered by Yes or No."""
+    combine: ClassVar[str] = "none"
+    """The published word for what the device does with an answer and a decoy's answer before it draws."""
+    reports_answers: ClassVar[bool] = True
+    """Whether a report says one of the answers, as far as the mechanism is concerned."""
+    takes_combined: ClassVar[bool] = True
+    """Whether the device can be given the combined answer alone."""
+    recompiled: ClassVar[bool] = True
+    """Whether clients compute the integers anew; otherwise they check the published ones against the epsilon."""
+    count_linear: ClassVar[bool] = False
+    """Whether the estimate is linear in the number that a report is, where several solutions exist."""
+
+    # Compiled. --------------------------------------------------------------------------------------------------
+    parameters: dict[str, Any] = field(hash=False)
+    device: Channel
+    analysis: Channel
+    epsilon_note: str = ""
+    decoy_share: Fraction | None = None
+    decoy_counts: tuple[int, int] | None = None
+
+    @classmethod
+    @abstractmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Make it for a question with so many answers from a document's parameters."""
+
+    @classmethod
+    def check(cls, options: int, given: Mapping[str, Any], channel: Channel) -> Mechanism:
+        """Make it from published parameters and integers, which must be the ones that it compiles to."""
+        made = cls.compile(options, given)
+        if made.device != channel:
+            raise BrokenPromise(f"is not the channel of this {cls.name}")
+        return made
+
+    @classmethod
+    def takes_key(cls, key: str) -> Parameter | None:
+        """Give the parameter of that name."""
+        return next((one for one in cls.takes if one.name == key), None)
+
+    @classmethod
+    def fixes_epsilon(cls, given: Mapping[str, Any]) -> bool:
+        """Tell whether these parameters leave no epsilon to choose."""
+        return any(one.alone and given.get(one.name) is not None for one in cls.takes)
+
+    @classmethod
+    def has_epsilon(cls) -> bool:
+        """Tell whether an epsilon is among the parameters."""
+        return cls.takes_key("epsilon") is not None
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy of one answer whatever anybody else knows; infinity when unbounded."""
+        return self.device.epsilon
+
+    @property
+    def epsilon_conditional(self) -> float | None:
+        """For a decoy: the epsilon against somebody who knows only the decoy's share; None where it is unbounded."""
+        return None
+
+    @property
+    def options(self) -> int:
+        """The number of true answers."""
+        return self.analysis.options
+
+    @property
+    def reports_are_answers(self) -> bool:
+        """Whether the list of reports is the list of answers."""
+        return self.reports_answers and self.device.outcomes == self.analysis.options
+
+    @property
+    def recorded_as_chosen(self) -> float | None:
+        """The chance that somebody is recorded with the answer they chose, the smallest over the answers."""
+        return self.analysis.kept / SCALE if self.reports_are_answers else None
+
+    @cached_property
+    def facts(self) -> tuple[Fact, ...]:
+        """What reports give away for certain, whatever their epsilon says about chance."""
+        if self.analysis.ratio is not None:
+            return ()
+        found = []
+        for report, column in enumerate(zip(*self.analysis.rows, strict=True)):
+            leaves = tuple(answer for answer, weight in enumerate(column) if weight)
+            if 0 < len(leaves) < len(column):
+                found.append(Fact(report, leaves, self._decoy_told(report)))
+        return tuple(found)
+
+    @property
+    def known_decoy_tells(self) -> bool:
+        """Whether somebody who knows a person's decoy answer can learn more than the odds allow."""
+        return False
+
+    def device_answer(self, answer: int, decoy: int | None = None) -> int:
+        """Combine a true answer with the decoy's; the result is what the device's channel randomizes."""
+        if decoy is not None:
+            raise ChannelError(f"{self.name} asks no decoy question")
+        return answer
+
+    def by_hand(self) -> Instruction | None:
+        """Find coins or dice that make the odds exactly; None where there are none."""
+        return None
+
+    def at(self, epsilon: Number) -> Mechanism:
+        """Make the same mechanism with another epsilon."""
+        given = {key: value for key, value in self.parameters.items() if key != "epsilon"}
+        return self.compile(self.options, {**given, "epsilon": epsilon})
+
+    def _decoy_told(self, report: int) -> int | None:
+        return None
+
+
+def positive_epsilon(value: Number) -> Fraction:
+    """Read the epsilon of one mechanism."""
+    epsilon = read_decimal(value, "epsilon")
+    if epsilon <= 0:
+        raise MechanismError(f"epsilon must be greater than 0, got {spell(epsilon)}", "try 1.0", "epsilon")
+    if epsilon > MAX_EPSILON:
+        raise MechanismError(
+            f"epsilon must be at most {MAX_EPSILON}, got {spell(epsilon)}", "clients refuse more", "epsilon"
+        )
+    return epsilon
+
+
+def krr_channel(options: int, epsilon: Number) -> Channel:
+    """W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly."""
+    if not is_whole(options) or options < 2:
+        raise MechanismError(f"a question needs at least two options, got {options!r}", field="options")
+    options = int(options)
+    exponent = positive_epsilon(epsilon)
+    weight = -int(-SCALE // (exp_below(exponent) + options - 1))
+    truth = SCALE - (options - 1) * weight
+    if truth <= weight:
+        raise MechanismError(
+            f"{options} options at epsilon {spell(exponent)} are too many for integers out of 2^53",
+            "use fewer options or a larger epsilon",
+            "options",
+        )
+    made: Channel = Channel.krr(options, weight)
+    return made

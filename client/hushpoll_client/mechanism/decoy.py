@@ -1,0 +1,118 @@
+"""Mechanisms that hide an answer behind a harmless second question, the decoy.
+
+The device runs a fixed function of two true answers and then, where an epsilon is given, a coin. Without the coin the
+privacy is only as good as everybody's ignorance of this person's decoy answer: the epsilon of `analysis`, the channel
+for somebody who knows only the decoy's share, is conditional and always named so.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import inf
+from typing import Any, ClassVar
+
+from hushpoll_client.channel import SCALE, Channel
+from hushpoll_client.errors import ChannelError, MechanismError
+from hushpoll_client.exact import Number, is_whole, read_decimal, read_share, spell
+
+from .base import Mechanism, krr_channel
+from .by_hand import Instruction
+from .parameters import DECOY_COUNTS, DECOY_SHARE, Parameter, flip_epsilon
+
+__all__ = ["CONDITION", "KNOWN_DECOY", "DecoyMechanism", "coin", "decoy_share_of"]
+
+CONDITION = "holds only if nobody knows more about this person's answer to the decoy question than its share"
+KNOWN_DECOY = "unbounded against somebody who knows the decoy's answer; epsilon_conditional "
+
+
+class DecoyMechanism(Mechanism):
+    """A mechanism whose device combines the answer with that to a decoy question, Yes or No."""
+
+    takes: ClassVar[tuple[Parameter, ...]] = (DECOY_SHARE, DECOY_COUNTS, flip_epsilon())
+    two_answers = True
+    has_decoy = True
+    takes_combined = False
+
+    @classmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Make it from a document's parameters."""
+        return cls.make(**given)
+
+    @classmethod
+    @abstractmethod
+    def make(cls, **given: Any) -> Mechanism:
+        """Make it from its own parameters."""
+
+    @staticmethod
+    @abstractmethod
+    def combined(answer: int, decoy: int) -> int:
+        """Give what the device's channel randomizes."""
+
+    @property
+    def epsilon_conditional(self) -> float | None:
+        """The epsilon against somebody who knows only the decoy's share."""
+        conditional = self.analysis.epsilon
+        return None if conditional == inf else conditional
+
+    @property
+    def known_decoy_tells(self) -> bool:
+        """Whether the decoy's answer, once known, unlocks more: not behind a coin of the device's own."""
+        return self.device.ratio is None
+
+    def device_answer(self, answer: int, decoy: int | None = None) -> int:
+        """Combine a true answer with the decoy's."""
+        if answer not in (0, 1) or decoy not in (0, 1):
+            raise ChannelError(
+                f"{self.name} needs two answers, to the question and to the decoy, each No (0) or Yes (1)"
+            )
+        return self.combined(answer, decoy)
+
+    def given_decoy(self, decoy: int) -> tuple[tuple[int, ...], ...]:
+        """Give the table of this mechanism for people whose decoy answer is known: one row for each true answer."""
+        return tuple(self.device.row(self.combined(answer, decoy)) for answer in (0, 1))
+
+    def by_hand(self) -> Instruction | None:
+        """Ask nothing of coins: the two answers are combined in the respondent's head."""
+        return None if "epsilon" in self.parameters else Instruction()
+
+    def _decoy_told(self, report: int) -> int | None:
+        told = {decoy for decoy in (0, 1) if any(row[report] for row in self.given_decoy(decoy))}
+        return told.pop() if len(told) == 1 else None
+
+
+def coin(epsilon: Number | None) -> tuple[Channel, dict[str, Any]]:
+    """Give the device's channel on the combined bit and its parameter: the bit as it is, or flipped by a coin."""
+    if epsilon is None:
+        return Channel.identity(2), {}
+    return krr_channel(2, epsilon), {"epsilon": spell(read_decimal(epsilon, "epsilon"))}
+
+
+def decoy_share_of(
+    share: Number | None, counts: Sequence[int] | None
+) -> tuple[Fraction, tuple[int, int] | None, dict[str, Any]]:
+    """Read the decoy's share: known, or estimated from counts."""
+    if (share is None) == (counts is None):
+        raise MechanismError(
+            "give either decoy_share or decoy_counts [yes, of], one of the two", field="decoy_share"
+        )
+    if counts is not None:
+        return _from_counts(counts)
+    assert share is not None
+    exact = read_share(share, "decoy_share")
+    if exact in (0, 1):
+        raise MechanismError(
+            "decoy_share must lie between 0 and 1: otherwise nothing is hidden or nothing learnt",
+            field="decoy_share",
+        )
+    return exact, None, {"decoy_share": spell(exact)}
+
+
+def _from_counts(counts: Sequence[int]) -> tuple[Fraction, tuple[int, int], dict[str, Any]]:
+    if len(counts) != 2 or not all(is_whole(count) for count in counts):
+        raise MechanismError("decoy_counts must be two whole numbers, [yes, of]", field="decoy_counts")
+    yes, of = map(int, counts)
+    if not 0 < yes < of or of >= SCALE:
+        raise MechanismError(f"decoy_counts need 0 < yes < of, got [{yes}, {of}]", field="decoy_counts")
+    return Fraction(yes, of), (yes, of), {"decoy_counts": [yes, of]}

@@ -1,0 +1,108 @@
+"""Forced response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from hushpoll_client.channel import SCALE, Channel
+from hushpoll_client.errors import MechanismError
+from hushpoll_client.exact import Number, read_share, spell
+from hushpoll_client.limits import MAX_TABLE
+
+from .base import Mechanism, krr_channel
+from .by_hand import Instruction, dice
+from .parameters import FORCED, Parameter
+
+__all__ = ["Forced", "forced"]
+
+
+class Forced(Mechanism):
+    """Report a fixed option with its own small chance whatever is true, else the truth."""
+
+    name = "forced"
+    label = "Forced response"
+    help = (
+        "With known shares the device reports a fixed option whatever the truth. A share of 0 for an option makes a"
+        " report of it a proof: its privacy is then unbounded."
+    )
+    design = (
+        "forced response (with fixed probabilities the device reports a given option whatever was chosen)"
+    )
+    formula = "ĥₖ = (fₖ − uₖ) / (1 − Σ u)"
+    symbols = "fₖ: reported frequency of option k; uₖ: forced share of option k"
+    citation = (
+        "Boruch, R. F. (1971). Assuring confidentiality of responses in social research: a note on strategies. "
+        "The American Sociologist 6, 308–311."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (FORCED,)
+
+    @classmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Make it from a document's parameters; an epsilon instead of shares makes all shares equal."""
+        if "epsilon" in given and "forced" not in given:
+            weight = krr_channel(options, given["epsilon"]).row(0)[1]
+            return forced([Fraction(weight, SCALE)] * options)
+        shares = given.get("forced") or ()
+        if len(shares) != options:
+            raise MechanismError(
+                f"forced needs one share for each of {options} options, has {len(shares)}",
+                "add or remove some",
+                "forced",
+            )
+        return forced(shares)
+
+    def by_hand(self) -> Instruction | None:
+        """Roll a die: some numbers force an option, the others ask for the truth."""
+        shares = [
+            (Fraction(share), "forced", option) for option, share in enumerate(self.parameters["forced"])
+        ]
+        return dice([branch for branch in shares if branch[0]], "truth")
+
+
+def forced(shares: Sequence[Number]) -> Mechanism:
+    """Forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971)."""
+    exact = [read_share(share, "forced") for share in shares]
+    if len(exact) < 2:
+        raise MechanismError("forced needs one share for each option, at least two", field="forced")
+    if sum(exact) == 0:
+        raise MechanismError(
+            "forced shares are all zero: every answer would be revealed", "raise one", "forced"
+        )
+    if sum(exact) >= 1:
+        raise MechanismError(
+            f"forced shares sum to {spell(sum(exact, Fraction(0)))}",
+            "they must leave room for the truth",
+            "forced",
+        )
+    weights = [-int(-share * SCALE // 1) for share in exact]
+    channel = _channel(weights)
+    note = "" if channel.ratio else _note(weights)
+    return Forced({"forced": [spell(share) for share in exact]}, channel, channel, note)
+
+
+def _channel(weights: Sequence[int]) -> Channel:
+    truth = SCALE - sum(weights)
+    if truth < 1:
+        raise MechanismError("forced shares leave no room for the truth out of 2^53", "lower one", "forced")
+    if len(set(weights)) == 1:
+        made: Channel = Channel.krr(len(weights), weights[0])
+        return made
+    if len(weights) > MAX_TABLE:
+        raise MechanismError(
+            f"more than {MAX_TABLE} options need equal forced shares",
+            "make them equal or choose K-ary response",
+            "forced",
+        )
+    return Channel.matrix(
+        [[w + truth * (x == z) for z, w in enumerate(weights)] for x in range(len(weights))]
+    )
+
+
+def _note(weights: Sequence[int]) -> str:
+    if len(weights) == 2:
+        bare = "Yes" if weights[0] else "No"
+        return f"unbounded: nobody is forced to say {bare}, so a {bare} reveals the {bare}"
+    bare = ", ".join(str(number) for number, weight in enumerate(weights, 1) if weight == 0)
+    return f"unbounded: nobody is forced to say option {bare}, so that report reveals the answer"

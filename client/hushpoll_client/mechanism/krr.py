@@ -1,0 +1,42 @@
+"""K-ary randomized response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from hushpoll_client.exact import Number, read_decimal, spell
+
+from .base import Mechanism, krr_channel
+from .parameters import EPSILON, Parameter
+
+__all__ = ["Krr", "krr"]
+
+
+class Krr(Mechanism):
+    """Report the chosen option, or with one small chance each of the others."""
+
+    name = "krr"
+    label = "K-ary randomized response"
+    help = "The device reports the chosen option with a known probability, else one of the others, all alike."
+    design = (
+        "K-ary randomized response (the chosen option is e^ε times as likely to be reported as any other)"
+    )
+    formula = "ĥₖ = (fₖ − p₀) / (p₀ (e^ε − 1)),   p₀ = 1 / (K − 1 + e^ε)"
+    symbols = "fₖ: reported frequency of option k; K: number of options"
+    citation = (
+        "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
+        "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
+
+    @classmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Make it from a document's parameters."""
+        return krr(options, **given)
+
+
+def krr(options: int, epsilon: Number) -> Mechanism:
+    """K-ary randomized response: the truth is e^epsilon times as likely as each other option (Kairouz et al. 2014)."""
+    channel = krr_channel(options, epsilon)
+    return Krr({"epsilon": spell(read_decimal(epsilon, "epsilon"))}, channel, channel)

@@ -1,0 +1,55 @@
+"""Mangat's design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from hushpoll_client.channel import Channel
+from hushpoll_client.errors import MechanismError
+from hushpoll_client.exact import Number, read_share, spell
+
+from .base import Mechanism
+from .parameters import Parameter, truth_of
+
+__all__ = ["Mangat", "mangat"]
+
+
+class Mangat(Mechanism):
+    """A Yes is reported as it is; a No is reported as No with a known probability, else as Yes."""
+
+    name = "mangat"
+    label = "Mangat's design"
+    help = "A Yes is reported as Yes; a No is reported as No with a known probability, else as Yes."
+    design = "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)"
+    formula = "p̂ = (f − (1 − t)) / t"
+    symbols = "f: reported frequency of Yes; t: probability that a No is reported as No"
+    citation = (
+        "Mangat, N. S. (1994). An improved randomized response strategy. Journal of the Royal Statistical "
+        "Society B 56, 93–95."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (
+        truth_of(
+            "Mangat's t, the probability that a No is reported as No.",
+            "add the probability that a No is reported as No, such as 0.6",
+            alone=True,
+        ),
+    )
+    two_answers = True
+    in_surveys = False
+
+    @classmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Make it from a document's parameters."""
+        return mangat(**given)
+
+
+def mangat(truth: Number) -> Mechanism:
+    """Mangat (1994): who has the trait says Yes; who has not says No with probability `truth`, else Yes."""
+    kept = read_share(truth, "truth")
+    if kept in (0, 1):
+        raise MechanismError(
+            "truth must lie between 0 and 1: at 0 nothing is learnt, at 1 nothing is hidden", field="truth"
+        )
+    channel = Channel.from_probabilities([[kept, 1 - kept], [0, 1]])
+    return Mangat({"truth": spell(kept)}, channel, channel, "unbounded: a No reveals the No")

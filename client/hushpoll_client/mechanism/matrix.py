@@ -1,0 +1,70 @@
+"""Any table of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from hushpoll_client.channel import Channel
+from hushpoll_client.errors import MechanismError
+from hushpoll_client.exact import Number, exp_below, log_below, spell
+
+from .base import BrokenPromise, Mechanism, positive_epsilon
+from .parameters import EPSILON, Parameter
+
+__all__ = ["Matrix", "check_bound", "matrix"]
+
+
+class Matrix(Mechanism):
+    """A table that somebody else made: its integers are checked against the epsilon it states, nothing more."""
+
+    name = "matrix"
+    label = "A table of your own"
+    help = "The device draws from a table that you give, one row of probabilities for each answer."
+    design = "a custom randomization table (its rows give the chance of each report for each answer)"
+    formula = "ĥ = B f with C B′ = I"
+    symbols = "f: reported frequencies; C: randomization table, row = true answer"
+    citation = (
+        "Chaudhuri, A., Mukerjee, R. (1988). Randomized Response: Theory and Techniques. Marcel Dekker."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
+    recompiled = False
+
+    @classmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Refuse to guess: the table itself has to come along."""
+        raise MechanismError(
+            "matrix is published with its table", 'add "channel" to the question, in a published form', "name"
+        )
+
+    @classmethod
+    def check(cls, options: int, given: Mapping[str, Any], channel: Channel) -> Mechanism:
+        """Take the integers as they are, unless they break the epsilon that the document states."""
+        epsilon = check_bound(options, given, channel)
+        return cls({"epsilon": spell(epsilon)}, channel, channel)
+
+
+def check_bound(options: int, given: Mapping[str, Any], channel: Channel) -> Fraction:
+    """Hold integers that are not computed anew against the answers they serve and the epsilon that is stated."""
+    epsilon = positive_epsilon(given["epsilon"])
+    if channel.options != options:
+        raise BrokenPromise(f"has {channel.options} rows for {options} answers")
+    ratio = channel.ratio
+    if ratio is None or ratio > exp_below(epsilon):
+        found = "is unbounded" if ratio is None else f"has epsilon {log_below(ratio):.6g}"
+        raise BrokenPromise(f"{found}, more than the {spell(epsilon)} that is stated")
+    return epsilon
+
+
+def matrix(
+    rows: Sequence[Sequence[Number]] | None = None, weights: Sequence[Sequence[Number]] | None = None
+) -> Mechanism:
+    """Any channel, one row for each true answer: `rows` of probabilities, or `weights` to be normalised."""
+    if (rows is None) == (weights is None):
+        raise MechanismError("matrix takes either rows or weights, one of the two", field="rows")
+    channel = Channel.from_probabilities(rows) if rows is not None else Channel.from_weights(weights or ())
+    bare = "unbounded: some report is impossible for one true answer and possible for another"
+    return Matrix(
+        {"rows": [list(row) for row in channel.rows]}, channel, channel, "" if channel.ratio else bare
+    )

@@ -1,0 +1,118 @@
+"""What a mechanism may be told: declared once, read alike from documents, command lines and forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hushpoll_client.errors import MechanismError
+
+__all__ = [
+    "CHANNEL",
+    "DECOY_COUNTS",
+    "DECOY_SHARE",
+    "DRAWS",
+    "EPSILON",
+    "FORCED",
+    "RED",
+    "Parameter",
+    "Shape",
+    "flip_epsilon",
+    "truth_of",
+]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a parameter's value is written: one number or a list, published as strings or as whole numbers."""
+
+    metavar: str
+    listed: bool = False
+    whole: bool = False
+    length: int | None = None
+
+    def from_text(self, text: str) -> Any:
+        """Give the document's value for what somebody typed; what is no number is refused later, by its name."""
+        parts = [part.strip() for part in text.replace(";", ",").split(",")] if self.listed else [text]
+        read: list[Any] = [_whole_or_text(part) for part in parts] if self.whole else parts
+        return read if self.listed else read[0]
+
+    def fits(self, value: object) -> bool:
+        """Tell whether a document's value has this shape; None, a bool and an object never do."""
+        if isinstance(value, list) != self.listed:
+            return False
+        return value is not None and not isinstance(value, dict | bool)
+
+    def is_published(self, value: object) -> bool:
+        """Tell whether a value is written as published: no number but a whole one, and that only where it counts."""
+        items = value if self.listed and isinstance(value, list) else [value]
+        return all(type(item) is (int if self.whole else str) for item in items)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its key in the document, its shape, and one sentence for whoever has to give it."""
+
+    name: str
+    shape: Shape
+    help: str
+    missing: str = ""
+    """What to do where it is left out; empty where that is allowed."""
+    alone: bool = False
+    """Whether a mechanism that was given it has its epsilon fixed."""
+
+    def check(self, value: object) -> None:
+        """Refuse a value of another shape."""
+        if self.shape.fits(value):
+            return
+        if value is None or isinstance(value, dict | bool):
+            raise MechanismError(
+                f"{self.name} must be a number, got {value!r}", "write for example 1.0", self.name
+            )
+        raise MechanismError(
+            f"{self.name} has the wrong shape", f"write it as {self.shape.metavar}", self.name
+        )
+
+
+_NUMBER = Shape("E")
+_SHARE = Shape("P")
+
+EPSILON = Parameter("epsilon", _NUMBER, "Privacy parameter of one answer.", "add a number such as 1.0")
+FORCED = Parameter("forced", Shape("U0,U1,...", listed=True), "Forced share of each option.", alone=True)
+DECOY_SHARE = Parameter("decoy_share", Shape("Q"), "Known share of Yes to the decoy question.")
+DECOY_COUNTS = Parameter(
+    "decoy_counts",
+    Shape("YES,OF", listed=True, whole=True, length=2),
+    "The decoy share, estimated: Yes answers, of so many.",
+)
+RED = Parameter(
+    "red",
+    Shape("P1,P0", listed=True, length=2),
+    "Kuk: share of red cards if the truth is Yes, and if it is No.",
+    "give the shares of red cards as P1,P0",
+)
+DRAWS = Parameter(
+    "draws", Shape("R", whole=True), "Kuk: cards drawn per respondent (1 unless said otherwise)."
+)
+CHANNEL = Parameter(
+    "channel",
+    Shape("FILE"),
+    'JSON: {"rows": [[...], ...]}, probabilities or integers out of 2^53, row = truth; {"weights": ...}, '
+    "which are normalised; or a published channel.",
+    "give a file with the table",
+)
+
+
+def flip_epsilon() -> Parameter:
+    """Give the optional epsilon of a coin on the device after a decoy."""
+    return Parameter("epsilon", _NUMBER, "Privacy parameter of a coin on the device after the decoy.")
+
+
+def truth_of(help: str, missing: str = "", alone: bool = False) -> Parameter:
+    """Give the probability of the truth, which means something else in each mechanism."""
+    return Parameter("truth", _SHARE, help, missing, alone)
+
+
+def _whole_or_text(text: str) -> int | str:
+    # Python reads no number of thousands of digits; what stays text is refused with the field's name.
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text

@@ -1,0 +1,114 @@
+"""What this machine remembers of a survey: a random id, the randomized reports, their state; never an answer."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import strict_json
+from .errors import DocumentError, ReportError, SubmitError
+from .report import Report
+from .survey import Survey
+
+__all__ = ["Kept", "Memory"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A report that was drawn on this machine, and whether it has arrived."""
+
+    report: Report
+    state: str  # "waiting" or "sent"
+
+
+class Memory:
+    """What this machine remembers of each survey, one file for its owner's eyes only.
+
+    A survey is randomized once: whoever comes second, also at the same moment, gets the first one's report.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = state_folder() if folder is None else folder
+
+    def recall(self, survey: Survey) -> Kept | None:
+        """Read what is kept; None where nothing is."""
+        path = self._path(survey)
+        try:
+            value = strict_json.loads(path.read_bytes(), max_depth=4, floats=False)
+        except FileNotFoundError:
+            return None
+        except (OSError, DocumentError) as error:
+            raise SubmitError(
+                f"{path}: cannot be read ({error}); remove it only if nothing was sent"
+            ) from None
+        state = value.pop("state", None) if isinstance(value, dict) else None
+        try:
+            report, _ = Report.check(survey, value)
+        except ReportError as error:
+            raise SubmitError(f"{path}: is damaged ({error}); remove it only if nothing was sent") from None
+        if state not in ("waiting", "sent"):
+            raise SubmitError(f"{path}: is damaged (state); remove it only if nothing was sent")
+        return Kept(report, state)
+
+    def keep(self, survey: Survey, report: Report) -> Kept:
+        """Keep a fresh report, on the disk before it is sent; give the one that was kept first."""
+        fresh = self._write(survey, Kept(report, "waiting"))
+        try:
+            os.link(fresh, self._path(survey))  # fails where a report is kept already
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+        self._sync()
+        kept = self.recall(survey)
+        assert kept is not None
+        return kept
+
+    def sent(self, survey: Survey, report: Report) -> None:
+        """Note that a report has arrived."""
+        os.replace(self._write(survey, Kept(report, "sent")), self._path(survey))
+        self._sync()
+
+    def forget(self, survey_hash: str) -> bool:
+        """Clear this machine; False where nothing was kept."""
+        try:
+            (self.folder / f"{survey_hash}.json").unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _path(self, survey: Survey) -> Path:
+        return self.folder / f"{survey.hash}.json"
+
+    def _write(self, survey: Survey, kept: Kept) -> Path:
+        path = self.folder / f"{survey.hash}.{secrets.token_hex(8)}.part"
+        value = {"id": kept.report.id, "reports": list(kept.report.reports), "state": kept.state}
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(strict_json.dumps(value))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise SubmitError(
+                f"{self.folder}: cannot be written ({error.strerror}); nothing was sent"
+            ) from None
+        return path
+
+    def _sync(self) -> None:
+        # The name of a new file is on the disk only after its folder is.
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def state_folder() -> Path:
+    """Where programs of this user keep their state (XDG base directories)."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    # The specification asks to ignore a relative path.
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    return root / "hushpoll"

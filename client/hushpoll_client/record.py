@@ -1,0 +1,84 @@
+"""One report is one fixed-width record: one field per question, in the survey's order."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import lt
+
+from .channel import Code, Wire
+from .survey import Survey
+
+__all__ = ["RecordFormat"]
+
+
+@dataclass(frozen=True)
+class RecordFormat:
+    """How reports of one survey are written as bytes."""
+
+    names: tuple[str, ...]
+    wires: tuple[Wire, ...]
+
+    @classmethod
+    def of(cls, survey: Survey) -> RecordFormat:
+        """Take each question's field from its channel."""
+        questions = survey.questions
+        return cls(tuple(one.id for one in questions), tuple(one.channel.wire for one in questions))
+
+    @property
+    def dtype(self) -> list[tuple[str, str]]:
+        """The argument for `numpy.dtype`, so that `numpy.frombuffer(records, dtype)` gives one row per report."""
+        return [(name, wire.dtype) for name, wire in zip(self.names, self.wires, strict=True)]
+
+    @property
+    def size(self) -> int:
+        """Bytes in a record."""
+        return self.struct.size
+
+    @cached_property
+    def struct(self) -> struct.Struct:
+        """The same, for the standard library."""
+        return struct.Struct("<" + "".join(wire.code for wire in self.wires))
+
+    @cached_property
+    def pattern(self) -> re.Pattern[bytes]:
+        """The bytes that our own clients send for a survey without invitations; groups: the id, the reports."""
+        reports = b",".join([wire.pattern for wire in self.wires])
+        return re.compile(rb'\{"id":"([0-9a-f]{32})","reports":\[(%b)\]\}' % reports)
+
+    @cached_property
+    def _limits(self) -> tuple[int, ...] | None:
+        """What each report lies below, where all of them are whole numbers: the usual case, and the quick one."""
+        limits = tuple(wire.below for wire in self.wires if wire.below is not None)
+        return limits if len(limits) == len(self.wires) else None
+
+    def read(self, reports: bytes) -> tuple[Code, ...] | None:
+        """Read the reports of a body that fits `pattern`; None where one of them is not legal."""
+        parts = reports.split(b",")
+        if self._limits is not None:
+            whole = tuple(map(int, parts))
+            return whole if all(map(lt, whole, self._limits)) else None
+        values = tuple(wire.read(part) for wire, part in zip(self.wires, parts, strict=True))
+        return values if self.holds(values) else None
+
+    def holds(self, reports: Sequence[Code]) -> bool:
+        """Tell whether these are one possible report of each question."""
+        return len(reports) == len(self.wires) and all(
+            wire.legal(report) for wire, report in zip(self.wires, reports, strict=True)
+        )
+
+    def pack(self, reports: Sequence[Code]) -> bytes:
+        """Write reports that were checked before."""
+        if self._limits is not None:
+            return self.struct.pack(*reports)
+        return self.struct.pack(*(wire.pack(one) for wire, one in zip(self.wires, reports, strict=True)))
+
+    def unpack(self, record: bytes) -> tuple[Code, ...]:
+        """Read a record back."""
+        stored = self.struct.unpack(record)
+        if self._limits is not None:
+            return stored
+        return tuple(wire.unpack(one) for wire, one in zip(self.wires, stored, strict=True))
