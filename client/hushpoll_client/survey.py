@@ -60,6 +60,13 @@ class Question:
         """The unconditional privacy of this answer; infinity when unbounded."""
         return self.mechanism.epsilon
 
+    @property
+    def report_labels(self) -> tuple[str, ...]:
+        """What each report is called: an answer, a word of the mechanism's own, or only a number."""
+        if self.mechanism.reports_are_answers:
+            return self.options
+        return self.mechanism.report_words or tuple(str(code) for code in range(self.channel.outcomes))
+
     def document(self, published: bool = True) -> dict[str, Any]:
         """The question as JSON; the published form carries the integer channel."""
         value: dict[str, Any] = {
@@ -296,7 +303,9 @@ def _mechanism(
         raise SurveyError((*at, "channel"), error.problem, _FRESH_LINK) from None
     except (MechanismError, ChannelError) as error:
         field = getattr(error, "field", None)
-        raise SurveyError((*here, field) if field else here, error.problem, error.remedy or "correct it") from None
+        raise SurveyError(
+            (*here, field) if field else here, error.problem, error.remedy or "correct it"
+        ) from None
     _check_decoy(mechanism, decoy, here)
     if published:
         _check_spelling(mechanism, parameters, here)

@@ -215,7 +215,7 @@ def test_kuk_uses_the_count_linear_solution() -> None:
 
 def test_more_reports_than_options_take_the_least_variance_solution() -> None:
     rows = [[5, 3, 1, 1], [1, 1, 4, 4]]
-    view = channel_view(mechanisms.matrix(rows))
+    view = channel_view(mechanisms.matrix(weights=rows))
     weights = view.solution([0, 1])
     uniform = view.forward(np.array([0.5, 0.5]))
     table = np.array(rows) / 10

@@ -59,12 +59,15 @@ def test_json_is_the_librarys_result(name: str, flags: str, counts: str, mechani
 def test_channel_file_takes_probabilities_or_weights(tmp_path: Path, run: Run) -> None:
     counts = ("--counts", "240,260,100", "--json")
     results = []
-    for rows in (
-        [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]],
-        [[2, 1, 1], [1, 2, 1], [1, 1, 2]],
+    half, quarter = 2**52, 2**51
+    for table in (
+        {"rows": [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]},
+        {"rows": [[half, quarter, quarter], [quarter, half, quarter], [quarter, quarter, half]]},
+        {"weights": [[2, 1, 1], [1, 2, 1], [1, 1, 2]]},
+        {"form": "krr", "options": 3, "weight": quarter},
     ):
         file = tmp_path / "channel.json"
-        file.write_text(json.dumps({"rows": rows}))
+        file.write_text(json.dumps(table))
         for name in (("--mechanism", "matrix"), ("--mechanism", "channel"), ()):
             code, out, _ = run(*name, "--channel", str(file), *counts)
             assert code == 0
@@ -160,9 +163,13 @@ def test_bad_input_ends_with_2_and_one_line(arguments: list[str], message: str, 
         ('{"rows": []}', '{"rows"'),
         ('{"rows": [[1, 0], [true, 1]]}', "row 2 holds True"),
         ('{"rows": [[1, 0], [1]]}', "same number of columns"),
-        ('{"rows": [[1, 1], [1, 1]]}', "true answers 0 and 1 give the same reports"),
+        ('{"weights": [[1, 1], [1, 1]]}', "true answers 0 and 1 give the same reports"),
         ('{"rows": [[1, -1], [1, 1]]}', "row 1"),
         ('{"rows": [[0.5, "x"], [1, 1]]}', "row 1"),
+        ('{"rows": [[0.85, 0.15], [0.15, 0.58]]}', "row 2 sums to 0.73, not to 1 (or to 2^53)"),
+        ('{"rows": [[2, 1], [1, 2]]}', "row 1 sums to 3"),
+        ('{"rows": [[1, 0], [0, 1]], "weights": [[1, 0], [0, 1]]}', "needs"),
+        ('{"form": "krr", "options": 2}', "unknown channel form"),
         ('{"rows": [[1, NaN], [1, 1]]}', "channel.json"),
     ],
 )

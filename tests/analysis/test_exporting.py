@@ -17,15 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 from hushpoll_analysis import report
 from hushpoll_analysis.channel.simulation import simulate_survey
-from hushpoll_analysis.data.export import (
+from hushpoll_analysis.results.export import (
     export_files,
     guard_cell,
-    report_labels,
     shuffled,
     write_export,
     zip_export,
 )
-from hushpoll_analysis.data.labels import _names
+from hushpoll_analysis.results.labels import _names
 from hushpoll_client import HushpollError, Survey
 
 NASTY = "It's \"5 $\" `x' \\ a|b*c"
@@ -126,8 +125,8 @@ def test_codebook_explains_every_code(folder: Path, survey: Survey) -> None:
 
 
 def test_crosswise_reports_say_whether_two_answers_agree(survey: Survey) -> None:
-    assert report_labels(survey.questions[2]) == ("different", "same")
-    assert report_labels(survey.questions[0]) == ("No", "Yes")
+    assert survey.questions[2].report_labels == ("different", "same")
+    assert survey.questions[0].report_labels == ("No", "Yes")
 
 
 @pytest.mark.parametrize(

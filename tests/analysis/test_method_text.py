@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import estimate
-from hushpoll_analysis.results.method import factor_text, method_of
+from hushpoll_analysis.results.method import method_of
 from hushpoll_client import Survey
+from hushpoll_client.words import factor_text
 
 DECOYS: dict[str, dict[str, Any]] = {
     "or_poll": {"decoy_share": "2/5"},

@@ -18,11 +18,12 @@ from hushpoll_analysis import compare, crosstab, estimate, report
 from hushpoll_analysis.channel.simulation import simulate_survey
 from hushpoll_analysis.data.files import Tally
 from hushpoll_analysis.results.figures import axis_for
-from hushpoll_analysis.results.method import ESTIMATORS, LETTERS, WORKS, epsilon_text, percent
+from hushpoll_analysis.results.method import percent
 from hushpoll_analysis.results.rendering import stylesheet
 from hushpoll_analysis.results.survey import SurveyReport
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.compile import NAMES
+from hushpoll_client.mechanism import MECHANISMS, Mechanism
+from hushpoll_client.words import epsilon_text
 
 from tests.client.documents import exam
 
@@ -80,7 +81,7 @@ def whole(survey: Survey, frame: pd.DataFrame) -> SurveyReport:
 def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, whole: SurveyReport) -> None:
     for question in survey.questions:
         counts = np.bincount(frame[f"{question.id}_reported"], minlength=question.channel.outcomes)
-        labels = question.options if question.kind == "choice" else None
+        labels = question.options if question.kind.name == "choice" else None
         one = estimate(counts, question.mechanism, options=labels)
         both = estimate(counts, question.mechanism, options=labels, simultaneous=True)
         part = whole[question.id]
@@ -358,11 +359,13 @@ def test_method_names_every_design_it_used(whole: SurveyReport) -> None:
     assert any(work.startswith("Warner") for work in whole.method.references)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_mechanism_of_surveys_has_its_formula(name: str) -> None:
-    assert name in ESTIMATORS
-    assert name in LETTERS
-    assert {"or_poll": "crosswise"}.get(name, name) in WORKS
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda one: one.name)
+def test_every_mechanism_says_what_a_paper_needs(mechanism: type[Mechanism]) -> None:
+    assert "=" in mechanism.formula
+    for letter in set(mechanism.symbols.split(":")[0]) - set(" ₖ"):
+        assert letter in mechanism.formula
+    assert re.search(r"\((19|20)\d\d\)", mechanism.citation)
+    assert mechanism.design.endswith(")")
 
 
 def test_figures_are_written_for_people() -> None:

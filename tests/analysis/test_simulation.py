@@ -29,7 +29,7 @@ CHANNELS = {
 def edge_draws(channel: Channel, answer: int) -> list[int]:
     """Both sides of every place where the report changes."""
     row, edges, total = channel.row(answer), [0, SCALE - 1], 0
-    if channel.weight is None:
+    if channel.form != "krr":
         for weight in row:
             total += weight
             edges += [total - 1, total]
@@ -97,7 +97,7 @@ def test_the_table_of_high_bits_gives_what_the_client_gives(
         block = answers[start : start + simulation.BLOCK].tolist()
         high = np.frombuffer(drawn.pop(0), dtype="<u2").tolist()
         table = simulation._high_table(channel)
-        rows = [0 if channel.weight else x for x in block]
+        rows = [0 if channel.form == "krr" else x for x in block]
         decided = [
             table[(row << 16) | h] != np.iinfo(table.dtype).max for row, h in zip(rows, high, strict=True)
         ]

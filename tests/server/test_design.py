@@ -12,10 +12,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_client.compile import KINDS as KNOWN_KINDS
+from hushpoll_client.kind import KINDS
+from hushpoll_client.mechanism import matrix as table_mechanism
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts, kinds
+from hushpoll_server.workspace import drafts, kinds, mechanisms
 from hushpoll_server.workspace.drafts import Draft, StaleDraft
+from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.library import TEMPLATES
 
 from tests.server.accounts_kit import make_draft, open_place, signed_in, submit, token_of
@@ -188,7 +190,7 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
     submit(owner, path, text="A?", kind="yes_no", id="a", mechanism="", prefer_not="y")
     question = again(store, draft).questions[0]
     assert (question["kind"], question["options"]) == ("choice", ["No", "Yes", kinds.PREFER_NOT])
-    fields = kinds.read_question(question)
+    fields = mechanisms.read_question(question)
     assert (fields["kind"], fields["prefer_not"]) == ("yes_no", True)
     submit(owner, path, text="A?", kind="yes_no", id="a", mechanism="")
     assert again(store, draft).questions[0]["kind"] == "yes_no"
@@ -286,11 +288,38 @@ def test_a_recommendation_gives_its_reason(owner: FlaskClient, store: Store) -> 
     assert "K-ary randomized response keeps one report per person among the 3 options" in page
 
 
-def test_the_editor_offers_only_what_a_survey_can_use() -> None:
-    for kind in kinds.KINDS:
-        assert set(kinds.mechanisms_for(kind)) - {""} <= set(KNOWN_KINDS[kind])
-    offered = {name for kind in kinds.KINDS for name in kinds.mechanisms_for(kind)} - {""}
-    assert offered == set(kinds.MECHANISM_NAMES)
+def test_the_editor_offers_what_a_survey_can_use() -> None:
+    for name, editor in EDITORS.items():
+        for answers in (2, 3):
+            offered = {one.name for one in editor.fitting(answers)}
+            if answers == editor.answers or editor.answers is None:
+                assert offered == {one.name for one in KINDS[name].fitting(answers)}
+            assert (answers == 2) == ("warner" in offered)
+    assert {one.name for kind in KINDS.values() for one in kind.mechanisms} >= set(mechanisms.OFFERED)
+
+
+def test_an_imported_table_stays_while_its_question_is_edited(owner: FlaskClient, store: Store) -> None:
+    channel = table_mechanism([["3/4", "1/4"], ["1/3", "2/3"]]).device.to_json()
+    question = {"id": "own", "kind": "yes_no", "text": "Did you?", "channel": channel}
+    draft = make_draft(store, "owner", {**question, "mechanism": {"name": "matrix", "epsilon": "2"}})
+    page = owner.get(f"/drafts/{draft.id}/questions/own").text
+    assert "A table of your own" in page
+    assert "A table of your own" not in owner.get(f"/drafts/{draft.id}/questions/new").text
+    fields = {
+        "kind": "yes_no",
+        "text": "Did you ever?",
+        "id": "own",
+        "mechanism": "matrix",
+        "revision": draft.revision,
+    }
+    assert submit(owner, f"/drafts/{draft.id}/questions/own", **fields).status_code == 302
+    kept = drafts.find(store, draft.id)
+    assert kept is not None
+    assert kept.question("own") == {
+        **question,
+        "text": "Did you ever?",
+        "mechanism": {"name": "matrix", "epsilon": "2"},
+    }
 
 
 # Stale tabs -----------------------------------------------------------------------------------------------------
@@ -430,6 +459,6 @@ def test_a_percentage_is_read_as_the_share_it_means(typed: str, kept: str) -> No
         "decoy": "D?",
         "decoy_share": typed,
     }
-    assert kinds.write_question(fields, "1")["mechanism"]["decoy_share"] == kept
+    assert mechanisms.write_question(fields, "1")["mechanism"]["decoy_share"] == kept
     forced = fields | {"mechanism": "forced", "forced": f"{typed}, 0.1"}
-    assert kinds.write_question(forced, "1")["mechanism"]["forced"] == [kept, "0.1"]
+    assert mechanisms.write_question(forced, "1")["mechanism"]["forced"] == [kept, "0.1"]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.channel import Whole
+from hushpoll_client.record import RecordFormat
 from hushpoll_server.config import Config
-from hushpoll_server.store.records import RecordFormat
 from hushpoll_server.store.surveys import Store, open_store
 
 from tests.serving import DRAFT, make_survey, new_report, post
@@ -98,10 +99,8 @@ def test_nothing_is_read_before_it_is_sealed(client: FlaskClient, survey: Survey
     ("outcomes", "width"), [(2, 1), (256, 1), (257, 2), (65536, 2), (65537, 4), (2**32 + 1, 8)]
 )
 def test_columns_are_as_narrow_as_they_can_be(outcomes: int, width: int) -> None:
-    from hushpoll_server.store.records import _width
-
-    assert _width(outcomes) == width
-    form = RecordFormat(("a", "b"), (outcomes, 2), (width, 1))
+    assert Whole(outcomes).width == width
+    form = RecordFormat(("a", "b"), (Whole(outcomes), Whole(2)))
     assert form.unpack(form.pack((outcomes - 1, 1))) == (outcomes - 1, 1)
     assert form.size == np.dtype(form.dtype).itemsize == width + 1
     assert form.holds((outcomes - 1, 1))

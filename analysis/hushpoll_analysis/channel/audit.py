@@ -88,7 +88,7 @@ def audit_channel(
         for start in range(0, draws, _STEP):
             size = min(_STEP, draws - start)
             for _ in range(size):
-                row[randomize(channel, answer, read)] += 1
+                row[int(randomize(channel, answer, read))] += 1
             progress(size)
         counts.append(row)
     return lower_bound(counts, alpha)

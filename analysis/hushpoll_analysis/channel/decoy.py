@@ -96,8 +96,5 @@ def estimated_decoy(mechanism: Channel | Mechanism) -> EstimatedDecoy | None:
     """The estimated decoy of a mechanism; None when it has no decoy or its share is known."""
     if isinstance(mechanism, Channel) or mechanism.decoy_counts is None:
         return None
-    rows = np.array(mechanism.device.rows, dtype=np.float64) / SCALE
-    without, within = (
-        np.stack([rows[mechanism.device_answer(x, decoy)] for x in (0, 1)]) for decoy in (0, 1)
-    )
+    without, within = (np.array(mechanism.given_decoy(decoy), dtype=np.float64) / SCALE for decoy in (0, 1))
     return EstimatedDecoy(*mechanism.decoy_counts, without, within)

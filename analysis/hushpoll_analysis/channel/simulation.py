@@ -15,9 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hushpoll_client import Channel, HushpollError, Survey
+from hushpoll_client import Channel, Mechanism, Survey
 from hushpoll_client.channel import SCALE
-from hushpoll_client.mechanism import Mechanism
+
+from hushpoll_analysis.errors import AnalysisError
+
+from .base import Answers, Codes, Draws
+from .view import analysis_channel, sampler
 
 __all__ = ["draw_truth", "reports_at", "simulate", "simulate_survey"]
 
@@ -28,14 +32,8 @@ HIGH_BITS, LOW_BITS = 16, 37
 TABLE_FROM = 1 << 15
 # What a seed is used for; one seed gives independent streams.
 _REPORTS, _TRUTH = 0x68757368, 0x706F6C6C
-# Up to this many outcomes, comparing with every threshold beats a binary search.
-FEW_OUTCOMES = 8
 
-Draws = npt.NDArray[np.uint64]
-Answers = npt.NDArray[np.integer[Any]]
-Codes = npt.NDArray[Any]
 Source = Callable[[int], bytes]
-Rule = Callable[[Answers, Draws], Codes]
 
 
 def simulate(
@@ -70,11 +68,11 @@ def simulate(
     ----------
     Kairouz, Bonawitz, Ramage (2016), Discrete distribution estimation under local privacy, ICML.
     """
-    channel = channel.analysis if isinstance(channel, Mechanism) else channel
+    channel = analysis_channel(channel)
     truth = _checked_answers(channel, answers)
     source = _source(seed, _REPORTS)
     flat = truth.reshape(-1)
-    reports = np.empty(flat.shape, dtype=_smallest_type(channel.outcomes))
+    reports = np.empty(flat.shape, dtype=sampler(channel).dtype)
     draw = _table_draw(channel, source) if flat.size >= TABLE_FROM else _plain_draw(channel, source)
     for start in range(0, flat.size, BLOCK):
         reports[start : start + BLOCK] = draw(flat[start : start + BLOCK])
@@ -86,12 +84,12 @@ def reports_at(channel: Channel, answers: npt.ArrayLike, draws: npt.ArrayLike) -
     truth = _checked_answers(channel, answers)
     uniform = np.array(draws, dtype=np.uint64)
     if uniform.shape != truth.shape:
-        raise HushpollError(
+        raise AnalysisError(
             f"draws have shape {uniform.shape}, answers {truth.shape}; give one draw per answer"
         )
     if uniform.size and int(uniform.max()) >= SCALE:
-        raise HushpollError(f"draw {int(uniform.max())} is not below 2^53; give draws from 0 to 2^53 - 1")
-    result: npt.NDArray[np.int64] = _rule(channel)(truth, uniform).astype(np.int64)
+        raise AnalysisError(f"draw {int(uniform.max())} is not below 2^53; give draws from 0 to 2^53 - 1")
+    result: npt.NDArray[np.int64] = sampler(channel).rule()(truth, uniform).astype(np.int64)
     return result
 
 
@@ -101,9 +99,9 @@ def draw_truth(
     """Draw n true answers with the given shares: a random sample of a population that has them."""
     weights = np.asarray(shares, dtype=float)
     if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or weights.sum() <= 0:
-        raise HushpollError(f"shares {list(shares)} are not proportions; give one number >= 0 per option")
+        raise AnalysisError(f"shares {list(shares)} are not proportions; give one number >= 0 per option")
     if not np.isclose(weights.sum(), 1.0, atol=1e-6):
-        raise HushpollError(f"shares add up to {weights.sum():.6g}, not to 1; give one share per option")
+        raise AnalysisError(f"shares add up to {weights.sum():.6g}, not to 1; give one share per option")
     edges = np.cumsum(weights / weights.sum())[:-1]
     source = _source(seed, _TRUTH)
     truth = np.empty(n, dtype=np.uint16)
@@ -136,11 +134,11 @@ def check_truth(survey: Survey, truth: Mapping[str, Sequence[float]]) -> None:
     missing = [name for name in ids if name not in truth]
     unknown = [name for name in truth if name not in ids]
     if missing:
-        raise HushpollError(
+        raise AnalysisError(
             f'truth: no shares for question "{missing[0]}"; give one list of shares per question'
         )
     if unknown:
-        raise HushpollError(
+        raise AnalysisError(
             f'truth: the survey has no question "{unknown[0]}"; its questions are {", ".join(ids)}'
         )
     for question in survey.questions:
@@ -149,14 +147,14 @@ def check_truth(survey: Survey, truth: Mapping[str, Sequence[float]]) -> None:
 
 def _check_shares(name: str, options: int, shares: object) -> None:
     if not isinstance(shares, Sequence) or isinstance(shares, str) or len(shares) != options:
-        raise HushpollError(f'truth: question "{name}" needs a list of {options} shares, one per option')
+        raise AnalysisError(f'truth: question "{name}" needs a list of {options} shares, one per option')
     if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares):
-        raise HushpollError(
+        raise AnalysisError(
             f'truth: question "{name}" has a share that is not a number; give shares such as 0.3'
         )
     total = sum(shares)
     if not all(0 <= share <= 1 for share in shares) or abs(total - 1) > 1e-6:
-        raise HushpollError(
+        raise AnalysisError(
             f'truth: the shares of question "{name}" must lie in [0, 1] and add up to 1, not {total:.6g}'
         )
 
@@ -168,14 +166,14 @@ def _checked_answers(channel: Channel, answers: npt.ArrayLike) -> Answers:
     if truth.size == 0:
         return np.empty(truth.shape, dtype=np.int64)
     if not np.issubdtype(truth.dtype, np.integer):
-        raise HushpollError(
+        raise AnalysisError(
             f"answers have type {truth.dtype}; give integers 0..{channel.options - 1} (option order)"
         )
     low, high = int(truth.min()), int(truth.max())
     if low < 0 or high >= channel.options:
         wrong = low if low < 0 else high
         at = int(np.flatnonzero(truth.reshape(-1) == wrong)[0])
-        raise HushpollError(
+        raise AnalysisError(
             f"answer {wrong} at position {at} is outside the channel's {channel.options} options; "
             f"give integers 0..{channel.options - 1}"
         )
@@ -200,21 +198,21 @@ def _draws(source: Source, n: int) -> Draws:
 
 
 def _plain_draw(channel: Channel, source: Source) -> Callable[[Answers], Codes]:
-    rule = _rule(channel)
+    rule = sampler(channel).rule()
     return lambda answers: rule(answers, _draws(source, answers.size))
 
 
 def _table_draw(channel: Channel, source: Source) -> Callable[[Answers], Codes]:
     """Draw by the 16 high bits of r where these decide, by all 53 where they do not."""
-    rule, table = _rule(channel), _high_table(channel)
+    whole, table = sampler(channel), _high_table(channel)
+    rule, one_row = whole.rule(), whole.rows == 1
     undecided = np.iinfo(table.dtype).max
-    options = channel.options if channel.form == "krr" else 0
 
     def draw(answers: Answers) -> Codes:
         high = np.frombuffer(source(2 * answers.size), dtype="<u2")
-        codes = table[high] if options else table[(answers.astype(np.intp) << HIGH_BITS) | high]
+        codes = table[high] if one_row else table[(answers.astype(np.intp) << HIGH_BITS) | high]
         open_places = np.flatnonzero(codes == undecided)
-        reports = _shifted(answers, codes, options) if options else codes
+        reports = whole.finish(answers, codes)
         if open_places.size:
             low = np.frombuffer(source(8 * open_places.size), dtype="<u8") >> np.uint64(64 - LOW_BITS)
             exact = (high[open_places].astype(np.uint64) << np.uint64(LOW_BITS)) | low
@@ -222,13 +220,6 @@ def _table_draw(channel: Channel, source: Source) -> Callable[[Answers], Codes]:
         return reports
 
     return draw
-
-
-def _shifted(answers: Answers, offsets: Codes, options: int) -> Codes:
-    """Add offsets modulo the number of options, in the table's small type (which holds 2K - 1)."""
-    reports: Codes = answers.astype(offsets.dtype) + offsets
-    reports -= (reports >= options).astype(offsets.dtype) * offsets.dtype.type(options)
-    return reports
 
 
 @lru_cache(maxsize=64)
@@ -239,8 +230,8 @@ def _high_table(channel: Channel) -> Codes:
     """
     low_end = np.arange(1 << HIGH_BITS, dtype=np.uint64) << np.uint64(LOW_BITS)
     high_end = low_end + np.uint64((1 << LOW_BITS) - 1)
-    rule = _rule(channel)
-    rows = 1 if channel.form == "krr" else channel.options
+    whole = sampler(channel)
+    rule = whole.rule()
     small = (
         np.uint8
         if 2 * channel.outcomes < 1 << 8
@@ -249,76 +240,8 @@ def _high_table(channel: Channel) -> Codes:
         else np.uint32
     )
     tables = []
-    for row in range(rows):
+    for row in range(whole.rows):
         answers = np.full(low_end.shape, row)
         one, other = rule(answers, low_end), rule(answers, high_end)
         tables.append(np.where(one == other, one, np.iinfo(small).max).astype(small))
     return np.concatenate(tables)
-
-
-def _rule(channel: Channel) -> Rule:
-    if channel.form == "krr":
-        assert channel.weight is not None
-        if channel.options == 2:
-            return _flip_rule(channel.weight)
-        return _offset_rule(channel.options, channel.weight)
-    if channel.form == "matrix":
-        return _matrix_rule(channel)
-    raise HushpollError(f'channels of form "{channel.form}" cannot be simulated as arrays of single codes')
-
-
-def _flip_rule(weight: int) -> Rule:
-    """Two options: the offset is one bit, r >= T, and adding it modulo 2 is an exclusive or."""
-    truth_weight = np.uint64(SCALE - weight)
-    return lambda answers, draws: np.bitwise_xor(answers, (draws >= truth_weight).astype(answers.dtype))
-
-
-def _offset_rule(options: int, weight: int) -> Rule:
-    """Offset 0 if r < T else 1 + (r - T) div W, written as max(r - T + W, 0) div W to avoid a branch."""
-    shift = np.int64(weight - (SCALE - (options - 1) * weight))
-
-    def rule(answers: Answers, draws: Draws) -> Codes:
-        offset = draws.view(np.int64) + shift
-        np.maximum(offset, 0, out=offset)
-        unsigned = offset.view(np.uint64)
-        np.floor_divide(unsigned, np.uint64(weight), out=unsigned)
-        offset += answers.astype(np.int64, copy=False)
-        return np.where(offset >= options, offset - options, offset)
-
-    return rule
-
-
-def _matrix_rule(channel: Channel) -> Rule:
-    """First column whose cumulative weight exceeds r."""
-    cumulative = np.cumsum(np.array(channel.rows, dtype=np.uint64), axis=1)
-    if channel.outcomes <= FEW_OUTCOMES:
-        thresholds = cumulative[:, :-1].T.copy()
-
-        def compare(answers: Answers, draws: Draws) -> Codes:
-            reports = np.zeros(draws.shape, dtype=np.uint8)
-            for column in thresholds:
-                reports += draws >= column[answers]
-            return reports
-
-        return compare
-
-    # One search serves all rows: row x occupies [x 2^53, (x + 1) 2^53) of one long cumulative list, which fits
-    # 64 bits up to 2,047 rows (a survey has at most 1,000 options).
-    if channel.options > 2047:
-        raise HushpollError(
-            f"{channel.options} options are more than the 2,047 that a matrix channel can simulate"
-        )
-    base = np.arange(channel.options, dtype=np.uint64) * np.uint64(SCALE)
-    line = (cumulative + base[:, None]).reshape(-1)
-    width = np.int64(channel.outcomes)
-
-    def search(answers: Answers, draws: Draws) -> Codes:
-        place = np.searchsorted(line, draws + base[answers], side="right")
-        result: Codes = place - answers.astype(np.int64) * width
-        return result
-
-    return search
-
-
-def _smallest_type(outcomes: int) -> type[np.unsignedinteger[Any]]:
-    return np.uint8 if outcomes <= 1 << 8 else np.uint16 if outcomes <= 1 << 16 else np.uint32

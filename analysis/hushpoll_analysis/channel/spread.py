@@ -9,7 +9,6 @@ needs no search.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hushpoll_client.channel import SCALE, Channel
@@ -66,21 +65,17 @@ class DecoyVariance:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> DecoyVariance:
-        """Give dp/dq squared times q(1-q)/m for each way of combining answer and decoy."""
+        """Give dp/dq squared times q(1-q)/m, from what the device does at each answer to the decoy."""
         if mechanism.decoy_counts is None:
             return cls(0.0, 0.0, 0.0)
         yes, of = mechanism.decoy_counts
         q = yes / of
-        variance = q * (1.0 - q) / of
-        if mechanism.combine == "or":
-            # p = (o - q)/(1 - q), o the share of the OR: dp/dq = -(1 - p)/(1 - q).
-            return cls(variance / (1.0 - q) ** 2, 1.0, -1.0)
-        if mechanism.combine == "same":
-            # o = q p + (1 - q)(1 - p), the share of "same": dp/dq = -(2p - 1)/(2q - 1).
-            return cls(variance / (2.0 * q - 1.0) ** 2, -1.0, 2.0)
-        # o = theta p + (1 - theta) q: dp/dq = -(1 - theta)/theta.
-        theta = float(Fraction(mechanism.parameters["truth"]))
-        return cls(variance * ((1.0 - theta) / theta) ** 2, 1.0, 0.0)
+        without, within = (mechanism.given_decoy(decoy) for decoy in (0, 1))
+        mixed = mechanism.analysis
+        gap = mixed.row(1)[1] - mixed.row(0)[1]
+        # The channel is linear in q and p = (f - C[0])/(C[1] - C[0]) on the Yes column, so dp/dq is linear in p.
+        pull = [(within[x][1] - without[x][1]) / gap for x in (0, 1)]
+        return cls(q * (1.0 - q) / of, pull[0], pull[1] - pull[0])
 
     def at(self, share: float) -> float:
         """Give the added variance at a true share."""
@@ -100,9 +95,7 @@ def spread(mechanism: Mechanism) -> Spread:
 
 def _krr(channel: Channel) -> Spread:
     """Closed form, so that 1,000 options cost as little as two."""
-    assert channel.weight is not None
-    low = channel.weight / SCALE
-    high = (SCALE - (channel.options - 1) * channel.weight) / SCALE
+    low, high = channel.row(0)[1] / SCALE, channel.kept / SCALE
     if high == low:
         raise AnalysisError("the channel says nothing about the true answer (every row is the same)")
     hit = (1.0 - low) / (high - low)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hushpoll_client import HushpollError, Survey
+from hushpoll_client import Survey
 
-from .files import Tally, _check_columns, _foreign, _grouping, column_of, question_of
+from hushpoll_analysis.data.files import Tally, _check_columns, _foreign, _grouping, column_of, question_of
+from hushpoll_analysis.errors import AnalysisError
 
 __all__ = ["count_expression", "tally_table"]
 
@@ -40,13 +41,13 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     _check_columns(table.columns, columns, grouping, "table")
     for column in columns:
         if not table[column].type().is_integer():
-            raise HushpollError(
+            raise AnalysisError(
                 f'table: column "{column}" has type {table[column].type()}; reports are integers'
             )
     group = None if by is None else (grouping or column_of(by))
     rows = count_expression(table, columns, group).execute()
     if grouping and rows["grp"].isna().any():
-        raise HushpollError(f'table: column "{grouping}" has empty cells; fill them before grouping by it')
+        raise AnalysisError(f'table: column "{grouping}" has empty cells; fill them before grouping by it')
     return _collect(survey, rows, by, grouping)
 
 
@@ -61,7 +62,7 @@ def _collect(survey: Survey, rows: Any, by: str | None, grouping: str | None) ->
     for name, group, code, n in zip(rows["question"], rows["grp"], rows["code"], rows["n"], strict=True):
         question = questions[name]
         if not (code == code and 0 <= code < question.channel.outcomes) or group not in places:
-            raise HushpollError(_without_row(str(_foreign(question, code, "table", 0))))
+            raise AnalysisError(_without_row(str(_foreign(question, code, "table", 0))))
         tables[question.id][places[group], int(code)] += int(n)
     counts = {name: table.sum(axis=0) for name, table in tables.items()}
     total = int(next(iter(counts.values())).sum())
@@ -80,7 +81,7 @@ def _ibis() -> Any:
     try:
         import ibis
     except ImportError:
-        raise HushpollError(
+        raise AnalysisError(
             'query engines need Ibis, which is not installed; run pip install "hushpoll[scale]"'
         ) from None
     return ibis

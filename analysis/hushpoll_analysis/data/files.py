@@ -15,8 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from hushpoll_client import HushpollError, Survey
+from hushpoll_client import Survey
+from hushpoll_client.record import RecordFormat
 from hushpoll_client.survey import Question
+
+from hushpoll_analysis.channel.view import sampler
+from hushpoll_analysis.errors import AnalysisError
 
 __all__ = ["COLUMN_SUFFIX", "HASH_KEY", "Tally", "column_of", "question_of", "read_frame", "tally"]
 
@@ -52,13 +56,13 @@ class Tally:
         checked = {}
         for question in survey.questions:
             if question.id not in counts:
-                raise HushpollError(
+                raise AnalysisError(
                     f'no counts for question "{question.id}"; give one list of counts per question'
                 )
             checked[question.id] = _checked_counts(question, counts[question.id])
         totals = {name: int(values.sum()) for name, values in checked.items()}
         if len(set(totals.values())) > 1:
-            raise HushpollError(
+            raise AnalysisError(
                 f"counts add up to different numbers of respondents: {totals}; every report is complete"
             )
         return cls(survey, next(iter(totals.values())), checked)
@@ -75,7 +79,7 @@ def question_of(survey: Survey, name: str) -> Question:
         if question.id == name:
             return question
     known = ", ".join(question.id for question in survey.questions)
-    raise HushpollError(f'the survey has no question "{name}"; its questions are {known}')
+    raise AnalysisError(f'the survey has no question "{name}"; its questions are {known}')
 
 
 def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress | None = None) -> Tally:
@@ -112,12 +116,12 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
     elif isinstance(data, Iterable):
         where = "database"
         if grouping:
-            raise HushpollError(
+            raise AnalysisError(
                 f'"{by}" is no question of the survey; the database holds nothing else to group by'
             )
         blocks = _record_blocks(survey, data)
     else:
-        raise HushpollError(
+        raise AnalysisError(
             f"cannot count reports in a {type(data).__name__}; give a data frame, a file or records"
         )
     # Closing matters when a block is refused: a file half read must not stay open.
@@ -150,9 +154,9 @@ def read_frame(survey: Survey, data: Any) -> pd.DataFrame:
 
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
-    """Give the layout of one stored report: one unsigned integer per question, little-endian, without padding."""
-    widths = {q.id: next(w for w in (1, 2, 4, 8) if q.channel.outcomes <= 256**w) for q in survey.questions}
-    return np.dtype([(column_of(name), f"<u{width}") for name, width in widths.items()], align=False)
+    """Give the layout of one stored report, without padding."""
+    fields = [(column_of(name), kind) for name, kind in RecordFormat.of(survey).dtype]
+    return np.dtype(fields, align=False)
 
 
 def _grouping(survey: Survey, by: str | None) -> str | None:
@@ -178,7 +182,7 @@ def _count(
     for block in blocks:
         codes = {q.id: _checked_codes(q, block[column_of(q.id)], where, n) for q in survey.questions}
         for question in survey.questions:
-            totals[question.id] += np.bincount(codes[question.id], minlength=question.channel.outcomes)
+            totals[question.id] += sampler(question.channel).tally(codes[question.id])
         if by is not None:
             groups, labels = _block_groups(survey, codes, block, by, grouping, where)
             for name, table in joint.items():
@@ -205,7 +209,7 @@ def _block_groups(
         return codes[by].astype(np.int64), [str(code) for code in range(outcomes)]
     values = pd.Series(block[grouping])
     if values.isna().any():
-        raise HushpollError(f'{where}: column "{grouping}" has empty cells; fill them before grouping by it')
+        raise AnalysisError(f'{where}: column "{grouping}" has empty cells; fill them before grouping by it')
     groups, labels = pd.factorize(values.astype(str))
     return groups.astype(np.int64), [str(label) for label in labels]
 
@@ -229,7 +233,7 @@ def _group_names(
         return [str(code) for code in range(question_of(survey, by).channel.outcomes)]
     seen = {label for table in joint.values() for label in table}
     if len(seen) > 1000:
-        raise HushpollError(f'column "{by}" has {len(seen)} different values; group by a column with few')
+        raise AnalysisError(f'column "{by}" has {len(seen)} different values; group by a column with few')
     return sorted(seen)
 
 
@@ -239,7 +243,7 @@ def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], g
     arrays = {name: np.asarray(data[name]) for name in wanted}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
-        raise HushpollError(f"columns have different lengths: {lengths}; every report is complete")
+        raise AnalysisError(f"columns have different lengths: {lengths}; every report is complete")
     return arrays
 
 
@@ -247,29 +251,29 @@ def _check_columns(present: Iterable[Any], columns: list[str], grouping: str | N
     names = [str(name) for name in present]
     missing = [name for name in columns if name not in names]
     if missing:
-        raise HushpollError(
+        raise AnalysisError(
             f'{where}: no column "{missing[0]}"; a report needs one column per question, named <id>{COLUMN_SUFFIX}'
         )
     foreign = [name for name in names if name.endswith(COLUMN_SUFFIX) and name not in columns]
     if foreign:
-        raise HushpollError(
+        raise AnalysisError(
             f'{where}: column "{foreign[0]}" is no question of this survey; check the survey or the file'
         )
     if grouping and grouping not in names:
-        raise HushpollError(
+        raise AnalysisError(
             f'{where}: "{grouping}" is neither a question of the survey nor a column of the data'
         )
 
 
 def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
     if not path.exists():
-        raise HushpollError(f"{path.name}: no such file; give a .csv or .parquet file of reports")
+        raise AnalysisError(f"{path.name}: no such file; give a .csv or .parquet file of reports")
     wanted = [*columns, grouping] if grouping else columns
     if path.is_dir() or path.suffix == ".parquet":
         return _parquet_blocks(survey, path, columns, grouping, wanted)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
         return _csv_blocks(path, columns, grouping, wanted)
-    raise HushpollError(f"{path.name}: cannot tell its format; name it .csv, .csv.gz or .parquet")
+    raise AnalysisError(f"{path.name}: cannot tell its format; name it .csv, .csv.gz or .parquet")
 
 
 def _parquet_blocks(
@@ -280,12 +284,12 @@ def _parquet_blocks(
 
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if not files:
-        raise HushpollError(f"{path.name}: the folder holds no .parquet file")
+        raise AnalysisError(f"{path.name}: the folder holds no .parquet file")
     for name in files:
         try:
             file = parquet.ParquetFile(name)
         except (pyarrow.ArrowException, OSError) as error:
-            raise HushpollError(f"{name.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
+            raise AnalysisError(f"{name.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
         with file:
             _check_hash(survey, file.schema_arrow.metadata or {}, name.name)
             _check_columns(file.schema_arrow.names, columns, grouping, name.name)
@@ -304,7 +308,7 @@ def _arrow_codes(column: Any) -> npt.NDArray[Any]:
 def _check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> None:
     found = metadata.get(HASH_KEY, b"").decode("ascii", "replace")
     if found and found != survey.hash:
-        raise HushpollError(
+        raise AnalysisError(
             f"{where}: holds reports of survey {found[:12]}…, not of {survey.hash[:12]}…; give its own survey"
         )
 
@@ -317,14 +321,14 @@ def _csv_blocks(path: Path, columns: list[str], grouping: str | None, wanted: li
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in wanted}
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
-        raise HushpollError(f"{path.name}: is no CSV file ({' '.join(str(error).split())})") from None
+        raise AnalysisError(f"{path.name}: is no CSV file ({' '.join(str(error).split())})") from None
 
 
 def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
     layout = record_type(survey)
     for block in blocks:
         if len(block) % layout.itemsize:
-            raise HushpollError(
+            raise AnalysisError(
                 f"database: a block of {len(block)} bytes is not a whole number of {layout.itemsize}-byte records; "
                 "these records belong to another survey"
             )
@@ -355,9 +359,9 @@ def _integers(question: Question, values: npt.NDArray[Any], where: str, offset: 
     return numbers.astype(np.int64)
 
 
-def _foreign(question: Question, value: Any, where: str, row: int) -> HushpollError:
+def _foreign(question: Question, value: Any, where: str, row: int) -> AnalysisError:
     shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
-    return HushpollError(
+    return AnalysisError(
         f'{where}: column "{column_of(question.id)}" holds {shown} in row {row + 1}; '
         f"reports of this question are the integers 0..{question.channel.outcomes - 1}"
     )
@@ -366,12 +370,12 @@ def _foreign(question: Question, value: Any, where: str, row: int) -> HushpollEr
 def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
     values = np.asarray(counts)
     if values.ndim != 1 or len(values) != question.channel.outcomes:
-        raise HushpollError(
+        raise AnalysisError(
             f'question "{question.id}" has {question.channel.outcomes} reports; give that many counts'
         )
     numbers = values.astype(float)
     if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or np.any(numbers != np.floor(numbers)):
-        raise HushpollError(
+        raise AnalysisError(
             f'counts of question "{question.id}" must be whole numbers >= 0, got {values.tolist()}'
         )
     return numbers.astype(np.int64)
@@ -379,9 +383,9 @@ def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
 
 def _same_survey(data: Tally, survey: Survey, by: str | None) -> Tally:
     if data.survey.hash != survey.hash:
-        raise HushpollError(
+        raise AnalysisError(
             f"the counts belong to survey {data.survey.hash[:12]}…, not to {survey.hash[:12]}…"
         )
     if by is not None and data.by != by:
-        raise HushpollError(f'these counts were not made by "{by}"; count the reports again with by="{by}"')
+        raise AnalysisError(f'these counts were not made by "{by}"; count the reports again with by="{by}"')
     return data

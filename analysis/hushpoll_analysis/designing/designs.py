@@ -3,98 +3,68 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from hushpoll_client import mechanisms
-from hushpoll_client.channel import SCALE
-from hushpoll_client.exact import Number
-from hushpoll_client.mechanism import Mechanism
+from hushpoll_client import HushpollError
+from hushpoll_client.exact import Number, is_whole
+from hushpoll_client.limits import MAX_OPTIONS
+from hushpoll_client.mechanism import MECHANISMS, Mechanism
 
 from hushpoll_analysis.channel.spread import DecoyVariance, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["DECOY_NAMES", "MECHANISM_NAMES", "Design", "Number", "build"]
+__all__ = ["PLANNED", "Design", "Number", "build", "mechanism_class"]
 
-MECHANISM_NAMES = ("crosswise", "forced", "krr", "or_poll", "unrelated", "warner")
-DECOY_NAMES = ("crosswise", "or_poll", "unrelated")
+PLANNED = {name: one for name, one in MECHANISMS.items() if one.in_surveys and one.recompiled}
+"""The mechanisms that a plan can be made for: those whose integers follow from a few parameters."""
 
 
-def build(
-    name: str,
-    options: int | None = None,
-    epsilon: float | None = None,
-    truth: Number | None = None,
-    forced: Sequence[Number] | None = None,
-    decoy_share: Number | None = None,
-    decoy_counts: tuple[int, int] | None = None,
-) -> Mechanism:
+def mechanism_class(name: str) -> type[Mechanism]:
+    """Find a mechanism that can be planned."""
+    if name not in PLANNED:
+        raise AnalysisError(
+            f"mechanism {name!r} is not known to the planner", f"use one of {', '.join(sorted(PLANNED))}"
+        )
+    return PLANNED[name]
+
+
+def build(name: str, options: int | None, epsilon: Number | None, given: dict[str, Any]) -> Mechanism:
     """Build a mechanism from the parameters that the command line and the planner share."""
-    if name not in MECHANISM_NAMES:
-        raise AnalysisError(
-            f"mechanism {name!r} is not known to the planner; use one of {', '.join(MECHANISM_NAMES)}"
-        )
-    if options is not None and (isinstance(options, bool) or not isinstance(options, int) or options < 2):
-        raise AnalysisError(f"options is {options}; give the number of options, 2 or more")
-    if options is not None and options > mechanisms.MAX_OPTIONS:
-        raise AnalysisError(f"options is {options}; a question has at most {mechanisms.MAX_OPTIONS:,}")
-    if name not in ("krr", "forced") and options not in (None, 2):
-        raise AnalysisError(f"{name} is for two options, not {options}; use krr")
-    decoy = _decoy(name, decoy_share, decoy_counts)
-    if truth is not None and name not in ("warner", "unrelated"):
-        raise AnalysisError(f"truth does not belong to {name}; it is a parameter of warner and unrelated")
-    if forced is not None and name != "forced":
-        raise AnalysisError(f"forced shares do not belong to {name}; use the mechanism forced")
-    if name == "warner":
-        return mechanisms.warner(truth=truth) if truth is not None else mechanisms.warner(epsilon=epsilon)
-    if name == "krr":
-        return mechanisms.krr(options=options or 2, epsilon=_needed(epsilon))
-    if name == "forced":
-        return _forced(options, epsilon, forced)
-    if name == "unrelated":
-        if truth is None:
-            raise AnalysisError("unrelated needs truth, the chance that the sensitive question is asked")
-        return mechanisms.unrelated(truth=truth, epsilon=epsilon, **decoy)
-    if name == "crosswise":
-        return mechanisms.crosswise(epsilon=epsilon, **decoy)
-    return mechanisms.or_poll(epsilon=epsilon, **decoy)
-
-
-def _forced(options: int | None, epsilon: float | None, shares: Sequence[Number] | None) -> Mechanism:
-    """Forced response; without shares, equal ones that spend epsilon (the same channel as krr)."""
-    if shares is not None:
-        if options is not None and len(shares) != options:
+    found = mechanism_class(name)
+    _check_options(found, options)
+    for key in given:
+        if found.takes_key(key) is None:
+            owners = [one.name for one in PLANNED.values() if one.takes_key(key)]
             raise AnalysisError(
-                f"{len(shares)} forced shares for {options} options; give one share per option"
+                f"{key.replace('_', ' ')} does not belong to {name}",
+                f"it is a parameter of {', '.join(owners)}",
             )
-        return mechanisms.forced(shares=list(shares))
-    count = options or 2
-    weight = mechanisms.krr(options=count, epsilon=_needed(epsilon)).device.weight
-    assert weight is not None
-    return mechanisms.forced(shares=[Fraction(weight, SCALE)] * count)
+    if epsilon is not None:
+        given = {**given, "epsilon": epsilon}
+    for pair in found.one_of:
+        if sum(key in given for key in pair) != 1:
+            raise AnalysisError(f"{name} needs {' or '.join(pair)}, one of the two")
+    for parameter in found.takes:
+        if parameter.missing and parameter.name not in given:
+            raise AnalysisError(f"{name} needs {parameter.name}", parameter.missing)
+    try:
+        return found.compile(options or found.answers_in(given) or 2, given)
+    except HushpollError as error:
+        raise AnalysisError(error.problem, error.remedy) from None
 
 
-def _decoy(name: str, share: Number | None, counts: tuple[int, int] | None) -> dict[str, Any]:
-    if name not in DECOY_NAMES:
-        if share is not None or counts is not None:
-            raise AnalysisError(f"a decoy does not belong to {name}; it is for {', '.join(DECOY_NAMES)}")
-        return {}
-    if (share is None) == (counts is None):
-        raise AnalysisError(
-            f"{name} needs one of decoy_share and decoy_counts, the known share of Yes to the decoy question"
-        )
-    if counts is not None:
-        return {"decoy_counts": tuple(counts)}
-    return {"decoy_share": share}
-
-
-def _needed(epsilon: float | None) -> float:
-    if epsilon is None:
-        raise AnalysisError("epsilon is missing; give two of epsilon, n and margin")
-    return epsilon
+def _check_options(found: type[Mechanism], options: int | None) -> None:
+    if options is None:
+        return
+    if not is_whole(options) or options < 2:
+        raise AnalysisError(f"options is {options}", "give the number of options, 2 or more")
+    if options > MAX_OPTIONS:
+        raise AnalysisError(f"options is {options}", f"a question has at most {MAX_OPTIONS:,}")
+    if found.two_answers and options != 2:
+        others = ", ".join(one.name for one in PLANNED.values() if not one.two_answers)
+        raise AnalysisError(f"{found.name} is for two options, not {options}", f"use one of {others}")
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ from html import escape
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client.channel import SCALE
-from hushpoll_client.mechanism import MAX_EPSILON, Mechanism
+from hushpoll_client.kind import KINDS, Kind
+from hushpoll_client.limits import MAX_EPSILON
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import DECOY_NAMES, Design, Number, build
+from .designs import PLANNED, Design, Number, build, mechanism_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,20 +201,15 @@ def plan(
             f"share is {share:g}; give the true share to plan for as a proportion from 0 to 1"
         )
     _check_targets(epsilon, n, margin)
-    name = mechanism.name if isinstance(mechanism, Mechanism) else mechanism
-    fixed = (
-        not isinstance(mechanism, str)
-        or (name == "warner" and truth is not None)
-        or (name == "forced" and forced is not None)
-    )
-    solved = _what_to_solve(name, fixed, epsilon, n, margin)
+    named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}
+    given = {key: value for key, value in named.items() if value is not None}
+    kind = type(mechanism) if isinstance(mechanism, Mechanism) else mechanism_class(mechanism)
+    fixed = isinstance(mechanism, Mechanism) or kind.fixes_epsilon(given)
+    solved = _what_to_solve(kind, fixed, epsilon, n, margin)
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
 
     def design(at: float | None) -> Design:
-        if isinstance(mechanism, Mechanism):
-            ready = mechanism
-        else:
-            ready = build(mechanism, options, at, truth, forced, decoy_share, decoy_counts)
+        ready = mechanism if isinstance(mechanism, Mechanism) else build(mechanism, options, at, given)
         return Design(ready, share, z)
 
     if solved == "epsilon":
@@ -258,15 +254,13 @@ def recommend(
 
     Every candidate spends the same epsilon on the device, so that margins alone decide.
     """
-    if kind not in ("yes_no", "choice"):
-        raise AnalysisError(f"kind {kind!r} is not a kind of question; use yes_no or choice")
-    trials: list[tuple[str, dict[str, Any]]]
-    if kind == "yes_no":
-        trials = [("warner", {})]
-        trials += [(name, {"decoy_share": decoy_share}) for name in ("or_poll", "crosswise")]
-        options = 2
-    else:
-        trials = [("krr", {})]
+    asked = KINDS.get(kind)
+    if asked is None:
+        raise AnalysisError(f"kind {kind!r} is not a kind of question", f"use {' or '.join(KINDS)}")
+    options = 2 if asked.yes_or_no else options
+    trials: list[tuple[str, dict[str, Any]]] = [
+        (one.name, {"decoy_share": decoy_share} if one.has_decoy else {}) for one in _candidates(asked)
+    ]
     candidates = []
     for name, parameters in trials:
         one = plan(name, options, epsilon=epsilon, n=n, level=level, share=share, **parameters)
@@ -275,6 +269,15 @@ def recommend(
     candidates.sort(key=lambda candidate: candidate.margin)
     best = candidates[0]
     return Recommendation(best.mechanism, _reason(best, options, epsilon), tuple(candidates))
+
+
+def _candidates(kind: Kind) -> list[type[Mechanism]]:
+    """Give the recommended mechanism, and beside it those that need nothing but an epsilon and a decoy's share."""
+    needed = {"epsilon", "decoy_share", "decoy_counts"}
+    fitting = [
+        one for one in kind.mechanisms if one.has_decoy and {part.name for part in one.takes} <= needed
+    ]
+    return [PLANNED[kind.recommended], *fitting]
 
 
 def _finish(
@@ -297,7 +300,7 @@ def _finish(
         margin=reached if margin is None else margin,
         margin_sampling_only=design.z * math.sqrt(sampling),
         margin_trusted_curator=design.z * math.sqrt(sampling + 2.0 * laplace**2),
-        recorded_as_chosen=_recorded(mechanism),
+        recorded_as_chosen=mechanism.recorded_as_chosen,
         odds_factor=math.exp(spent),
         level=level,
         share=design.share,
@@ -307,15 +310,6 @@ def _finish(
         epsilon_note=mechanism.epsilon_note,
         solved=solved,
     )
-
-
-def _recorded(mechanism: Mechanism) -> float | None:
-    channel = mechanism.analysis
-    if mechanism.combine == "same" or channel.options != channel.outcomes:
-        return None
-    if channel.form == "krr":
-        return channel.row(0)[0] / SCALE
-    return min(channel.row(x)[x] for x in range(channel.options)) / SCALE
 
 
 def _solve_epsilon(
@@ -342,16 +336,18 @@ def _solve_epsilon(
     return math.exp(high)
 
 
-def _what_to_solve(name: str, fixed: bool, epsilon: float | None, n: int | None, margin: float | None) -> str:
+def _what_to_solve(
+    kind: type[Mechanism], fixed: bool, epsilon: float | None, n: int | None, margin: float | None
+) -> str:
     """Say which of the three is wanted, or why that cannot be said."""
     if fixed:
         if epsilon is not None:
-            raise AnalysisError(f"this {name} has its epsilon fixed already; give one of n and margin")
+            raise AnalysisError(f"this {kind.name} has its epsilon fixed already; give one of n and margin")
         if (n is None) == (margin is None):
-            raise AnalysisError(f"this {name} has its epsilon fixed; give exactly one of n and margin")
+            raise AnalysisError(f"this {kind.name} has its epsilon fixed; give exactly one of n and margin")
         return "n" if n is None else "margin"
     given = [key for key, value in (("epsilon", epsilon), ("n", n), ("margin", margin)) if value is not None]
-    if len(given) == 1 and name in DECOY_NAMES and given != ["epsilon"]:
+    if len(given) == 1 and kind.has_decoy and given != ["epsilon"]:
         return "n" if n is None else "margin"
     if len(given) != 2:
         had = " and ".join(given) if given else "none"
@@ -379,17 +375,16 @@ def _between(name: str, value: float, example: str) -> float:
 
 
 def _reason(best: Candidate, options: int, epsilon: float) -> str:
-    if best.mechanism == "warner":
+    chosen = PLANNED[best.mechanism]
+    if chosen.two_answers:
         return (
-            f"Warner's randomized response has the smallest margin for a yes/no question at epsilon "
-            f"{epsilon:g}, and its epsilon comes from the device's own coin, whatever an onlooker knows."
+            f"{chosen.label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon "
+            "comes from the device's own coin, whatever an onlooker knows."
         )
-    if best.mechanism == "krr":
-        return (
-            f"K-ary randomized response keeps one report per person among the {options} options, and its "
-            f"epsilon of {epsilon:g} comes from the device's own coin, whatever an onlooker knows."
-        )
-    return f"{best.mechanism} has the smallest margin at epsilon {epsilon:g}."
+    return (
+        f"{chosen.label} keeps one report per person among the {options} options, and its epsilon of {epsilon:g} comes"
+        " from the device's own coin, whatever an onlooker knows."
+    )
 
 
 def _finite(value: float) -> float | None:

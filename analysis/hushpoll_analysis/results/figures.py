@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client import HushpollError
+from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
     from .survey import SurveyReport
@@ -54,11 +54,11 @@ def draw(report: SurveyReport, axes: Any = None) -> Any:
     pyplot = _pyplot()
     shown = [question for question in report.questions if question.lines]
     if not shown:
-        raise HushpollError(
+        raise AnalysisError(
             f"nothing to draw: {report.n} reports are fewer than the minimum of {report.minimum}"
         )
     if axes is not None and len(shown) > 1:
-        raise HushpollError(f"one set of axes cannot hold {len(shown)} questions; call plot() without axes")
+        raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions; call plot() without axes")
     rows = [len(question.lines) for question in shown]
     if axes is None:
         figure, grid = pyplot.subplots(
@@ -104,7 +104,7 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise HushpollError(
+        raise AnalysisError(
             'plot() needs matplotlib, which is not installed; run pip install "hushpoll[plot]"'
         ) from None
     return pyplot

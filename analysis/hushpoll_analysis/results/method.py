@@ -6,11 +6,15 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hushpoll_client import Survey
-from hushpoll_client.mechanism import Mechanism
-from hushpoll_client.survey import Question
+from hushpoll_client import Mechanism, Question, Survey
+from hushpoll_client.mechanism.matrix import Matrix
+from hushpoll_client.mechanism.warner import Warner
+from hushpoll_client.words import epsilon_text, factor_text
 
-__all__ = ["Formula", "Method", "epsilon_text", "factor_text", "method_of", "percent"]
+__all__ = ["Formula", "Method", "method_of", "percent", "question_note", "total_note"]
+
+Design = tuple[type[Mechanism], bool]
+"""A mechanism, and whether the device flips what it gives."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +36,6 @@ class Method:
 
 
 WORKS = {
-    "warner": "Warner, S. L. (1965). Randomized response: a survey technique for eliminating evasive answer bias. "
-    "Journal of the American Statistical Association 60, 63–69.",
-    "krr": "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
-    "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444.",
-    "forced": "Boruch, R. F. (1971). Assuring confidentiality of responses in social research: a note on strategies. "
-    "The American Sociologist 6, 308–311.",
-    "unrelated": "Greenberg, B. G., Abul-Ela, A.-L. A., Simmons, W. R., Horvitz, D. G. (1969). The unrelated question "
-    "randomized response model: theoretical framework. Journal of the American Statistical Association 64, 520–539.",
-    "crosswise": "Yu, J.-W., Tian, G.-L., Tang, M.-L. (2008). Two new models for survey sampling with sensitive "
-    "characteristic: design and analysis. Metrika 67, 251–263.",
-    "mangat": "Mangat, N. S. (1994). An improved randomized response strategy. Journal of the Royal Statistical "
-    "Society B 56, 93–95.",
-    "kuk": "Kuk, A. Y. C. (1990). Asking sensitive questions indirectly. Biometrika 77, 436–438.",
-    "matrix": "Chaudhuri, A., Mukerjee, R. (1988). Randomized Response: Theory and Techniques. Marcel Dekker.",
     "wilson": "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. Journal of "
     "the American Statistical Association 22, 209–212.",
     "bonferroni": "Miller, R. G. (1981). Simultaneous Statistical Inference, 2nd edition. Springer.",
@@ -62,21 +52,6 @@ WORKS = {
     "analysis of privacy amplification by shuffling. 62nd Annual Symposium on Foundations of Computer Science, "
     "954–964.",
 }
-SAME_WORK = {"or_poll": "crosswise", "triangular": "crosswise"}
-
-DESIGNS = {
-    "warner": "Warner's design (with probability φ the device reports the answer, otherwise the opposite)",
-    "krr": "K-ary randomized response (the chosen option is e^ε times as likely to be reported as any other)",
-    "forced": "forced response (with fixed probabilities the device reports a given option whatever was chosen)",
-    "or_poll": "an OR-poll (the device reports Yes if the sensitive or the decoy question was answered Yes)",
-    "triangular": "the triangular design (the device reports Yes if the sensitive or the decoy answer is Yes)",
-    "unrelated": "the unrelated-question design (with probability θ the sensitive question counts, else the decoy)",
-    "crosswise": "the crosswise design (the device reports only whether the sensitive and the decoy answer agree)",
-    "mangat": "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)",
-    "kuk": "Kuk's design (the device reports how many cards drawn from one of two decks are red)",
-    "matrix": "a custom randomization table (its rows give the chance of each report for each answer)",
-}
-
 _MAPPED = (
     "of the report frequency mapped through the estimator where it depends on one frequency, and normal (delta-method) "
     "intervals otherwise"
@@ -91,68 +66,24 @@ INTERVALS = {
 }
 FLIPPED = "; that report is sent as it is with probability φ, otherwise as its opposite)"
 
-ESTIMATORS = {
-    "warner": "p̂ = (f − (1 − φ)) / (2φ − 1)",
-    "krr": "ĥₖ = (fₖ − p₀) / (p₀ (e^ε − 1)),   p₀ = 1 / (K − 1 + e^ε)",
-    "forced": "ĥₖ = (fₖ − uₖ) / (1 − Σ u)",
-    "or_poll": "p̂ = (f − q) / (1 − q)",
-    "triangular": "p̂ = (f − q) / (1 − q)",
-    "unrelated": "p̂ = (f − (1 − θ) q) / θ",
-    "crosswise": "p̂ = (f − (1 − q)) / (2q − 1)",
-    "mangat": "p̂ = (f − (1 − t)) / t",
-    "kuk": "p̂ = (r̄ / draws − ρ₀) / (ρ₁ − ρ₀)",
-    "matrix": "ĥ = B f with C B′ = I",
-}
-
-
-LETTERS = {
-    "warner": "f: reported frequency of Yes; φ: probability that the answer is reported as it is",
-    "krr": "fₖ: reported frequency of option k; K: number of options",
-    "forced": "fₖ: reported frequency of option k; uₖ: forced share of option k",
-    "or_poll": "f: reported frequency of Yes; q: share of Yes to the decoy question",
-    "triangular": "f: reported frequency of Yes; q: share of Yes to the decoy question",
-    "unrelated": "f: reported frequency of Yes; θ: probability of the sensitive question; q: the decoy's share of Yes",
-    "crosswise": "f: reported frequency of “same”; q: share of Yes to the decoy question",
-    "mangat": "f: reported frequency of Yes; t: probability that a No is reported as No",
-    "kuk": "r̄: mean number of red cards; ρ₁, ρ₀: share of red cards in the decks for Yes and No",
-    "matrix": "f: reported frequencies; C: randomization table, row = true answer",
-}
-
 
 def method_of(
     survey: Survey, n: int, level: float, by: str | None = None, interval: str = "wilson"
 ) -> Method:
     """Write the method of a report on `n` complete reports of `survey`."""
     used = [question.mechanism for question in survey.questions]
-    designs = list(dict.fromkeys((mechanism.name, flips(mechanism)) for mechanism in used))
-    names = list(dict.fromkeys(mechanism.name for mechanism in used))
+    designs = list(dict.fromkeys((type(mechanism), flips(mechanism)) for mechanism in used))
     estimated = any(mechanism.decoy_counts is not None for mechanism in used)
     return Method(
         _paragraph(survey, n, level, designs, interval),
         tuple(_formulas(designs, estimated, by)),
-        tuple(_references(names + (["warner"] if any(flip for _, flip in designs) else []), by)),
+        tuple(_references(designs, by)),
     )
 
 
 def flips(mechanism: Mechanism) -> bool:
     """Whether the device flips the bit that a decoy design gives, by Warner's design."""
-    return mechanism.combine != "none" and "epsilon" in mechanism.parameters
-
-
-def epsilon_text(epsilon: float) -> str:
-    """Write an epsilon as people read it; the conservative side of rounding is up."""
-    if math.isinf(epsilon):
-        return "unbounded"
-    return f"{math.ceil(epsilon * 10_000 - 1e-5) / 10_000:.4f}".rstrip("0").rstrip(".")
-
-
-def factor_text(epsilon: float) -> str:
-    """Write e^epsilon with three digits, rounded up: "at most" must hold for what is printed."""
-    factor = math.exp(epsilon)
-    step = 10.0 ** (math.floor(math.log10(factor)) - 2)
-    # The tolerance keeps ln 3 at 3: a printed 3.01 would puzzle more than 1e-8 could mislead.
-    up = math.ceil(factor / step - 1e-6) * step
-    return f"{up:.3g}" if up < 1000 else f"{up:,.0f}"
+    return mechanism.has_decoy and "epsilon" in mechanism.parameters
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -200,8 +131,8 @@ def _plain_note(mechanism: Mechanism) -> str:
     return note.replace("epsilon_conditional", "a conditional ε")
 
 
-def _paragraph(survey: Survey, n: int, level: float, used: Iterable[tuple[str, bool]], interval: str) -> str:
-    designs = _listed([DESIGNS[name].removesuffix(")") + (FLIPPED if flip else ")") for name, flip in used])
+def _paragraph(survey: Survey, n: int, level: float, used: Iterable[Design], interval: str) -> str:
+    designs = _listed([one.design.removesuffix(")") + (FLIPPED if flip else ")") for one, flip in used])
     total = (
         f"The total privacy loss per respondent is ε = {epsilon_text(survey.epsilon_total)}"
         if math.isfinite(survey.epsilon_total)
@@ -225,16 +156,16 @@ def _decoys(survey: Survey) -> str:
     return " (where a decoy's share was estimated, both contain its error too)"
 
 
-def _formulas(designs: list[tuple[str, bool]], estimated: bool, by: str | None) -> Iterable[Formula]:
-    for name, flip in designs:
+def _formulas(designs: list[Design], estimated: bool, by: str | None) -> Iterable[Formula]:
+    for one, flip in designs:
         if flip:
-            undone = ESTIMATORS[name].replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
+            undone = one.formula.replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
             words = (
-                LETTERS[name] + "; s: the share before the flip; φ: probability that the device does not flip"
+                one.symbols + "; s: the share before the flip; φ: probability that the device does not flip"
             )
-            yield Formula(f"Estimate ({name}, then flipped)", undone, words)
+            yield Formula(f"Estimate ({one.name}, then flipped)", undone, words)
         else:
-            yield Formula(f"Estimate ({name})", ESTIMATORS[name], LETTERS[name])
+            yield Formula(f"Estimate ({one.name})", one.formula, one.symbols)
     yield Formula(
         "Standard error, sampling and privacy",
         "SE² = (Σ_z b_z² f_z − (Σ_z b_z f_z)²) / (n − 1)",
@@ -270,11 +201,11 @@ def _formulas(designs: list[tuple[str, bool]], estimated: bool, by: str | None) 
         )
 
 
-def _references(names: list[str], by: str | None) -> Iterable[str]:
-    keys = [SAME_WORK.get(name, name) for name in names]
-    keys += ["ldp", "dp", "wilson", "bonferroni", "em", "kish", "manipulation", "shuffle"]
-    keys += ["matrix"] if by else []
-    return sorted(WORKS[key] for key in dict.fromkeys(keys))
+def _references(designs: list[Design], by: str | None) -> Iterable[str]:
+    works = [one.citation for one, _ in designs]
+    works += [Warner.citation] if any(flip for _, flip in designs) else []
+    works += [Matrix.citation] if by else []
+    return sorted(dict.fromkeys([*works, *WORKS.values()]))
 
 
 def _listed(items: list[str]) -> str:

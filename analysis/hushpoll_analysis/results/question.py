@@ -98,9 +98,8 @@ class QuestionReport:
 
     @property
     def reports_are_options(self) -> bool:
-        """Whether a report names an option; in a crosswise question it says only that two answers agree."""
-        same_number = self.question.channel.outcomes == len(self.question.options)
-        return same_number and self.question.mechanism.combine != "same"
+        """Whether a report names an option."""
+        return self.question.mechanism.reports_are_answers
 
     @property
     def privacy(self) -> str:
@@ -145,7 +144,7 @@ class QuestionReport:
         return {
             "id": self.id,
             "text": self.question.text,
-            "kind": self.question.kind,
+            "kind": self.question.kind.name,
             "mechanism": mechanism.name,
             "epsilon": finite(mechanism.epsilon),
             "epsilon_note": mechanism.epsilon_note,
@@ -169,7 +168,7 @@ def question_report(
     counts = tuple(int(count) for count in counted.counts[question.id])
     if not enough:
         return QuestionReport(question, counts, (), None)
-    labels = question.options if question.kind != "yes_no" else None
+    labels = None if question.kind.yes_or_no else question.options
     found = estimate(counts, question.mechanism, level, interval, options=labels)
     together = estimate(counts, question.mechanism, level, interval, simultaneous=True, options=labels)
     shares = dict(zip(question.options, found.constrained().shares.tolist(), strict=True))

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 from hushpoll_client import __version__
+from hushpoll_client.words import epsilon_text
 from markupsafe import Markup
 
-from hushpoll_analysis.data.export import guarded_csv, report_labels
-
+from .export import guarded_csv
 from .figures import axis_for
-from .method import epsilon_text, percent
+from .method import percent
 
 if TYPE_CHECKING:
     from .groups import GroupTable
@@ -207,7 +207,7 @@ def _group_text(table: GroupTable) -> list[str]:
 
 def reported(part: QuestionReport) -> list[tuple[str, int]]:
     """Reports as they came in, by what they say: reported, not true."""
-    return list(zip(report_labels(part.question), part.counts, strict=True))
+    return list(zip(part.question.report_labels, part.counts, strict=True))
 
 
 def _interval(low: float, high: float) -> str:

@@ -19,7 +19,7 @@ from scipy.optimize import Bounds, minimize
 from scipy.special import xlogy
 from scipy.stats import multinomial
 
-from hushpoll_analysis.channel.view import ChannelView, Floats, KaryView, channel_view
+from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.counts import read_counts
 from hushpoll_analysis.errors import AnalysisError
 
@@ -229,8 +229,8 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
 def constrained_shares(counts: npt.NDArray[np.int64], view: ChannelView) -> Maximum:
     """The maximum for a channel view; counts are valid."""
     observed = counts.astype(np.float64)
-    if isinstance(view, KaryView) and view.gain > 0:
-        shares = _fill(observed, view)
+    shares = view.likeliest(observed)
+    if shares is not None:
         value = kernel(observed, view.forward(shares))
         return Maximum(shares, value, 0.0, 1, True)
     start = np.full(view.options, 1.0 / view.options)
@@ -245,19 +245,3 @@ def constrained_shares(counts: npt.NDArray[np.int64], view: ChannelView) -> Maxi
             " the channel is close to singular, use a larger epsilon"
         )
     return best
-
-
-def _fill(counts: Floats, view: KaryView) -> Floats:
-    """The K-ary maximum: c_k = m (w + (t - w) h_k) on the options above zero, largest counts first.
-
-    If the s largest counts are above zero, m = (their sum) / (s w + t - w); s is the largest number whose smallest
-    count still gets a positive share, c_(s) > m w.
-    """
-    order = np.argsort(-counts, kind="stable")
-    ranked = counts[order]
-    size = np.arange(1, view.options + 1)
-    multiplier = np.cumsum(ranked) / (size * view.other + view.gain)
-    above = int(np.flatnonzero(ranked > multiplier * view.other)[-1])
-    shares = np.maximum(counts / multiplier[above] - view.other, 0.0) / view.gain
-    result: Floats = shares / shares.sum()
-    return result

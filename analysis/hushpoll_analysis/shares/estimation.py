@@ -206,7 +206,7 @@ def _notes(
         )
     if view.choice != "unique":
         notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
-    if getattr(mechanism, "combine", "none") == "same":
+    if not getattr(mechanism, "reports_answers", True):
         notes.append("A report says only whether two answers agree; “reported” counts those that do.")
     if np.count_nonzero(counts) == 1:
         instead = (

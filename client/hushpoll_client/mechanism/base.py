@@ -74,6 +74,8 @@ class Mechanism(ABC):
     symbols: ClassVar[str]
     citation: ClassVar[str]
     takes: ClassVar[tuple[Parameter, ...]]
+    one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Parameters of which exactly one has to be given."""
     in_surveys: ClassVar[bool] = True
     two_answers: ClassVar[bool] = False
     """Whether it fits questions with two answers only."""
@@ -83,6 +85,8 @@ class Mechanism(ABC):
     """The published word for what the device does with an answer and a decoy's answer before it draws."""
     reports_answers: ClassVar[bool] = True
     """Whether a report says one of the answers, as far as the mechanism is concerned."""
+    report_words: ClassVar[tuple[str, ...]] = ()
+    """What the reports are called where they are no answers but words of the mechanism's own."""
     takes_combined: ClassVar[bool] = True
     """Whether the device can be given the combined answer alone."""
     recompiled: ClassVar[bool] = True
@@ -115,6 +119,12 @@ class Mechanism(ABC):
     def takes_key(cls, key: str) -> Parameter | None:
         """Give the parameter of that name."""
         return next((one for one in cls.takes if one.name == key), None)
+
+    @classmethod
+    def answers_in(cls, given: Mapping[str, Any]) -> int | None:
+        """Give the number of answers that a list with one entry for each tells; None where there is no such list."""
+        lists = [one.name for one in cls.takes if one.shape.listed and one.shape.length is None]
+        return next((len(given[name]) for name in lists if name in given), None)
 
     @classmethod
     def fixes_epsilon(cls, given: Mapping[str, Any]) -> bool:
@@ -173,6 +183,10 @@ class Mechanism(ABC):
         if decoy is not None:
             raise ChannelError(f"{self.name} asks no decoy question")
         return answer
+
+    def given_decoy(self, decoy: int) -> tuple[tuple[int, ...], ...]:
+        """Give the table for people whose decoy answer is known: without a decoy the device's own."""
+        return self.device.rows
 
     def by_hand(self) -> Instruction | None:
         """Find coins or dice that make the odds exactly; None where there are none."""

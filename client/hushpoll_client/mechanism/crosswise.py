@@ -34,6 +34,7 @@ class Crosswise(DecoyMechanism):
     )
     combine = "same"
     reports_answers = False
+    report_words = ("different", "same")
 
     @classmethod
     def make(cls, **given: Any) -> Mechanism:

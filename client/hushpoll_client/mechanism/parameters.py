@@ -30,6 +30,7 @@ class Shape:
     listed: bool = False
     whole: bool = False
     length: int | None = None
+    example: str = ""
 
     def from_text(self, text: str) -> Any:
         """Give the document's value for what somebody typed; what is no number is refused later, by its name."""
@@ -82,12 +83,12 @@ FORCED = Parameter("forced", Shape("U0,U1,...", listed=True), "Forced share of e
 DECOY_SHARE = Parameter("decoy_share", Shape("Q"), "Known share of Yes to the decoy question.")
 DECOY_COUNTS = Parameter(
     "decoy_counts",
-    Shape("YES,OF", listed=True, whole=True, length=2),
+    Shape("YES,OF", listed=True, whole=True, length=2, example="412,1000"),
     "The decoy share, estimated: Yes answers, of so many.",
 )
 RED = Parameter(
     "red",
-    Shape("P1,P0", listed=True, length=2),
+    Shape("P1,P0", listed=True, length=2, example="4/5,1/5"),
     "Kuk: share of red cards if the truth is Yes, and if it is No.",
     "give the shares of red cards as P1,P0",
 )

@@ -36,6 +36,7 @@ class Warner(Mechanism):
         Parameter("epsilon", EPSILON.shape, EPSILON.help),
         truth_of("Warner's phi, the probability that the truth is reported (3/4 works).", alone=True),
     )
+    one_of = (("epsilon", "truth"),)
     two_answers = True
 
     @classmethod

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 from hushpoll_client import Question, Survey, strict_json
+from hushpoll_client.memory import Kept, Memory
 from hushpoll_client.report import Report, read_answers
-from hushpoll_client.send import Kept, Link, Memory, fetch_survey, submit
+from hushpoll_client.send import Link, fetch_survey, submit
+from hushpoll_client.words import factor_text
 
 from .output import finite, json_option, print_json
 
@@ -93,21 +95,20 @@ def _warn(link: Link, survey: Survey) -> None:
 
 
 def one_sided_truths(question: Question) -> list[str]:
-    """What the report of an unbounded question gives away; empty when its epsilon is finite."""
-    mechanism = question.mechanism
+    """Say what reports of an unbounded question give away; nothing where its epsilon is finite."""
+    mechanism, lines = question.mechanism, []
     if mechanism.device.ratio is not None:
         return []
-    labels = ("different", "same") if mechanism.combine == "same" else question.options
-    lines = []
-    for label, column in zip(labels, zip(*mechanism.analysis.rows, strict=True), strict=True):
-        possible = [option for option, weight in zip(question.options, column, strict=True) if weight]
+    for fact in mechanism.facts:
+        label = question.report_labels[fact.report]
+        possible = [question.options[answer] for answer in fact.leaves]
         if possible == [label]:
             lines.append(f"A {label} does reveal your {label}.")
-        elif 0 < len(possible) < len(question.options):
+        else:
             lines.append(f"A recorded {label} does reveal that you chose {' or '.join(possible)}.")
-        if mechanism.combine == "or" and possible == [label]:
-            lines.append(f"It is sent only if both of your answers are {label}.")
-    if mechanism.has_decoy:
+        if fact.decoy is not None:
+            lines.append(f"It is sent only if both of your answers are {question.options[fact.decoy]}.")
+    if mechanism.known_decoy_tells:
         lines.append(
             "Someone who knows your answer to the second question can learn more, up to your own answer."
         )
@@ -115,10 +116,16 @@ def one_sided_truths(question: Question) -> list[str]:
 
 
 def odds(question: Question) -> str:
-    """Of 100 people who choose an option, how many are recorded as it."""
-    rows = question.mechanism.analysis.rows
-    if question.mechanism.combine == "same":
-        return "Only whether your two answers are the same or different is sent."
+    """Say, of 100 people who choose an option, how many are recorded as it."""
+    mechanism = question.mechanism
+    if mechanism.report_words:
+        return f"Only whether your two answers are {' or '.join(reversed(mechanism.report_words))} is sent."
+    if not mechanism.reports_are_answers:
+        return (
+            "What is sent could come from any answer; it is at most "
+            f"{factor_text(mechanism.epsilon)} times likelier from yours."
+        )
+    rows = mechanism.analysis.rows
     kept = [100 * row[x] / sum(row) for x, row in enumerate(rows)]
     if len(rows) == 2:
         yes, no = question.options[1], question.options[0]

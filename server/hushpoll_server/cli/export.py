@@ -31,7 +31,7 @@ def export(hash_: str, out: str, level: float, as_json: bool) -> None:
     Example:
       hushpoll export 953b9c --out exam-2026
     """
-    from hushpoll_analysis.data.export import write_export
+    from hushpoll_analysis.results.export import write_export
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():

@@ -6,29 +6,32 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import click
+from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.words import at_least, at_most, epsilon_text
 
 from .output import json_option, print_json
+from .parameters import parameter_options, read_parameters
 
 if TYPE_CHECKING:
     from hushpoll_analysis.designing.planning import Plan
 
-NAMES = ("warner", "krr", "forced", "or_poll", "unrelated", "crosswise")
+PLANNED = [one for one in MECHANISMS.values() if one.in_surveys and one.recompiled]
 
 
 @click.command()
-@click.option("--mechanism", required=True, type=click.Choice(NAMES), help="How answers are randomized.")
+@click.option(
+    "--mechanism",
+    required=True,
+    type=click.Choice([one.name for one in PLANNED]),
+    help="How answers are randomized.",
+)
 @click.option("--options", type=int, metavar="K", help="Number of options (2 unless said otherwise).")
 @click.option("--epsilon", type=float, metavar="E", help="Privacy parameter of one answer.")
 @click.option("--n", "n", type=int, metavar="N", help="Number of answers expected.")
 @click.option(
     "--margin", type=float, metavar="M", help="Half-width of the interval, as a proportion (.05, not 5)."
 )
-@click.option(
-    "--truth", metavar="P", help="Warner's truth probability, or unrelated's chance of the question."
-)
-@click.option("--forced", metavar="U0,U1,...", help="Forced share of each option.")
-@click.option("--decoy-share", metavar="Q", help="Known share of Yes to the decoy question.")
-@click.option("--decoy-counts", metavar="YES,OF", help="The decoy share, estimated: Yes answers, of so many.")
+@parameter_options(PLANNED, but=("epsilon",))
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @click.option("--share", type=float, metavar="S", help="True share to plan for; the worst one by default.")
 @json_option
@@ -38,18 +41,15 @@ def plan(
     epsilon: float | None,
     n: int | None,
     margin: float | None,
-    truth: str | None,
-    forced: str | None,
-    decoy_share: str | None,
-    decoy_counts: str | None,
     level: float,
     share: float | None,
     as_json: bool,
+    **parameters: str | None,
 ) -> None:
     """Give two of --epsilon, --n, --margin; get the third.
 
-    Margins and shares are proportions. A decoy design (or_poll, unrelated, crosswise) without --epsilon adds no flip
-    on the device: give --n or --margin alone.
+    Margins and shares are proportions. A decoy design without --epsilon adds no flip on the device: give --n or
+    --margin alone.
 
     \b
     Examples:
@@ -58,35 +58,14 @@ def plan(
     """
     from hushpoll_analysis.designing.planning import plan as make_plan
 
+    given = read_parameters(MECHANISMS[mechanism], parameters)
     made = make_plan(
-        mechanism,
-        options,
-        epsilon=epsilon,
-        n=n,
-        margin=margin,
-        level=level,
-        share=share,
-        truth=truth,
-        forced=forced.split(",") if forced is not None else None,
-        decoy_share=decoy_share,
-        decoy_counts=_counts(decoy_counts),
+        mechanism, options, epsilon=epsilon, n=n, margin=margin, level=level, share=share, **given
     )
     if as_json:
         print_json(made.to_dict())
     else:
         click.echo(_text(made))
-
-
-def _counts(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    try:
-        yes, of = (int(part) for part in text.split(","))
-    except ValueError:
-        raise click.UsageError(
-            f"--decoy-counts is {text!r}; give two whole numbers, as in 412,1000"
-        ) from None
-    return yes, of
 
 
 def _points(margin: float) -> str:
@@ -98,14 +77,14 @@ def _text(made: Plan) -> str:
     worst = "worst case over the true share" if made.share is None else f"at a true share of {made.share:g}"
     lines: list[tuple[str, Any]] = [
         ("answers", f"{made.n:,}"),
-        ("epsilon", f"{made.epsilon:.4g}" if math.isfinite(made.epsilon) else "unbounded"),
+        ("epsilon", epsilon_text(made.epsilon)),
         ("margin", f"{_points(made.margin)} ({100 * made.level:g} %, {worst})"),
         ("  without privacy", _points(made.margin_sampling_only)),
         ("  trusted curator", f"{_points(made.margin_trusted_curator)} at the same epsilon"),
     ]
     if made.recorded_as_chosen is not None:
-        lines.append(("recorded as chosen", f"at least {100 * made.recorded_as_chosen:.0f} of 100"))
-    factor = f"at most {made.odds_factor:.3g}" if math.isfinite(made.odds_factor) else "unbounded"
+        lines.append(("recorded as chosen", f"at least {at_least(100 * made.recorded_as_chosen, 2)} of 100"))
+    factor = f"at most {at_most(made.odds_factor)}" if math.isfinite(made.odds_factor) else "unbounded"
     lines.append(("odds factor", f"{factor} for somebody who sees one report"))
     if made.epsilon_note:
         lines.append(("note", made.epsilon_note))

@@ -43,7 +43,7 @@ def _question(question: Question) -> dict[str, Any]:
     mechanism = question.mechanism
     value: dict[str, Any] = {
         "id": question.id,
-        "kind": question.kind,
+        "kind": question.kind.name,
         "mechanism": mechanism.name,
         "epsilon": finite(mechanism.epsilon),
         "options": list(question.options),
@@ -62,7 +62,7 @@ def _print(survey: Survey) -> None:
     for question in survey.questions:
         epsilon = "unbounded" if finite(question.epsilon) is None else f"{question.epsilon:.4f}"
         count, name = len(question.options), question.mechanism.name
-        click.echo(f"{question.id:{width}}  {question.kind:7} {name:10} {count:7}  {epsilon}")
+        click.echo(f"{question.id:{width}}  {question.kind.name:7} {name:10} {count:7}  {epsilon}")
         if question.mechanism.epsilon_conditional is not None:
             click.echo(f"{'':{width}}  epsilon_conditional {question.mechanism.epsilon_conditional:.4f}")
         if question.mechanism.epsilon_note:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from hushpoll_client import Report, ReportError
+from hushpoll_client.channel import Code
 from werkzeug.http import HTTP_STATUS_CODES
 
 from hushpoll_server import problems
@@ -32,10 +33,6 @@ _DROP_REPORT = 1024 * 1024
 _DROP_BATCH = 8 * 1024 * 1024
 
 _PATH = re.compile(r"/api/surveys/([0-9a-f]{64})/reports")
-# The bytes that our own clients send, which need no JSON parser; every other spelling gets the strict one. A test
-# compares the two.
-_NUMBER = rb"(?:0|[1-9][0-9]{0,9})"
-_PLAIN = re.compile(rb'\{"id":"([0-9a-f]{32})","reports":\[(%b(?:,%b)*)\]\}' % (_NUMBER, _NUMBER))
 _REFUSED = {
     Outcome.OTHER_CONTENT: "this id was sent before with other content; a new report needs a new random id",
     Outcome.CLOSED: "this survey is closed; the report was not stored",
@@ -140,20 +137,21 @@ class Intake:
 
     def _read(self, known: Published, body: bytes, line: int | None = None) -> Incoming:
         """Check a report strictly and pack it; 422 says which item is wrong."""
-        plain = None if known.asks_invitation else _PLAIN.fullmatch(body)
+        # The bytes that our own clients send need no JSON parser; every other spelling gets the strict one.
+        plain = None if known.asks_invitation else known.format.pattern.fullmatch(body)
         if plain is not None:
-            reports = tuple(map(int, plain[2].split(b",")))
-            if known.format.holds(reports):
+            reports = known.format.read(plain[2])
+            if reports is not None:
                 return self._pack(known, bytes.fromhex(plain[1].decode()), reports)
         try:
             report, code = Report.parse(known.survey, body)
             if code is not None and not known.asks_invitation:
-                raise ReportError("invitation: this survey asks for none; leave it out")
+                raise ReportError("this survey asks for none", "leave it out", "invitation")
         except ReportError as error:
-            item = str(error).partition(":")[0]
             if line is None:
-                raise Problem(422, str(error), item=item) from None
-            raise Problem(422, f"line {line}: {error}; nothing was stored", item=item, line=line) from None
+                raise Problem(422, str(error), item=error.item) from None
+            detail = f"line {line}: {error}; nothing was stored"
+            raise Problem(422, detail, item=error.item, line=line) from None
         packed = self._pack(known, bytes.fromhex(report.id), report.reports)
         if not known.asks_invitation:
             return packed
@@ -161,7 +159,7 @@ class Intake:
             invitation=b"" if code is None else invitations.digest(known.survey.hash, code)
         )
 
-    def _pack(self, known: Published, identity: bytes, reports: tuple[int, ...]) -> Incoming:
+    def _pack(self, known: Published, identity: bytes, reports: tuple[Code, ...]) -> Incoming:
         digest = self.store.id_digest(known.survey.hash, identity)
         return Incoming(known.number, identity, known.format.pack(reports), digest, None)
 

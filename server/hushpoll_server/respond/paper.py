@@ -154,7 +154,7 @@ def report_labels(question: Question) -> list[str]:
     """What each report is called on the page."""
     if question.mechanism.combine == "same":
         return [_("different"), _("same")]
-    return [_("No"), _("Yes")] if question.kind == "yes_no" else list(question.options)
+    return [_("No"), _("Yes")] if question.kind.fixed_words else list(question.options)
 
 
 def revealing(question: Question) -> list[str]:

@@ -156,7 +156,7 @@ def export(survey_hash: str) -> Page:
     away = _turned_away(state, public_counts=False)
     if away is not None:
         return away
-    from hushpoll_analysis.data.export import zip_export
+    from hushpoll_analysis.results.export import zip_export
 
     from hushpoll_server.collect.seal import seal_due
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.record import RecordFormat
 from sqlalchemy import Connection, Row, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.config import Config
 
 from .database import Database
-from .records import RecordFormat
 from .schema import inbox, sealed, surveys
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hushpoll_client import Survey, SurveyError
 
 from . import drafts, planner
 from .drafts import Draft
-from .kinds import what_it_reveals
+from .mechanisms import what_it_reveals
 from .privacy import cap
 
 SHORTEST_MINIMUM = 50  # below this many reports the report shows no estimate
@@ -67,7 +67,7 @@ def one_sided(draft: Draft) -> list[dict[str, Any]]:
     """The questions without a finite epsilon, with what one of their reports reveals."""
     survey = draft.survey(cap())
     return [
-        {"number": number, "text": one.text, "note": what_it_reveals(one.mechanism)}
+        {"number": number, "text": one.text, "note": what_it_reveals(one)}
         for number, one in enumerate(survey.questions, 1)
         if not math.isfinite(one.epsilon)
     ]

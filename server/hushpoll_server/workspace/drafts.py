@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hushpoll_client import HushpollError, Survey, SurveyError
-from hushpoll_client.compile import recommended_name
-from hushpoll_client.survey import MAX_QUESTIONS
+from hushpoll_client.kind import KINDS
+from hushpoll_client.limits import MAX_QUESTIONS
 from sqlalchemy import Row, delete, insert, select, update
 
 from hushpoll_server.people.accounts import now, record
@@ -250,7 +250,4 @@ def imported(survey: Survey) -> tuple[Document, str]:
 
 def _is_recommended(question: Document) -> bool:
     mechanism = question["mechanism"]
-    options = len(question.get("options", (0, 1)))
-    return set(mechanism) == {"name", "epsilon"} and mechanism["name"] == recommended_name(
-        question["kind"], options
-    )
+    return set(mechanism) == {"name", "epsilon"} and mechanism["name"] == KINDS[question["kind"]].recommended

@@ -8,17 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 from flask import abort, flash, g, redirect, render_template, request, url_for
-from hushpoll_client import HushpollError, SurveyError
+from hushpoll_client import HushpollError, Mechanism, SurveyError
+from hushpoll_client.kind import DEFAULT
+from hushpoll_client.mechanism import MECHANISMS
 from werkzeug.wrappers import Response
 
 from hushpoll_server.people import accounts
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, kinds
+from . import drafts, mechanisms
 from .checklist import SHORTEST_MINIMUM
 from .drafts import Document, Draft, StaleDraft
-from .forms import QuestionForm, choices, place_error
+from .forms import QuestionForm, choices, mechanism_choices, place_error
+from .kinds import EDITORS, EditorKind
 from .pages import Page, bp, designer, open_draft
 
 
@@ -29,9 +32,9 @@ def new_question(draft_id: str) -> Page:
     draft = open_draft(draft_id)
     if request.method == "POST":
         return _save(draft, QuestionForm(), None)
-    kind = request.args.get("kind", "yes_no")
+    kind = request.args.get("kind", DEFAULT)
     fields = {
-        "kind": kind if kind in kinds.KINDS else "yes_no",
+        "kind": kind if kind in EDITORS else DEFAULT,
         "id": drafts.free_id(draft.document),
         "linked": True,
     }
@@ -46,7 +49,7 @@ def question(draft_id: str, question_id: str) -> Page:
     found = _find(draft, question_id)
     if request.method == "POST":
         return _save(draft, QuestionForm(), question_id)
-    fields = kinds.read_question(found) | {"linked": question_id in draft.linked}
+    fields = mechanisms.read_question(found) | {"linked": question_id in draft.linked}
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
 
 
@@ -61,6 +64,7 @@ def _show(
     draft: Draft, form: QuestionForm, question_id: str | None, status: int = 200, stale: bool = False
 ) -> Page:
     sources = decoy_sources()
+    form.mechanism.choices = mechanism_choices(_offered(form.mechanism.data))
     form.decoy_survey.choices = choices((key, label) for key, label, _ in sources)
     if stale:
         form.revision.data = draft.revision
@@ -70,15 +74,29 @@ def _show(
         draft=draft,
         form=form,
         question_id=question_id,
-        mechanisms=kinds.MECHANISMS,
-        kinds=kinds.KINDS,
-        fitting={kind: kinds.mechanisms_for(kind) for kind in kinds.KINDS},
+        offered=_offered(form.mechanism.data),
+        recommended=mechanisms.RECOMMENDED,
+        fields_of=mechanisms.fields_of,
+        excluded_by_slider=mechanisms.excluded_by_slider,
+        kinds=EDITORS,
+        fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
         sources=sources,
         advice=advice(draft, form),
         stale=stale,
         step="questions",
     )
     return page, status
+
+
+def _offered(chosen: str) -> dict[str, type[Mechanism]]:
+    """Give the mechanisms on offer, and the one that an imported question has already."""
+    return {name: one for name, one in MECHANISMS.items() if name in mechanisms.OFFERED or name == chosen}
+
+
+def _fitting(editor: EditorKind) -> dict[str, Any]:
+    """Tell the page's script which mechanisms fit how many answers."""
+    two, more = ([one.name for one in editor.fitting(answers)] for answers in (2, 3))
+    return {"answers": editor.answers, "two": two, "more": more}
 
 
 def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
@@ -104,18 +122,20 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
 def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
     """The draft with the question as the form has it, and that question; SurveyError where it is not sound."""
     fields = form.data
-    if fields["decoy_from"] == "survey" and "decoy_from" in kinds.MECHANISMS[fields["mechanism"]].fields:
+    if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
         fields |= counts_from_survey(fields["decoy_survey"] or "")
-    written = kinds.write_question(fields | {"id": (fields["id"] or "").strip()}, draft.epsilon)
+    before = draft.question(question_id) if question_id else None
+    written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, draft.epsilon, before)
     document = drafts.with_question(draft.document, written, question_id)
     linked = tuple(name for name in draft.linked if name not in (question_id, written["id"]))
-    linked += (written["id"],) if fields["linked"] and "epsilon" in written["mechanism"] else ()
+    follows = fields["linked"] and "linked" in mechanisms.fields_of(fields["mechanism"])
+    linked += (written["id"],) if follows else ()
     return replace(draft, document=document, linked=linked), written
 
 
 def _decoy_given(form: QuestionForm) -> bool:
     """Ask for the harmless question and its share in the words of the form, both at once."""
-    if "decoy_from" not in kinds.MECHANISMS[form.mechanism.data].fields:
+    if "decoy_from" not in mechanisms.fields_of(form.mechanism.data):
         return True
     if not (form.decoy.data or "").strip():
         form.decoy.errors = ["The harmless question is missing: write it here."]
@@ -132,9 +152,7 @@ def advice(draft: Draft, form: QuestionForm) -> str:
     """Why the recommended mechanism is recommended for what the form holds now, in one sentence."""
     from hushpoll_analysis.designing.planning import recommend
 
-    shape: dict[str, Any] = kinds.KINDS.get(form.kind.data or "yes_no", kinds.KINDS["yes_no"]).write(
-        form.data
-    )
+    shape: dict[str, Any] = EDITORS.get(form.kind.data, EDITORS[DEFAULT]).write(form.data)
     options = max(2, len(shape.get("options", ())) or 2)
     return recommend(shape["kind"], min(options, 1000), float(draft.epsilon), n=draft.expected_n).reason
 
@@ -196,7 +214,7 @@ def decoy_sources() -> list[tuple[str, str, int]]:
         survey = store.get_survey(state.hash)
         assert survey is not None
         for one in survey.questions:
-            if one.kind == "yes_no":
+            if one.kind.yes_or_no:
                 found.append((f"{state.hash}:{one.id}", f"{state.title}: {one.text}"[:120], state.sealed_n))
     return found
 

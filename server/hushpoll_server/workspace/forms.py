@@ -4,12 +4,14 @@ puts what it says beside the field it is about."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import SurveyError
+from hushpoll_client.kind import DEFAULT
+from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from wtforms import (
     BooleanField,
     DateField,
@@ -24,7 +26,8 @@ from wtforms import (
 )
 from wtforms.validators import InputRequired, NumberRange, Optional
 
-from .kinds import KINDS, MECHANISMS
+from .kinds import EDITORS
+from .mechanisms import RECOMMENDED
 
 LARGEST_N = 100_000_000
 
@@ -32,6 +35,12 @@ LARGEST_N = 100_000_000
 def choices(pairs: Iterable[tuple[str, str]]) -> list[SelectChoice]:
     """What a select or radio field offers, from (value, label) pairs."""
     return [SelectChoice(value, label) for value, label in pairs]
+
+
+def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:
+    """What the editor offers to randomize with: the recommended one, or one of these."""
+    named = [(name, one.label) for name, one in offered.items() if one.in_surveys]
+    return choices([("", RECOMMENDED[0]), *named])
 
 
 class RevisionForm(FlaskForm):  # type: ignore[misc]
@@ -82,8 +91,8 @@ class QuestionForm(RevisionForm):
     )
     kind = RadioField(
         "Kind of answer",
-        choices=choices((name, kind.label) for name, kind in KINDS.items()),
-        default="yes_no",
+        choices=choices((name, editor.label) for name, editor in EDITORS.items()),
+        default=DEFAULT,
     )
     options = TextAreaField("Options", description="One option per line, at least two.")
     prefer_not = BooleanField(
@@ -94,7 +103,9 @@ class QuestionForm(RevisionForm):
         "Name in the data", description="Letters, digits and _. It heads this question's column in exports."
     )
     mechanism = RadioField(
-        "Mechanism", choices=choices((name, choice.label) for name, choice in MECHANISMS.items()), default=""
+        "Mechanism",
+        choices=mechanism_choices(MECHANISMS),
+        default="",
     )
     linked = BooleanField(
         "Its epsilon follows the survey's slider",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client import Mechanism, Question, Survey
+from hushpoll_client import Mechanism, Question, Survey, words
 
 from .drafts import Draft
 
@@ -43,8 +43,8 @@ def points(share: float | None, digits: int = 1) -> str:
 
 
 def epsilon_text(epsilon: float) -> str:
-    """An epsilon for people."""
-    return f"{epsilon:.3g}" if math.isfinite(epsilon) else "unbounded"
+    """Write an epsilon for people: a bound, so rounded up."""
+    return words.epsilon_text(epsilon, 2)
 
 
 def whole(number: int | None) -> str:
@@ -75,7 +75,7 @@ class QuestionPlan:
             "margin_sampling": points(plan.margin_sampling_only),
             "margin_curator": points(plan.margin_trusted_curator),
             "recorded": f"{recorded * 100:.0f} of 100" if recorded is not None else "not as an answer",
-            "odds": f"× {odds:.3g}" if math.isfinite(odds) else "without limit",
+            "odds": f"× {words.at_most(odds)}" if math.isfinite(odds) else "without limit",
             "needed_5": whole(self.needed[0]),
             "needed_3": whole(self.needed[1]),
         }
@@ -118,14 +118,11 @@ def _answers_for(question: Question, margin: float) -> int | None:
 
 def _parameters(mechanism: Mechanism) -> dict[str, Any]:
     """What the planner needs beside epsilon to build the mechanism anew."""
-    given: dict[str, Any] = {}
-    if mechanism.decoy_counts is not None:
-        given["decoy_counts"] = mechanism.decoy_counts
-    elif mechanism.decoy_share is not None:
-        given["decoy_share"] = mechanism.decoy_share
-    if mechanism.name == "unrelated":
-        given["truth"] = mechanism.parameters["truth"]
-    return given
+    return {
+        parameter.name: mechanism.parameters[parameter.name]
+        for parameter in mechanism.takes
+        if parameter.name in mechanism.parameters and parameter.name != "epsilon" and not parameter.alone
+    }
 
 
 def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
@@ -207,7 +204,7 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     from hushpoll_analysis.designing.planning import curve as plan_curve
 
     mechanism = focus.question.mechanism
-    if mechanism.name == "forced" or (mechanism.has_decoy and not math.isfinite(mechanism.epsilon)):
+    if not mechanism.recompiled or not mechanism.has_epsilon() or not math.isfinite(mechanism.epsilon):
         return None
     parameters = _parameters(mechanism)
     low, high = SLIDER_STOPS[0], SLIDER_STOPS[-1]
@@ -282,6 +279,6 @@ def total_text(survey: Survey) -> tuple[str, str]:
     if total >= WARN_FROM:
         return epsilon_text(total), (
             f"A total of {epsilon_text(total)} lets one person's whole report multiply an onlooker's odds by up to"
-            f" {math.exp(total):,.0f}. Ask fewer questions, or move the slider toward privacy."
+            f" {words.factor_text(total)}. Ask fewer questions, or move the slider toward privacy."
         )
     return epsilon_text(total), ""

@@ -11,9 +11,11 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, kinds, planner
+from . import drafts, planner
 from .drafts import Draft, StaleDraft
 from .forms import PlanForm, choices
+from .kinds import EDITORS, editor_of
+from .mechanisms import what_it_reveals
 from .pages import Page, bp, designer, open_draft
 from .planner import QuestionPlan
 
@@ -32,17 +34,18 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     rows = []
     for source, question in zip(draft.questions, Survey.from_draft(draft.document).questions, strict=True):
         automatic = "name" not in source["mechanism"]
-        advice = recommend(question.kind, len(question.options), float(draft.epsilon), n=draft.expected_n)
-        shown = next(name for name, kind in kinds.KINDS.items() if kind.read(source) is not None)
+        advice = recommend(
+            question.kind.name, len(question.options), float(draft.epsilon), n=draft.expected_n
+        )
         rows.append(
             {
                 "question": question,
                 "automatic": automatic,
                 "linked": draft.follows_slider(source),
-                "kind": kinds.KINDS[shown].label,
-                "mechanism": kinds.MECHANISM_NAMES[question.mechanism.name],
+                "kind": EDITORS[editor_of(source)[0]].label,
+                "mechanism": question.mechanism.label,
                 "reason": advice.reason if automatic else "",
-                "note": kinds.what_it_reveals(question.mechanism),
+                "note": what_it_reveals(question),
             }
         )
     return rows
@@ -156,7 +159,6 @@ def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, st
         stale=stale,
         step="privacy",
         cap=cap(),
-        names=kinds.MECHANISM_NAMES,
         warn_from=planner.WARN_FROM,
         size=(planner.WIDTH, planner.HEIGHT),
         **seen,

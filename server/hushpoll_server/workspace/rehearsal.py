@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import render_template, request
 from flask_wtf import FlaskForm
@@ -12,11 +12,14 @@ from wtforms.validators import InputRequired, NumberRange
 
 from .pages import Page, bp, designer, open_draft
 
+if TYPE_CHECKING:
+    from hushpoll_analysis.results.question import QuestionReport
+
 MOST_SIMULATED = 100_000
 
 
 def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
-    """A form with one percentage per option of each question (yes/no: only Yes)."""
+    """Make a form with one percentage per answer that the results show."""
     fields: dict[str, Any] = {
         "n": IntegerField(
             "Simulated respondents",
@@ -29,8 +32,11 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
     }
     checks = [InputRequired("Type a percentage."), NumberRange(0, 100, "Type a percentage from 0 to 100.")]
     for place, question in enumerate(survey.questions):
-        if question.kind == "yes_no":
-            fields[f"truth_{place}_1"] = FloatField("Yes, in %", checks, default=20)
+        shown = question.kind.shown(len(question.options))
+        if len(shown) == 1:
+            # The other answer is what remains.
+            label = f"{question.options[shown[0]]}, in %"
+            fields[f"truth_{place}_{shown[0]}"] = FloatField(label, checks, default=20)
             continue
         each = round(100 / len(question.options), 1)
         for option, label in enumerate(question.options):
@@ -45,9 +51,10 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, list[float]]:
     """Shares per question; a question whose percentages do not add up gets a message."""
     truth = {}
     for place, question in enumerate(survey.questions):
-        if question.kind == "yes_no":
-            yes = form[f"truth_{place}_1"].data / 100
-            truth[question.id] = [1 - yes, yes]
+        shown = question.kind.shown(len(question.options))
+        if len(shown) == 1:
+            share = form[f"truth_{place}_{shown[0]}"].data / 100
+            truth[question.id] = [share if option in shown else 1 - share for option in range(2)]
             continue
         percents = [form[f"truth_{place}_{option}"].data for option in range(len(question.options))]
         total = sum(percents)
@@ -63,26 +70,25 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, list[float]]:
 
 
 def simulated(survey: Survey, n: int, truth: dict[str, list[float]]) -> list[dict[str, Any]]:
-    """Draw n respondents through the randomizer and estimate from their reports as the real report will."""
-    import numpy as np
-    from hushpoll_analysis import estimate
+    """Draw n respondents through the randomizer and make the very report that the survey will get."""
+    from hushpoll_analysis import report
     from hushpoll_analysis.channel.simulation import simulate_survey
+    from hushpoll_analysis.data.files import column_of
 
-    reports = dict(simulate_survey(survey, n, truth))
-    found = []
-    for question in survey.questions:
-        counts = np.bincount(reports[question.id], minlength=question.mechanism.analysis.outcomes)
-        result = estimate(
-            counts, question.mechanism, options=question.options, simultaneous=len(question.options) > 2
-        )
-        entries = result.estimates[1:] if question.kind == "yes_no" else result.estimates
-        shares = truth[question.id][1:] if question.kind == "yes_no" else truth[question.id]
-        rows = [
-            {"entry": entry, "truth": share, "covered": entry.low <= share <= entry.high}
-            for entry, share in zip(entries, shares, strict=True)
-        ]
-        found.append({"question": question, "rows": rows, "notes": result.notes})
-    return found
+    drawn = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}
+    return [_beside_truth(part, truth[part.id]) for part in report(survey, drawn).questions]
+
+
+def _beside_truth(part: QuestionReport, truth: list[float]) -> dict[str, Any]:
+    """Put every line of a question's results beside what was set; several intervals hold together."""
+    several = len(part.lines) > 1
+    entries = [line.simultaneous if several else line.entry for line in part.lines]
+    shares = [truth[option] for option in part.question.kind.shown(len(truth))]
+    rows = [
+        {"entry": entry, "truth": share, "covered": entry.low <= share <= entry.high}
+        for entry, share in zip(entries, shares, strict=True)
+    ]
+    return {"question": part.question, "rows": rows, "notes": part.estimate.notes if part.estimate else ()}
 
 
 @bp.route("/drafts/<draft_id>/rehearsal", methods=["GET", "POST"])

@@ -3,29 +3,33 @@
 const form = document.querySelector("form.editor");
 const chosen = (name) => form.elements[name]?.value ?? "";
 
-const fitting = JSON.parse(form.dataset.fitting); // kind of question -> names of mechanisms
+// kind of question -> how many answers it has (null: as many as are listed), and the mechanisms for two and for more
+const fitting = JSON.parse(form.dataset.fitting);
+const listed = (text) => text.split("\n").filter((line) => line.trim()).length;
+const among = (list, name) => list.split(/\s+/).filter(Boolean).includes(name);
 
 function show() {
   const kind = chosen("kind");
-  const declinable = form.elements.prefer_not.checked;
-  // "Prefer not to say" is a third answer: from then on only mechanisms for several options fit.
-  const names = fitting[kind === "yes_no" && declinable ? "choice" : kind];
+  const { answers, two, more } = fitting[kind];
+  // "Prefer not to say" is one answer more: from three on only mechanisms for several options fit.
+  const count = (answers ?? listed(chosen("options"))) + Number(form.elements.prefer_not.checked);
+  const names = count > 2 ? more : two;
   for (const radio of form.querySelectorAll("input[name=mechanism]")) {
-    const fits = names.includes(radio.value);
+    const fits = !radio.value || names.includes(radio.value);
     radio.closest(".form-check").hidden = !fits;
     if (!fits && radio.checked) form.querySelector("input[name=mechanism][value='']").checked = true;
   }
   const mechanism = chosen("mechanism");
   const label = form.querySelector("input[name=mechanism]:checked")?.labels[0]?.firstChild.textContent.trim();
   form.querySelector("[data-mechanism-said]").textContent = mechanism ? `Your choice: ${label}` : "Recommended";
-  for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = part.dataset.kinds !== kind;
+  for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = !among(part.dataset.kinds, kind);
   for (const part of form.querySelectorAll("[data-mechanisms]")) {
-    part.hidden = !part.dataset.mechanisms.split(/\s+/).filter(Boolean).includes(mechanism);
+    part.hidden = !among(part.dataset.mechanisms, mechanism);
   }
   // An epsilon of one's own, or the slider's: not both.
   const linked = form.elements.linked.checked;
   for (const part of form.querySelectorAll("[data-unlinked]")) part.hidden ||= linked;
-  form.elements.truth.closest("[data-mechanisms]").hidden ||= linked && mechanism === "warner";
+  for (const part of form.querySelectorAll("[data-unless-linked]")) part.hidden ||= linked && among(part.dataset.unlessLinked, mechanism);
   for (const part of form.querySelectorAll("[data-decoy]")) part.hidden = part.dataset.decoy !== chosen("decoy_from");
 }
 

@@ -16,18 +16,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hushpoll_client import HushpollError, Survey
+from hushpoll_client import Survey
 from hushpoll_client.survey import Question
+from hushpoll_client.words import epsilon_text
 
-from hushpoll_analysis.results.method import epsilon_text, method_of, question_note, total_note
+from hushpoll_analysis.data.files import HASH_KEY, Progress, column_of, read_frame
+from hushpoll_analysis.errors import AnalysisError
 
-from .files import HASH_KEY, Progress, column_of, read_frame
 from .labels import r_script, spss_script, stata_script
+from .method import method_of, question_note, total_note
 
 __all__ = [
     "export_files",
     "guard_cell",
-    "report_labels",
     "shuffled",
     "write_export",
     "write_reports",
@@ -45,7 +46,7 @@ def write_export(survey: Survey, data: Any, folder: Path, level: float = 0.95) -
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise HushpollError(
+        raise AnalysisError(
             f"{folder}: the folder cannot be made ({error.strerror}); choose another"
         ) from None
     frame = shuffled(read_frame(survey, data))
@@ -110,15 +111,15 @@ def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Pro
                     if progress is not None:
                         progress(batch.num_rows)
         else:
-            raise HushpollError(f"{path.name}: cannot tell the format to write; name it .csv or .parquet")
+            raise AnalysisError(f"{path.name}: cannot tell the format to write; name it .csv or .parquet")
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0]
-        raise HushpollError(f"{path.name}: cannot be written ({reason}); choose another place") from None
+        raise AnalysisError(f"{path.name}: cannot be written ({reason}); choose another place") from None
 
 
 def export_files(survey: Survey, n: int, level: float = 0.95) -> Iterator[tuple[str, bytes]]:
     """Give name and content of every file of the export but the reports themselves."""
-    labels = [(question, report_labels(question)) for question in survey.questions]
+    labels = [(question, question.report_labels) for question in survey.questions]
     yield "survey.json", survey.canonical
     yield "codebook.csv", _codebook_table(labels).encode("utf-8-sig")
     yield "codebook.md", _codebook_text(survey, n, labels, level).encode()
@@ -126,15 +127,6 @@ def export_files(survey: Survey, n: int, level: float = 0.95) -> Iterator[tuple[
     yield "labels.do", stata_script(survey, labels).encode()
     yield "labels.R", r_script(survey, labels).encode()
     yield "reproduce.py", reproduce_script(survey, level).encode()
-
-
-def report_labels(question: Question) -> tuple[str, ...]:
-    """Say what each report code means; for a crosswise question it is whether two answers agree."""
-    if question.mechanism.combine == "same":
-        return ("different", "same")
-    if len(question.options) == question.channel.outcomes:
-        return question.options
-    return tuple(str(code) for code in range(question.channel.outcomes))
 
 
 def guard_cell(value: object) -> object:
@@ -217,7 +209,7 @@ def _codebook_text(
             lines += [f"Decoy question: {_plain(question.decoy)}", ""]
         parameters = json.dumps(question.mechanism.parameters, ensure_ascii=False)
         lines += [
-            f"- Kind: {question.kind}; mechanism: {question.mechanism.name} {parameters}",
+            f"- Kind: {question.kind.name}; mechanism: {question.mechanism.name} {parameters}",
             f"- Privacy: {question_note(question)}",
             "",
             "| code | reported as |",

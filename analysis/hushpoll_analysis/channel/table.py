@@ -1,0 +1,133 @@
+"""Any table, with all its weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client.channel import SCALE
+from hushpoll_client.channel.table import TableChannel
+
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+
+from .base import RANK, Answers, ChannelView, Codes, Draws, Floats, Rule, Sampler, read_target
+
+__all__ = ["TableSampler", "TableView"]
+
+# C b = a counts as solved when the residual is below this share of |a|: integer weights out of 2^53 leave about 1e-15.
+RESIDUAL = 1e-9
+# Up to this many outcomes, comparing with every threshold beats a binary search.
+FEW_OUTCOMES = 8
+
+
+class TableView(ChannelView):
+    """Any table. Where several b solve C b = a, the one with the least variance at the uniform truth.
+
+    With p = C'u at the uniform truth u, minimise sum p_z b_z^2 subject to C b = a: b = P^-1 C' (C P^-1 C')^- a. A
+    `basis` (M x K) restricts b to its columns instead; Kuk's design uses 1 and z, as Kuk (1990) and RRreg do.
+    """
+
+    def __init__(self, table: npt.ArrayLike, basis: npt.ArrayLike | None = None) -> None:
+        self.table: Floats = np.asarray(table, dtype=np.float64)
+        self.options, self.outcomes = self.table.shape
+        self._possible: npt.NDArray[np.bool_] = np.asarray(self.table.max(axis=0) > 0)
+        self._inverse = self._right_inverse(None if basis is None else np.asarray(basis, dtype=np.float64))
+        if basis is not None:
+            self.choice = "count-linear"
+        else:
+            rank = np.linalg.matrix_rank(self.table, tol=RANK)
+            self.choice = "unique" if rank == self.possible.sum() else "least variance"
+
+    def _right_inverse(self, basis: Floats | None) -> Floats:
+        """The M x K matrix G with b = G a."""
+        if basis is not None:
+            inner = np.linalg.pinv(self.table @ basis, rcond=RANK)
+            return np.asarray(basis @ inner, dtype=np.float64)
+        scale = np.zeros(self.outcomes)
+        scale[self._possible] = self.table.mean(axis=0)[self._possible] ** -0.5
+        scaled = np.linalg.pinv(self.table * scale, rcond=RANK)
+        return np.asarray(scale[:, None] * scaled, dtype=np.float64)
+
+    @property
+    def possible(self) -> npt.NDArray[np.bool_]:
+        return self._possible
+
+    def forward(self, shares: Floats) -> Floats:
+        return np.asarray(shares @ self.table, dtype=np.float64)
+
+    def backward(self, values: Floats) -> Floats:
+        return np.asarray(values @ self.table.T, dtype=np.float64)
+
+    def solution(self, target: npt.ArrayLike) -> Floats:
+        wanted = read_target(target, self.options)
+        weights: Floats = self._inverse @ wanted
+        self._check(self.table @ weights - wanted, wanted)
+        return weights
+
+    def shares(self, frequencies: Floats) -> Floats:
+        identity = np.eye(self.options)
+        self._check(self.table @ self._inverse - identity, identity)
+        return np.asarray(frequencies @ self._inverse, dtype=np.float64)
+
+    def _check(self, residual: Floats, wanted: Floats) -> None:
+        if np.max(np.abs(residual)) <= RESIDUAL * max(1.0, float(np.max(np.abs(wanted)))):
+            return
+        raise NotIdentifiedError(
+            f"the {self.options} x {self.outcomes} channel is singular for this quantity ({self._fault()}), so the "
+            "reports do not determine it; change the mechanism (truth = 1/2 tells nothing) or ask for another quantity"
+        )
+
+    def _fault(self) -> str:
+        for x in range(self.options):
+            for y in range(x + 1, self.options):
+                if np.allclose(self.table[x], self.table[y], rtol=0, atol=RANK):
+                    return f"true answers {x} and {y} give the same reports"
+        if self.options > self.outcomes:
+            return "there are fewer reports than options"
+        return "its rows are not independent"
+
+
+class TableSampler(Sampler):
+    """What is drawn is the report itself, by another row for every answer."""
+
+    def __init__(self, channel: TableChannel) -> None:
+        self.options, self.outcomes = channel.options, channel.outcomes
+        self.rows = channel.options
+        self._channel = channel
+
+    def rule(self) -> Rule:
+        return _rule(self._channel)
+
+    def finish(self, answers: Answers, drawn: Codes) -> Codes:
+        return drawn
+
+
+def _rule(channel: TableChannel) -> Rule:
+    """First column whose cumulative weight exceeds r."""
+    cumulative = np.cumsum(np.array(channel.rows, dtype=np.uint64), axis=1)
+    if channel.outcomes <= FEW_OUTCOMES:
+        thresholds = cumulative[:, :-1].T.copy()
+
+        def compare(answers: Answers, draws: Draws) -> Codes:
+            reports = np.zeros(draws.shape, dtype=np.uint8)
+            for column in thresholds:
+                reports += draws >= column[answers]
+            return reports
+
+        return compare
+
+    # One search serves all rows: row x occupies [x 2^53, (x + 1) 2^53) of one long cumulative list, which fits
+    # 64 bits up to 2,047 rows (a survey has at most 1,000 options).
+    if channel.options > 2047:
+        raise AnalysisError(
+            f"{channel.options} options are more than the 2,047 that a matrix channel can simulate"
+        )
+    base = np.arange(channel.options, dtype=np.uint64) * np.uint64(SCALE)
+    line = (cumulative + base[:, None]).reshape(-1)
+    width = np.int64(channel.outcomes)
+
+    def search(answers: Answers, draws: Draws) -> Codes:
+        place = np.searchsorted(line, draws + base[answers], side="right")
+        result: Codes = place - answers.astype(np.int64) * width
+        return result
+
+    return search

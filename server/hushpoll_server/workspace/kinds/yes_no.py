@@ -1,0 +1,38 @@
+"""Yes or no, in the editor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hushpoll_client.kind import KINDS
+from hushpoll_client.mechanism import Mechanism
+
+from .base import PREFER_NOT, EditorKind, Fields
+
+__all__ = ["YesNoEditor"]
+
+_DECLINED = ["No", "Yes", PREFER_NOT]
+
+
+class YesNoEditor(EditorKind):
+    """Two answers; "Prefer not to say" is an ordinary third one inside the randomized set and makes it a choice."""
+
+    kind = KINDS["yes_no"]
+    answers = 2
+
+    def write(self, fields: Fields) -> dict[str, Any]:
+        """Give the kind, or the choice that it becomes."""
+        if fields.get("prefer_not"):
+            return {"kind": "choice", "options": list(_DECLINED)}
+        return {"kind": self.kind.name}
+
+    def read(self, question: Mapping[str, Any]) -> Fields | None:
+        """Know both again."""
+        if question["kind"] == self.kind.name:
+            return {"prefer_not": False}
+        return {"prefer_not": True} if question.get("options") == _DECLINED else None
+
+    def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
+        """Give a choice's mechanisms where the answer may be declined."""
+        return (self.kind if answers == self.answers else KINDS["choice"]).fitting(answers)

@@ -1,0 +1,155 @@
+"""Mechanisms in the editor: the form's fields that each uses follow from the parameters it declares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hushpoll_client import MechanismError, Question
+from hushpoll_client.exact import read_number, spell
+from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.mechanism.parameters import DECOY_COUNTS
+from hushpoll_client.words import epsilon_text
+
+from .kinds import EDITORS, Fields, editor_of
+
+__all__ = [
+    "OFFERED",
+    "RECOMMENDED",
+    "excluded_by_slider",
+    "fields_of",
+    "read_question",
+    "what_it_reveals",
+    "write_question",
+]
+
+RECOMMENDED = (
+    "Recommended",
+    "The most precise one for this question at the privacy level you set for the whole survey.",
+)
+OFFERED = {name: one for name, one in MECHANISMS.items() if one.in_surveys and one.recompiled}
+"""What a designer may choose; a mechanism whose table comes with the document stays where it is imported."""
+
+_DECOY_FIELDS = ("decoy", "decoy_from", "decoy_yes", "decoy_of", "decoy_survey")
+_COIN = "A coin on the device keeps the epsilon, whatever anybody knows about the harmless answer."
+
+
+def fields_of(name: str) -> set[str]:
+    """Give the fields of the form that a mechanism uses; the recommended one, "", uses none."""
+    found = MECHANISMS.get(name)
+    if found is None or not found.recompiled:
+        return set()
+    fields = {parameter.name for parameter in found.takes}
+    if "epsilon" in fields:
+        fields.add("linked")
+    return fields.union(_DECOY_FIELDS) if found.has_decoy else fields
+
+
+def excluded_by_slider(name: str) -> set[str]:
+    """Give the parameters that a mechanism cannot have beside an epsilon, which the slider may give it."""
+    pairs = MECHANISMS[name].one_of if name in MECHANISMS else ()
+    return {key for pair in pairs if "epsilon" in pair for key in pair if key != "epsilon"}
+
+
+def what_it_reveals(question: Question) -> str:
+    """Say in one sentence what is not simply epsilon-private about a question; nothing for the others."""
+    mechanism = question.mechanism
+    if math.isfinite(mechanism.epsilon):
+        return _COIN if mechanism.has_decoy else ""
+    said = f"{_given_away(question)} Its privacy has no finite epsilon"
+    if mechanism.epsilon_conditional is None:
+        return f"{said}."
+    # A conditional figure never stands without its condition.
+    conditional = epsilon_text(mechanism.epsilon_conditional, 2)
+    return f"{said}; it is {conditional} on condition that nobody knows more of the harmless answer than its share."
+
+
+def _given_away(question: Question) -> str:
+    facts = question.mechanism.facts
+    if not facts:
+        return "Somebody who knows a person's harmless answer can tell true answers from the report."
+    fact = facts[0]
+    label, left = question.report_labels[fact.report], [question.options[answer] for answer in fact.leaves]
+    whose = f"a true {' or '.join(left)}" + (" to both questions" if fact.decoy is not None else "")
+    return f"A recorded {label} reveals {whose}."
+
+
+def read_question(question: Mapping[str, Any]) -> Fields:
+    """Give the form's fields of a question of a draft."""
+    kind, fields = editor_of(question)
+    return {"id": question["id"], "text": question["text"], "kind": kind, **fields} | _read_mechanism(
+        question["mechanism"]
+    )
+
+
+def _read_mechanism(given: Mapping[str, Any]) -> Fields:
+    fields: Fields = {"mechanism": given.get("name", "")}
+    if not fields["mechanism"]:
+        return fields
+    for key, value in given.items():
+        if key == "decoy_counts":
+            yes, of = value
+            fields |= {"decoy_from": "counts", "decoy_yes": str(yes), "decoy_of": str(of)}
+        elif key != "name":
+            fields[key] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return fields
+
+
+def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Give the question of a draft that the form's fields describe; whether it is sound is for the survey to say.
+
+    `before` is the question as it was: a table that came with a document is carried over.
+    """
+    question = {"id": fields["id"], "text": fields["text"].strip(), **EDITORS[fields["kind"]].write(fields)}
+    name = fields.get("mechanism") or ""
+    if before is not None and name and not MECHANISMS[name].recompiled:
+        return {**question, "mechanism": before["mechanism"], "channel": before["channel"]}
+    return {**question, "mechanism": _write_mechanism(name, fields, slider)}
+
+
+def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
+    if not name:
+        return {"epsilon": slider}
+    used = fields_of(name)
+    given = {key: text for key in used if (text := str(fields.get(key) or "").strip())}
+    mechanism: dict[str, Any] = {"name": name}
+    for parameter in MECHANISMS[name].takes:
+        if parameter.name in given and not parameter.name.startswith("decoy_"):
+            mechanism[parameter.name] = _written(
+                parameter.shape.from_text(given[parameter.name]), parameter.name
+            )
+    if "linked" in given:
+        mechanism["epsilon"] = slider
+        for key in excluded_by_slider(name):
+            mechanism.pop(key, None)
+    if "decoy" in given:
+        mechanism["decoy"] = given["decoy"]
+    if "decoy_from" in used:
+        mechanism |= _write_decoy(fields.get("decoy_from") or "share", given)
+    return mechanism
+
+
+def _written(value: Any, name: str) -> Any:
+    if name == "epsilon":
+        return value
+    if isinstance(value, list):
+        return [_share(part) for part in value if part]
+    return _share(value)
+
+
+def _share(text: str) -> str:
+    """Read 25% as the 0.25 that it means; what is no number stays as it was typed and is refused beside its field."""
+    if not text.endswith("%"):
+        return text
+    try:
+        return spell(read_number(text.removesuffix("%").strip(), "share") / 100)
+    except MechanismError:
+        return text
+
+
+def _write_decoy(source: str, given: dict[str, str]) -> dict[str, Any]:
+    if source == "share":
+        return {"decoy_share": _share(given["decoy_share"])} if "decoy_share" in given else {}
+    counts = f"{given.get('decoy_yes', '')},{given.get('decoy_of', '')}"
+    return {DECOY_COUNTS.name: DECOY_COUNTS.shape.from_text(counts)}
