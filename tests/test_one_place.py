@@ -1,0 +1,137 @@
+"""Nobody but its own folder decides anything by the name of a form, a mechanism, a kind or a way of combining answers.
+
+What counts: comparisons and `match` with such a name, dictionaries with two or more of them as keys, and `isinstance` on
+a form's class, in Python, Jinja and JavaScript. What does not: tests, docs, bench, migrations, surveys that are
+examples, a key of a document (`"forced" in given`), and JavaScript's own `typeof x === "number"`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hushpoll_client import Channel
+from hushpoll_client.kind import KINDS
+from hushpoll_client.mechanism import MECHANISMS
+
+ROOT = Path(__file__).parent.parent
+MOST = 34
+COMBINED = {one.combine for one in MECHANISMS.values()}
+PLANNED = {"scale", "number", "multiple", "columns", "subset", "sampled", "padded", "designed", "geometric"}
+NAMES = {*Channel.forms, *MECHANISMS, *KINDS, *COMBINED, *PLANNED, "exponential", "one_bit", "square_wave"}
+CLASSES = {form.__name__ for form in Channel.forms.values()} | {one.__name__ for one in MECHANISMS.values()}
+OWN = (
+    "client/hushpoll_client/channel/",
+    "client/hushpoll_client/mechanism/",
+    "client/hushpoll_client/kind/",
+    "client/hushpoll_client/js/channel.js",
+    "client/hushpoll_client/js/mechanism.js",
+    "client/hushpoll_client/js/kind.js",
+    "analysis/hushpoll_analysis/channel/",
+    "server/hushpoll_server/workspace/kinds/",
+    "server/hushpoll_server/store/migrations/",
+)
+
+
+def sources(*endings: str) -> Iterator[tuple[str, str]]:
+    for room in ("client", "analysis", "server"):
+        for file in sorted((ROOT / room).rglob("*")):
+            name = file.relative_to(ROOT).as_posix()
+            if file.suffix in endings and not name.startswith(OWN):
+                yield name, file.read_text(encoding="utf-8")
+
+
+def named(node: ast.AST) -> bool:
+    """Whether an expression is one of the names, or lists one."""
+    if isinstance(node, ast.Constant):
+        return node.value in NAMES if isinstance(node.value, str) else False
+    return isinstance(node, ast.Tuple | ast.List | ast.Set) and any(map(named, node.elts))
+
+
+def in_python(text: str) -> Iterator[int]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare):
+            key = isinstance(node.ops[0], ast.In | ast.NotIn) and isinstance(node.left, ast.Constant)
+            if any(map(named, node.comparators)) or (named(node.left) and not key):
+                yield node.lineno
+        elif isinstance(node, ast.MatchValue) and named(node.value):
+            yield node.value.lineno
+        elif isinstance(node, ast.Dict) and sum(key is not None and named(key) for key in node.keys) >= 2:
+            yield node.lineno
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+            if CLASSES & {getattr(one, "id", "") for one in ast.walk(node.args[1])}:
+                yield node.lineno
+
+
+QUOTED = "|".join(sorted(NAMES))
+
+
+def in_jinja(text: str) -> Iterator[int]:
+    for found in re.finditer(r"{[{%].*?[%}]}", text, re.DOTALL):
+        compared = rf"""[=!]=\s*["']({QUOTED})["']|["']({QUOTED})["']\s*[=!]=|\bin\s*[(\[][^)\]]*["']({QUOTED})["']"""
+        for _ in re.finditer(compared, found[0]):
+            yield text.count("\n", 0, found.start()) + 1
+
+
+def in_javascript(text: str) -> Iterator[int]:
+    bare = re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
+    bare = re.sub(r"typeof [\w.?[\]]+ [!=]== \"number\"", lambda match: " " * len(match[0]), bare)
+    compared = rf"""[!=]==?\s*["']({QUOTED})["']|["']({QUOTED})["']\s*[!=]==?|case\s+["']({QUOTED})["']"""
+    for found in re.finditer(compared, bare):
+        yield bare.count("\n", 0, found.start()) + 1
+    open_at: list[tuple[int, int]] = []
+    for found in re.finditer(rf"[{{}}]|(?<=[{{,\s])({QUOTED}):", bare):
+        if found[0] == "{":
+            open_at.append((found.start(), 0))
+        elif found[0] == "}" and open_at:
+            start, keys = open_at.pop()
+            if keys >= 2:
+                yield bare.count("\n", 0, start) + 1
+        elif open_at:
+            open_at[-1] = (open_at[-1][0], open_at[-1][1] + 1)
+
+
+def everywhere() -> list[str]:
+    ways = {".py": in_python, ".html": in_jinja, ".js": in_javascript}
+    return [
+        f"{name}:{line}"
+        for ending, find in ways.items()
+        for name, text in sources(ending)
+        for line in find(text)
+    ]
+
+
+def test_names_decide_nothing_outside_their_own_folder() -> None:
+    found = everywhere()
+    assert len(found) <= MOST, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'if mechanism.name == "krr": pass',
+        'if "warner" != name: pass',
+        'if kind in ("yes_no", "x"): pass',
+        'LABELS = {"warner": 1, "krr": 2}',
+        "if isinstance(channel, KaryChannel): pass",
+        'match combine:\n    case "or": pass',
+    ],
+)
+def test_python_that_decides_by_a_name_is_found(text: str) -> None:
+    assert list(in_python(text))
+
+
+def test_a_document_s_key_may_be_asked_for() -> None:
+    assert not list(in_python('if "forced" in given and given.get("epsilon") is None: pass'))
+
+
+def test_templates_and_scripts_are_searched_too() -> None:
+    assert list(in_jinja("{% if question.kind == 'choice' %}"))
+    assert list(in_jinja('{% if combine in ("same", "pair") %}'))
+    assert not list(in_jinja('<div class="choice">{{ choice }}</div>'))
+    assert list(in_javascript('if (combine === "or") go();'))
+    assert list(in_javascript('const how = { or: "a", same: "b" };'))
+    assert not list(in_javascript('if (typeof value === "number") go(); // kind === "choice"'))
