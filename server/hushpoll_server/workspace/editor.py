@@ -11,7 +11,7 @@ from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, SurveyError
 from werkzeug.wrappers import Response
 
-from hushpoll_server.people import accounts
+from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
@@ -190,7 +190,7 @@ def decoy_sources() -> list[tuple[str, str, int]]:
     """Yes/no questions of surveys that this account may read and that have sealed reports."""
     store = get_store()
     found = []
-    for state in accounts.readable(store, current_user, store.list_surveys()):
+    for state in sharing.readable(store, current_user, store.list_surveys()):
         if state.sealed_n < SHORTEST_MINIMUM:
             continue
         survey = store.get_survey(state.hash)
