@@ -43,6 +43,7 @@ lint: $(VENV)/.test  ## Check style and types
 bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.md says what each should show)
 	@sh tests/install-system.sh wrk
 	$(BIN)/python bench/submit.py
+	$(BIN)/python bench/stall.py
 	$(BIN)/python bench/report.py
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/constrained.py

@@ -32,8 +32,8 @@ class Config:
     secret_key_file: str = ""
     workers: int = 1
     threads: int = 32
-    # Seconds after which a client that falls silent in the middle of a request is cut off.
-    silent_seconds: int = 20
+    # Seconds that a request may take to arrive, from its first byte to its last; a silent connection lasts as long.
+    request_seconds: int = 20
     # Fewest reports that are sealed together while a survey is open.
     seal_at_least: int = 50
     # Seconds between two sealings of a busy server.
@@ -78,7 +78,7 @@ class Config:
             secret_key_file=env.get("SECRET_KEY_FILE", ""),
             workers=_whole(env, "WORKERS", cls.workers, 1, 64),
             threads=_whole(env, "THREADS", cls.threads, 1, 512),
-            silent_seconds=_whole(env, "SILENT_SECONDS", cls.silent_seconds, 1, 3600),
+            request_seconds=_whole(env, "REQUEST_SECONDS", cls.request_seconds, 1, 3600),
             seal_at_least=_whole(env, "SEAL_AT_LEAST", cls.seal_at_least, 1, 1_000_000),
             seal_every=_whole(env, "SEAL_EVERY", int(cls.seal_every), 0, 86_400),
             reports_per_minute=_whole(env, "REPORTS_PER_MINUTE", 0, 0, 1_000_000),

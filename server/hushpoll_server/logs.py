@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 from types import TracebackType
 from typing import Any
@@ -52,7 +53,9 @@ class GunicornLogger(Logger):  # type: ignore[misc]
         super().warning(msg, *args, **kwargs)
 
     def exception(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Leave out which address was asked for."""
+        """Leave out which address was asked for, and clients that stopped reading: anybody can make those."""
+        if isinstance(sys.exception(), TimeoutError):
+            return
         if str(msg).startswith("Error handling request"):
             msg, args = "a request could not be answered", ()
         super().exception(msg, *args, **kwargs)

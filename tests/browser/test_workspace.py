@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Report
-from hushpoll_server.people import accounts
+from hushpoll_server.people import accounts, sharing
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
@@ -360,7 +360,7 @@ def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: Liv
 def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
     survey = make_draft(server.store, "For olu", QUESTION).survey()
     server.store.publish(survey, "ines", target_n=100)
-    accounts.share(server.store, survey.hash, "olu", actor="ines")
+    sharing.share(server.store, survey.hash, "olu", actor="ines")
     context = browser.new_context()
     page = context.new_page()
     sign_in(page, server, "olu")

@@ -14,7 +14,9 @@ from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_server import create_app
 from hushpoll_server.config import Config
-from hushpoll_server.people import accounts
+from hushpoll_server.people import accounts, sharing
+from hushpoll_server.people.log import now
+from hushpoll_server.people.sessions import digest
 from hushpoll_server.store.surveys import Store, get_store, open_store
 from hushpoll_server.store.workspace_schema import sessions
 from hushpoll_server.workspace import drafts
@@ -65,9 +67,9 @@ def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
     if name is None:
         return client
     token = secrets.token_urlsafe(16)
-    row = {"token_hash": accounts._digest(token), "user_name": name, "created_at": 0}
+    row = {"token_hash": digest(token), "user_name": name, "created_at": 0}
     with store.write() as tx:
-        tx.execute(insert(sessions).values(**row, expires_at=accounts.now() + 3600))
+        tx.execute(insert(sessions).values(**row, expires_at=now() + 3600))
     with client.session_transaction() as session:
         session["token"] = token
     return client
@@ -100,5 +102,5 @@ def make_published(store: Store, owner: str | None = "owner", **settings: bool) 
     survey = Survey.from_draft({**document, "settings": settings})
     assert store.publish(survey, owner, target_n=100)
     if owner is not None:
-        accounts.share(store, survey.hash, "reader", actor="test")
+        sharing.share(store, survey.hash, "reader", actor="test")
     return survey

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from hushpoll_analysis.channel.simulation import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.people import accounts
+from hushpoll_server.people.sign_in import sign_in
 from hushpoll_server.store.surveys import Store
 
 TRUTH = {"cheated": [0.7, 0.3], "reason": [0.4, 0.3, 0.3, 0.0], "tax": [0.9, 0.1]}
@@ -32,7 +33,7 @@ def fill(client: FlaskClient, survey: Survey, n: int, seed: int = 4) -> None:
 def signed_in(app: Flask, store: Store, name: str, role: str) -> FlaskClient:
     """A client with the session of a new account."""
     password = accounts.add_user(store, name, role)
-    token = accounts.sign_in(store, name, password, store.secret)
+    token = sign_in(store, name, password)
     client = app.test_client()
     with client.session_transaction() as session:
         session["token"] = token

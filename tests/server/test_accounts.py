@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 from flask import Flask
-from hushpoll_server.people import accounts
-from hushpoll_server.people.accounts import AccountError
+from hushpoll_server.people import accounts, log, passwords, sessions, sharing, tries
+from hushpoll_server.people.errors import AccountError
+from hushpoll_server.people.sign_in import session_user, sign_in
+from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.store.workspace_schema import sign_in_failures, users
 from hushpoll_server.workspace import drafts, opens
 from sqlalchemy import select
 
 from tests.server.accounts_kit import PASSWORD, add_people, make_draft, make_published, signed_in, submit
-
-KEY = b"key"
 
 
 @pytest.fixture
@@ -36,18 +38,24 @@ def people(store: Store) -> Store:
     return store
 
 
+def set_clock(monkeypatch: pytest.MonkeyPatch, clock: list[int]) -> None:
+    """Let the people's room read the time from a list."""
+    for module in (log, sessions, tries):
+        monkeypatch.setattr(module, "now", lambda: clock[0])
+
+
 @both
 def test_accounts_work_alike_on_both_databases(people: Store) -> None:
-    token = accounts.sign_in(people, "owner", PASSWORD, KEY)
+    token = sign_in(people, "owner", PASSWORD)
     assert token is not None
-    user = accounts.session_user(people, token)
+    user = session_user(people, token)
     assert user is not None
     assert (user.name, user.role) == ("owner", "designer")
     accounts.change_account(people, "owner", actor="admin", role="analyst")
-    assert accounts.session_user(people, token) is None, "a change of role ends the sessions of the old one"
+    assert session_user(people, token) is None, "a change of role ends the sessions of the old one"
     accounts.change_account(people, "owner", actor="admin", active=False)
-    assert accounts.sign_in(people, "owner", PASSWORD, KEY) is None, "a locked account cannot sign in"
-    assert [entry.action for entry in accounts.audit_entries(people)][:2] == ["account changed"] * 2
+    assert sign_in(people, "owner", PASSWORD) is None, "a locked account cannot sign in"
+    assert [entry.action for entry in log.audit_entries(people)][:2] == ["account changed"] * 2
 
 
 @both
@@ -61,8 +69,8 @@ def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> 
     reader, analyst = accounts.find_user(people, "reader"), accounts.find_user(people, "analyst")
     assert reader is not None
     assert analyst is not None
-    assert [one.hash for one in accounts.readable(people, reader, people.list_surveys())] == [survey.hash]
-    assert accounts.readable(people, analyst, people.list_surveys()) == []
+    assert [one.hash for one in sharing.readable(people, reader, people.list_surveys())] == [survey.hash]
+    assert sharing.readable(people, analyst, people.list_surveys()) == []
     counter = opens.OpenCounter()
     for _ in range(3):
         counter.count(people, survey.hash)
@@ -72,7 +80,7 @@ def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> 
 @both
 def test_many_tries_at_once_are_all_counted(people: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
-        tries = [pool.submit(accounts.sign_in, people, "owner", "wrong password", KEY) for _ in range(16)]
+        tries = [pool.submit(sign_in, people, "owner", "wrong password") for _ in range(16)]
     refused = [one for one in tries if isinstance(one.exception(), AccountError)]
     assert len(refused) == 11, "five tries are looked at, however many come at once"
 
@@ -85,38 +93,74 @@ def test_passwords_are_kept_as_argon2id_of_the_recommended_cost(people: Store) -
 
 def test_the_fifth_failure_blocks_the_name_also_for_the_right_password(people: Store) -> None:
     for _ in range(5):
-        assert accounts.sign_in(people, "owner", "wrong password", KEY) is None
+        assert sign_in(people, "owner", "wrong password") is None
     with pytest.raises(AccountError, match="too many tries"):
-        accounts.sign_in(people, "owner", PASSWORD, KEY)
-    assert accounts.sign_in(people, "stranger", PASSWORD, KEY), "other names are not blocked"
+        sign_in(people, "owner", PASSWORD)
+    assert sign_in(people, "stranger", PASSWORD), "other names are not blocked"
 
 
 def test_the_pause_doubles_and_ends(people: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1_000_000]
-    monkeypatch.setattr(accounts, "now", lambda: clock[0])
+    set_clock(monkeypatch, clock)
     for _ in range(5):
-        accounts.sign_in(people, "owner", "wrong password", KEY)
+        sign_in(people, "owner", "wrong password")
     clock[0] += 31
-    assert accounts.sign_in(people, "owner", "wrong password", KEY) is None
+    assert sign_in(people, "owner", "wrong password") is None
     clock[0] += 31
     with pytest.raises(AccountError, match="wait 29 seconds"):
-        accounts.sign_in(people, "owner", PASSWORD, KEY)
+        sign_in(people, "owner", PASSWORD)
     clock[0] += 30
     for _ in range(2):
-        accounts.sign_in(people, "owner", "wrong password", KEY)
+        sign_in(people, "owner", "wrong password")
         clock[0] += 300
-    accounts.sign_in(people, "owner", "wrong password", KEY)
+    sign_in(people, "owner", "wrong password")
     with pytest.raises(AccountError, match="somebody else; wait 8 minutes"):
-        accounts.sign_in(people, "owner", PASSWORD, KEY)
+        sign_in(people, "owner", PASSWORD)
     clock[0] += 481
-    assert accounts.sign_in(people, "owner", PASSWORD, KEY)
+    assert sign_in(people, "owner", PASSWORD)
+
+
+def test_a_clock_that_was_ahead_locks_nobody_out_and_lets_nobody_stay(
+    people: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1_000_000 + 10 * 86_400]
+    set_clock(monkeypatch, clock)
+    early = sign_in(people, "owner", PASSWORD)
+    for _ in range(5):
+        sign_in(people, "owner", "wrong password")
+    clock[0] -= 10 * 86_400
+    assert early is not None
+    assert session_user(people, early) is None, "a session lasts no longer than any other"
+    assert sign_in(people, "owner", PASSWORD), "a block of ten days is none"
+
+
+def test_a_flood_of_sign_ins_waits_in_a_short_line(people: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at, go_on = threading.Event(), threading.Event()
+    at_once: list[int] = []
+
+    def verify(password_hash: str, password: str) -> bool:
+        at_once.append(1)
+        looked_at.set()
+        go_on.wait(60)
+        at_once.pop()
+        return not at_once
+
+    monkeypatch.setattr(passwords, "verify", verify)
+    with ThreadPoolExecutor(20) as pool:
+        tries = [pool.submit(sign_in, people, f"name {number}", "x") for number in range(20)]
+        looked_at.wait(60)
+        refused = [one.exception(60) for one in itertools.islice(as_completed(tries, 60), 11)]
+        go_on.set()
+    assert all(isinstance(error, Problem) and error.status == 503 for error in refused)
+    assert all("Retry-After" in error.headers for error in refused if isinstance(error, Problem))
+    assert sum(one.exception() is None for one in tries) == 1 + passwords.LONGEST_LINE
 
 
 def test_unknown_names_are_throttled_alike_and_never_written_down(people: Store) -> None:
     for _ in range(5):
-        assert accounts.sign_in(people, "my secret password", "x", KEY) is None
+        assert sign_in(people, "my secret password", "x") is None
     with pytest.raises(AccountError, match="too many tries"):
-        accounts.sign_in(people, "my secret password", "x", KEY)
+        sign_in(people, "my secret password", "x")
     with people.read() as tx:
         kept = tx.execute(select(sign_in_failures.c.name_hash)).scalars().all()
     assert len(kept) == 1
@@ -250,7 +294,7 @@ def test_changing_the_password_ends_the_other_sessions(app: Flask, people: Store
     assert submit(here, "/account", present=PASSWORD, password=new, again=new).status_code == 302
     assert here.get("/account").status_code == 200
     assert elsewhere.get("/account").status_code == 302
-    assert accounts.sign_in(people, "owner", new, KEY)
+    assert sign_in(people, "owner", new)
 
 
 def test_signing_out_everywhere_ends_every_session(app: Flask, people: Store) -> None:

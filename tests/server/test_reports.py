@@ -82,10 +82,10 @@ def test_who_may_read_a_report(
 def test_a_reader_with_whom_it_is_shared(
     app: Flask, store: Store, client: FlaskClient, owned: Survey, ada: FlaskClient
 ) -> None:
-    from hushpoll_server.people import accounts
+    from hushpoll_server.people import sharing
 
     bob = signed_in(app, store, "bob", "analyst")
-    accounts.share(store, owned.hash, "bob", actor="ada")
+    sharing.share(store, owned.hash, "bob", actor="ada")
     fill(client, owned, 60)
     page = bob.get(f"/surveys/{owned.hash}/report")
     assert page.status_code == 200

@@ -1,13 +1,21 @@
-"""What gunicorn itself answers, and clients that fall silent."""
+"""What gunicorn itself answers, clients that are slow or silent, and the end of a server."""
 
 from __future__ import annotations
 
 import json
+import os
+import selectors
+import signal
 import socket
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
+from gunicorn.config import Config as GunicornConfig
+from hushpoll_server.serve.arrival import LARGEST, Arrival, arrived
+from hushpoll_server.serve.connection import ClientSocket, Connection
+from hushpoll_server.serve.worker import Worker
 
 from tests.serving import LiveServer
 
@@ -51,17 +59,123 @@ def test_requests_that_cannot_be_read_get_our_headers_and_nothing_repeated(
     assert "canary" not in server.log.read_text().lower()
 
 
-def test_silent_clients_do_not_hold_the_server(live: Callable[..., LiveServer]) -> None:
-    """More clients than threads stop in the middle of a header or a body; the next one is answered all the same."""
-    server = live(THREADS="4", SILENT_SECONDS="1")
-    half = b"POST /api/surveys/" + b"0" * 64 + b"/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    body = b"POST /api/surveys/x/reports/batch HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
-    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(12)]
-    try:
-        for number, connection in enumerate(silent):
-            connection.sendall(half if number % 2 else body)
-        with urllib.request.urlopen(f"{server.url}/healthz", timeout=45) as answer:
-            assert answer.status == 200
-    finally:
-        for connection in silent:
-            connection.close()
+HALF_HEAD = b"POST /api/surveys/" + b"0" * 64 + b"/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+HALF_BODY = b"POST /api/surveys/x/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
+HALF_CHUNK = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n40\r\na"
+HALF_LONG = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 999999\r\n\r\na"
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@contextmanager
+def held(port: int, beginnings: list[bytes]) -> Iterator[list[socket.socket]]:
+    """Hold connections open, each with the beginning of a request."""
+    with ExitStack() as stack:
+        held = [stack.enter_context(socket.create_connection(("127.0.0.1", port), 60)) for _ in beginnings]
+        for connection, beginning in zip(held, beginnings, strict=True):
+            connection.sendall(beginning)
+        yield held
+
+
+def is_served(server: LiveServer) -> bool:
+    """Whether somebody who comes now gets an answer."""
+    with urllib.request.urlopen(f"{server.url}/healthz", timeout=30) as answer:
+        return bool(answer.status == 200)
+
+
+@pytest.mark.parametrize("beginning", [b"", b"G", HALF_HEAD, HALF_BODY, HALF_CHUNK, HALF_LONG])
+def test_clients_that_stop_half_way_hold_nobody_up(live: Callable[..., LiveServer], beginning: bytes) -> None:
+    """Many more than threads, with ten minutes to go on: only a server that does not wait for them answers."""
+    server = live(THREADS="2", REQUEST_SECONDS="600")
+    with held(server.port, [beginning] * 40):
+        assert is_served(server)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "status"), [(HALF_HEAD + b"X: ", 408), (HALF_BODY, 408), (HALF_CHUNK, 400)]
+)
+def test_a_request_has_one_deadline_however_often_a_byte_comes(
+    live: Callable[..., LiveServer], beginning: bytes, status: int
+) -> None:
+    server = live(THREADS="2", REQUEST_SECONDS="2")
+    with held(server.port, [beginning]) as (connection,):
+        connection.settimeout(0.2)
+        answer = b""
+        # A minute of drips, thirty times the deadline.
+        for _ in range(300):
+            try:
+                answer = connection.recv(65536)
+                break
+            except TimeoutError:
+                connection.sendall(b"a")
+    assert answer.startswith(b"HTTP/1.1 %d" % status)
+
+
+def test_a_client_that_never_closes_holds_nobody_up(live: Callable[..., LiveServer]) -> None:
+    server = live(THREADS="2")
+    with held(server.port, [HEALTH + b"Connection: close\r\n\r\n"] * 40):
+        assert is_served(server)
+
+
+def test_when_there_are_too_many_the_silent_make_room(live: Callable[..., LiveServer]) -> None:
+    server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
+    with held(server.port, [b""] * 30 + [b"G"] * 30):
+        assert is_served(server)
+
+
+def test_requests_in_one_piece_and_in_many_are_answered_alike(live: Callable[..., LiveServer]) -> None:
+    server = live()
+    two = HEALTH + b"\r\n" + HEALTH + b"Connection: close\r\n\r\n"
+    assert ask(server.port, two)[2].count(b"HTTP/1.1 200") == 1  # behind the first body
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        for byte in HEALTH + b"Connection: close\r\n\r\n":
+            connection.sendall(bytes([byte]))
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[..., LiveServer]) -> None:
+    server = live()
+    (worker,) = server.workers
+    os.kill(worker, signal.SIGSTOP)
+    with held(server.port, [HEALTH + b"\r\n"] * 20) as waiting:
+        assert server.process is not None
+        server.process.terminate()
+        os.kill(worker, signal.SIGCONT)
+        answers = [connection.recv(65536) for connection in waiting]
+    assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
+    assert server.process.wait(30) == 0
+
+
+def test_a_connection_that_ends_twice_is_counted_once() -> None:
+    """Its own end and the end of its request may reach the poller together; a wrong count would cut others off."""
+    worker = Worker(0, os.getpid(), [], None, 30, GunicornConfig(), None)
+    worker.poller = selectors.DefaultSelector()
+    ours, theirs = socket.socketpair()
+    with theirs:
+        connection = Connection(worker.cfg, ClientSocket(ours), "", "")
+        worker.nr_conns = 2
+        worker._collect(connection)
+        theirs.close()
+        for _ in range(2):
+            worker._react(connection, connection.sock)
+    assert worker.nr_conns == 1
+    worker.poller.close()
+    worker.tmp.close()
+
+
+@pytest.mark.parametrize(
+    ("received", "stage"),
+    [
+        (b"", Arrival.PART),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n", Arrival.PART),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", Arrival.WHOLE),
+        (b"POST / HTTP/1.1\r\ncontent-length:  3 \r\n\r\nab", Arrival.PART),
+        (b"POST / HTTP/1.1\r\ncontent-length:  3 \r\n\r\nabc", Arrival.WHOLE),
+        (b"POST / HTTP/1.1\r\nX: Content-Length: 3\r\n\r\n", Arrival.WHOLE),
+        (b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", Arrival.LONG),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Arrival.LONG),
+        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n", Arrival.LONG),
+        (b"GET /" + b"a" * LARGEST, Arrival.LONG),
+    ],
+)
+def test_how_much_of_a_request_is_there(received: bytes, stage: Arrival) -> None:
+    assert arrived(bytearray(received)) is stage

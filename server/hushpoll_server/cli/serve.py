@@ -19,7 +19,7 @@ def serve() -> None:
     """Run the web server; the first start makes the data folder, a demo survey and an account.
 
     Settings are environment variables: DATA (folder), DATABASE_URL (postgresql://..., else SQLite in DATA), HOST, PORT,
-    PUBLIC_URL, TRUSTED_HOSTS, PROXY_HOPS, SECRET_KEY_FILE, WORKERS, THREADS, SILENT_SECONDS, SEAL_AT_LEAST,
+    PUBLIC_URL, TRUSTED_HOSTS, PROXY_HOPS, SECRET_KEY_FILE, WORKERS, THREADS, REQUEST_SECONDS, SEAL_AT_LEAST,
     SEAL_EVERY, REPORTS_PER_MINUTE, EPSILON_CAP, LOG_LEVEL.
 
     \b

@@ -6,8 +6,9 @@ import sys
 
 import click
 
-from hushpoll_server.people import accounts
-from hushpoll_server.people.accounts import AccountError
+from hushpoll_server.people import accounts, passwords
+from hushpoll_server.people.errors import AccountError
+from hushpoll_server.people.log import COMMAND_LINE
 
 from .output import json_option, print_json
 from .stored import opened_store
@@ -51,8 +52,8 @@ def password(name: str, generate: bool, as_json: bool) -> None:
     """Give the account NAME a new password and sign it out everywhere."""
     given = None if generate or as_json else _ask()
     with opened_store() as store:
-        fresh = given or accounts.new_password()
-        accounts.set_password(store, name, fresh, actor="command line")
+        fresh = given or passwords.new_password()
+        accounts.set_password(store, name, fresh, actor=COMMAND_LINE)
     _tell(name, None, None if given else fresh, as_json, "New password for")
 
 
@@ -68,7 +69,7 @@ def change(name: str, role: str | None, lock: bool | None) -> None:
         raise click.UsageError("say what to change: --role, --lock or --unlock")
     with opened_store() as store:
         active = None if lock is None else not lock
-        accounts.change_account(store, name, actor="command line", role=role, active=active)
+        accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
     click.echo(f"Changed: {name}")
 
 
@@ -96,7 +97,7 @@ def _ask() -> str | None:
     if not given:
         return None
     try:
-        accounts.check_password(given)
+        passwords.check_password(given)
     except AccountError as error:
         raise click.UsageError(str(error)) from None
     return given

@@ -1,6 +1,6 @@
 """Who is asking: the signed-in account, the decorators that guard views, and the cookie they rest on.
 
-Views of the workspace and of the reports import from here (or from `accounts`, which offers the same names).
+Views of the workspace and of the results import from here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from werkzeug.local import LocalProxy
 
 from hushpoll_server.store.surveys import get_store
 
-from . import accounts
-from .accounts import User
+from . import log, sharing
+from .accounts import ROLES, User
+from .sign_in import session_user
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -32,7 +33,7 @@ def signed_in() -> User | None:
     if "user" not in g:
         # A session that crossed a network in the clear may be somebody else's by now.
         token = None if unencrypted_from_elsewhere() else session.get("token")
-        g.user = accounts.session_user(get_store(), token) if isinstance(token, str) else None
+        g.user = session_user(get_store(), token) if isinstance(token, str) else None
     return cast("User | None", g.user)
 
 
@@ -41,7 +42,7 @@ current_user = cast(User, LocalProxy(signed_in))
 
 def login_required(view: View) -> View:
     """Let only signed-in accounts in; send others to the sign-in page and back again."""
-    return role_required(*accounts.ROLES)(view)
+    return role_required(*ROLES)(view)
 
 
 def role_required(*roles: str) -> Callable[[View], View]:
@@ -65,18 +66,18 @@ def role_required(*roles: str) -> Callable[[View], View]:
 
 def can_read_survey(user: User | None, survey_hash: str) -> bool:
     """Whether this account may read the survey's report."""
-    return accounts.can_read(get_store(), user, survey_hash)
+    return sharing.can_read(get_store(), user, survey_hash)
 
 
 def can_edit(user: User | None, survey_hash: str) -> bool:
     """Whether this account may share, invite to and close the survey."""
-    return accounts.can_edit(get_store(), user, survey_hash)
+    return sharing.can_edit(get_store(), user, survey_hash)
 
 
 def audit(action: str, subject: str, detail: str = "") -> None:
     """Note in the audit log what the signed-in account did (publish, close, export, share, ...)."""
     user = signed_in()
-    accounts.record(get_store(), user.name if user else "nobody", action, subject, detail)
+    log.record(get_store(), user.name if user else "nobody", action, subject, detail)
 
 
 def unencrypted_from_elsewhere() -> bool:

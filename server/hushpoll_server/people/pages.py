@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import cast
 
-from flask import Blueprint, Flask, current_app, flash, redirect, render_template, request, session, url_for
+from flask import Blueprint, Flask, flash, redirect, render_template, request, session, url_for
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import HiddenField, PasswordField, SelectField, StringField
@@ -14,7 +14,8 @@ from wtforms.validators import EqualTo, InputRequired, Length
 from hushpoll_server.store.surveys import get_store
 from hushpoll_server.workspace.forms import choices
 
-from . import accounts
+from . import accounts, log, passwords, sessions
+from . import sign_in as signing_in
 from .access import (
     audit,
     can_edit,
@@ -29,7 +30,8 @@ from .access import (
     signed_in,
     unencrypted_from_elsewhere,
 )
-from .accounts import SHORTEST_PASSWORD, AccountError
+from .errors import AccountError
+from .passwords import SHORTEST_PASSWORD
 
 __all__ = ["audit", "bp", "can_edit", "can_read_survey", "current_user", "login_required", "role_required"]
 
@@ -98,7 +100,7 @@ def sign_in() -> str | Response | tuple[str, int]:
     if not form.validate_on_submit():
         return render_template("accounts/sign_in.html", form=form), 422 if form.errors else 200
     try:
-        token = accounts.sign_in(get_store(), form.name.data, form.password.data, _key())
+        token = signing_in.sign_in(get_store(), form.name.data, form.password.data)
     except AccountError as error:
         form.name.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
         return render_template("accounts/sign_in.html", form=form), 429
@@ -111,17 +113,12 @@ def sign_in() -> str | Response | tuple[str, int]:
     return redirect(local_path(form.next.data) or url_for("workspace.home"))
 
 
-def _key() -> bytes:
-    """The key under which tries are counted."""
-    return str(current_app.secret_key).encode()
-
-
 @bp.post("/sign-out")
 def sign_out() -> Response:
     """End this session."""
     token = session.get("token")
     if isinstance(token, str):
-        accounts.end_session(get_store(), token)
+        sessions.end(get_store(), token)
     session.clear()
     return redirect(url_for("accounts.sign_in"))
 
@@ -134,7 +131,7 @@ def account() -> str | Response | tuple[str, int]:
     if not form.validate_on_submit():
         return render_template("accounts/account.html", form=form), 422 if form.errors else 200
     try:
-        fits = accounts.password_fits(get_store(), current_user.name, form.present.data, _key())
+        fits = signing_in.password_fits(get_store(), current_user.name, form.present.data)
     except AccountError as error:
         form.present.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
         return render_template("accounts/account.html", form=form), 429
@@ -156,7 +153,7 @@ def account() -> str | Response | tuple[str, int]:
 @login_required
 def sign_out_everywhere() -> Response:
     """End all sessions of this account, this one too."""
-    accounts.end_all_sessions(get_store(), current_user.name, actor=current_user.name)
+    sessions.end_all(get_store(), current_user.name, actor=current_user.name)
     session.clear()
     flash("You are signed out on every device.", "done")
     return redirect(url_for("accounts.sign_in"))
@@ -217,7 +214,7 @@ def change_account() -> str | Response | tuple[str, int]:
 
 
 def _reset_password(name: str) -> str:
-    password = accounts.new_password()
+    password = passwords.new_password()
     accounts.set_password(get_store(), name, password, actor=current_user.name)
     return password
 
@@ -229,5 +226,5 @@ def audit_log() -> str:
     before = request.args.get("before", type=int)
     if before is not None:
         before = min(max(before, 0), 2**31 - 1)  # no entry has a number beyond, and no database takes any
-    entries = accounts.audit_entries(get_store(), 100, before)
+    entries = log.audit_entries(get_store(), 100, before)
     return render_template("accounts/audit_log.html", entries=entries, before=before)

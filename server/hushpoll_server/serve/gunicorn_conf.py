@@ -25,17 +25,19 @@ workers = _config.workers
 threads = _config.threads
 # Idle connections must never use up a worker's files: it would end, and everything under way with it. Besides them it
 # needs some for the database, three for each thread.
-_most, _hard = 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-_spare = 128 + 4 * threads
+_most, _hard = 4000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+_spare = 128 + 5 * threads
 if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _most + _spare:
     _allowed = _most + _spare if _hard < 0 else min(_hard, _most + _spare)
     resource.setrlimit(resource.RLIMIT_NOFILE, (_allowed, _hard))
     _most = max(_allowed - _spare, threads + 1)
 worker_connections = _most
-keepalive = 5
+keepalive = _config.request_seconds
 timeout = 60
 graceful_timeout = 30
 backlog = 2048
+# Files go through the same sending as everything else, which has a deadline.
+sendfile = False
 umask = 0o077
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 # Nothing about who asked: neither here nor through a socket that answers questions about requests.

@@ -1,57 +1,241 @@
-"""gunicorn's thread worker, with an end to waiting and with our own words for what it cannot read.
+"""gunicorn's thread worker, in which whoever is slow makes nobody else wait.
 
-A phone that loses its network in the middle of a request says nothing any more; without a limit it would hold a thread
-for good, and a few dozen of them the whole server. Requests that gunicorn refuses before the application sees them get
-a problem document with the same headers as everything else, and nothing of the request is repeated.
+A browser opens connections that it may never use, a phone loses its network in the middle of a request, and some do
+such things on purpose. gunicorn gives each of them a thread for seconds; a few dozen stop the server. Here a request is
+collected by the poller and gets a thread when all of it has come. It has one deadline, from its first byte to its last:
+a client that sends a byte now and then does not extend it. Bodies too long to be collected are read by threads of
+which there are only a few, so that they can stop each other and nothing else.
 """
 
 from __future__ import annotations
 
+import errno
+import selectors
 import socket
-import struct
+import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from gunicorn.http import errors  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
-from werkzeug.http import HTTP_STATUS_CODES
 
-from hushpoll_server import problems
-from hushpoll_server.config import Config
-from hushpoll_server.security import plain_headers
+from .arrival import Arrival, arrived
+from .connection import REQUEST_SECONDS, ClientSocket, Connection
+from .refusal import refusal, refusal_of
 
-_SILENT_SECONDS = Config.from_environment().silent_seconds
-
-_FAILED = "something went wrong on the server; send the same request again later"
-_REFUSALS: list[tuple[type[Exception], int, str]] = [
-    (errors.LimitRequestLine, 414, "the address is too long; shorten it"),
-    (errors.LimitRequestHeaders, 431, "the request has too many or too long headers; send fewer"),
-    (errors.ExpectationFailed, 417, "this server meets no expectations but 100-continue; leave Expect out"),
-    (errors.UnsupportedTransferCoding, 501, "send the body plain or chunked"),
-    (errors.ParseException, 400, "this is not an HTTP request that can be read; send it again"),
-]
+# A client may go on sending while it is told why it is refused; it is listened to so long, or it would not get to read.
+LEAVING_SECONDS = 2.0
+# Connections that were waiting when the server was told to stop have so long to say what they want.
+LAST_CALL_SECONDS = 0.5
+_PIECE = 64 * 1024
+_TOO_SLOW = (408, f"the request took longer than {REQUEST_SECONDS} seconds to arrive; send it again")
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """Runs the application in threads."""
+    """Runs the application in threads, each of them for requests that are there."""
 
-    def handle(self, conn: Any) -> Any:
-        """Handle a connection; whoever is silent for too long in the middle of a request is cut off."""
-        # An option of the socket itself: it outlasts gunicorn's switching between waiting and not waiting.
-        limit = struct.pack("ll", _SILENT_SECONDS, 0)
-        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        return super().handle(conn)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.long_threads = max(1, self.cfg.threads // 4)
+        self.long_busy = 0
+        self.long_queue: deque[Connection] = deque()
+        # When each must have done what is expected of it. All of one kind get the same time: the first is due first.
+        self.silent: dict[Connection, float] = {}
+        self.sending: dict[Connection, float] = {}
+        self.leaving: dict[Connection, float] = {}
+
+    def get_thread_pool(self) -> ThreadPoolExecutor:
+        """Make the threads: those of the settings, and those that read long bodies."""
+        return ThreadPoolExecutor(max_workers=self.cfg.threads + self.long_threads)
+
+    # The poller -------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Collect requests and hand them to threads until told to stop, then finish what has begun."""
+        queue = self.method_queue
+        self.poller.register(queue.fileno(), selectors.EVENT_READ, queue.run_callbacks)
+        while self.alive and self.is_parent_alive():
+            self.notify()
+            self.set_accept_enabled(self._has_room())
+            self.wait_for_and_dispatch_events(timeout=1.0)
+            self._end_overdue()
+        self._finish()
+
+    def accept(self, listener: socket.socket) -> bool:
+        """Take a new connection, False where none waits; the one that is silent longest makes room if there is none."""
+        try:
+            client, address = listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._make_room()
+            elif error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
+                raise
+            return error.errno != errno.EAGAIN
+        if self.nr_conns >= self.worker_connections:
+            self._make_room()
+        self.nr_conns += 1
+        self._collect(Connection(self.cfg, ClientSocket(client), address, listener.getsockname()))
+        return True
+
+    def _collect(self, conn: Connection) -> None:
+        """Wait for a connection's next request; what came along with the last one may be all of it."""
+        stage = arrived(conn.received)
+        if stage is not Arrival.PART:
+            self._begin(conn, stage)
+            return
+        self._wait(conn)
+        self._poll(conn)
+
+    def _poll(self, conn: Connection) -> None:
+        if conn.is_polled:
+            return
+        react = partial(self._react, conn)
+        try:
+            self.poller.register(conn.sock, selectors.EVENT_READ, react)
+        except KeyError:
+            # Somebody else's, closed by a thread; the system has given its number away again.
+            self.poller.unregister(conn.sock.fileno())
+            self.poller.register(conn.sock, selectors.EVENT_READ, react)
+        conn.is_polled = True
+
+    def _unpoll(self, conn: Connection) -> None:
+        with suppress(OSError, KeyError, ValueError):
+            self.poller.unregister(conn.sock)
+        conn.is_polled = False
+
+    def _react(self, conn: Connection, client: socket.socket) -> None:
+        """Take what a client sent. While it is being answered that can wait, as can the news that it has gone."""
+        if conn.is_busy:
+            self._unpoll(conn)
+            return
+        data = _receive(client)
+        if data == b"":
+            self._drop(conn)
+        elif data is not None and conn not in self.leaving:
+            self._read(conn, data)
+
+    def _read(self, conn: Connection, data: bytes) -> None:
+        """Add to a request and see whether it is there."""
+        self.silent.pop(conn, None)
+        conn.received += data
+        stage = arrived(conn.received)
+        if stage is Arrival.PART:
+            self._wait(conn)
+            return
+        conn.deadline = self.sending.pop(conn, 0.0)
+        self._begin(conn, stage)
+
+    def _wait(self, conn: Connection) -> None:
+        due = time.monotonic() + REQUEST_SECONDS
+        if conn.received:
+            # Only the first byte starts the clock.
+            self.sending.setdefault(conn, due)
+        else:
+            self.silent[conn] = due
+
+    def _begin(self, conn: Connection, stage: Arrival) -> None:
+        """Give a request a thread; a long one waits until one of the few for long ones is free."""
+        conn.is_busy = True
+        conn.is_long = stage is Arrival.LONG
+        if conn.is_long:
+            conn.deadline = conn.deadline or time.monotonic() + REQUEST_SECONDS
+            if self.long_busy >= self.long_threads:
+                self.long_queue.append(conn)
+                return
+            self.long_busy += 1
+        self.enqueue_req(conn)
+
+    def finish_request(self, conn: Connection, future: Future[Any]) -> None:
+        """Wait for the next request of the connection, or end it."""
+        if conn.is_long:
+            self.long_busy -= 1
+            if self.long_queue:
+                self._begin(self.long_queue.popleft(), Arrival.LONG)
+        conn.is_busy = False
+        goes_on = not future.cancelled() and not future.exception() and future.result()
+        try:
+            if goes_on and self.alive and not conn.is_over:
+                conn.take_left_over()
+                self._collect(conn)
+            else:
+                self._leave(conn)
+        except (OSError, ValueError):
+            self._drop(conn)
+
+    # Endings ----------------------------------------------------------------------------------------------------
+
+    def _leave(self, conn: Connection) -> None:
+        """Say that nothing more comes, and listen on for a moment, so that the answer is not lost (RFC 9112, 9.6)."""
+        conn.sock.shutdown(socket.SHUT_WR)
+        self._poll(conn)
+        self.leaving[conn] = time.monotonic() + LEAVING_SECONDS
+
+    def _drop(self, conn: Connection) -> None:
+        if conn.is_gone:
+            # The poller may have had two pieces of news about it at once.
+            return
+        conn.is_gone = True
+        for group in (self.silent, self.sending, self.leaving):
+            group.pop(conn, None)
+        self._unpoll(conn)
+        self.nr_conns -= 1
+        conn.close()
+
+    def _refuse_slow(self, conn: Connection) -> None:
+        conn.is_busy = False
+        self.sending.pop(conn, None)
+        try:
+            conn.sock.send(refusal(*_TOO_SLOW))
+            self._leave(conn)
+        except OSError:
+            self._drop(conn)
+
+    def _end_overdue(self) -> None:
+        now = time.monotonic()
+        for group, end in (
+            (self.silent, self._drop),
+            (self.sending, self._refuse_slow),
+            (self.leaving, self._drop),
+        ):
+            while group and next(iter(group.values())) <= now:
+                end(next(iter(group)))
+        while self.long_queue and self.long_queue[0].deadline <= now:
+            self._refuse_slow(self.long_queue.popleft())
+
+    def _has_room(self) -> bool:
+        return self.nr_conns < self.worker_connections or bool(self.leaving or self.silent or self.sending)
+
+    def _make_room(self) -> None:
+        """End the connection that has kept us waiting longest."""
+        group = self.leaving or self.silent or self.sending
+        if group:
+            self._drop(next(iter(group)))
+
+    def _finish(self) -> None:
+        """Answer every request that has begun or waits at the door, then end."""
+        self.set_accept_enabled(False)
+        for listener in self.sockets:
+            listener.setblocking(False)
+            while self.accept(listener):
+                pass
+            listener.close()
+        last_call = time.monotonic() + LAST_CALL_SECONDS
+        until = time.monotonic() + self.cfg.graceful_timeout
+        while time.monotonic() < until and (
+            self.nr_conns > len(self.silent) or (self.silent and time.monotonic() < last_call)
+        ):
+            self.notify()
+            self.wait_for_and_dispatch_events(timeout=0.1)
+            self._end_overdue()
+        self.tpool.shutdown(wait=False)
+        self.poller.close()
+        self.method_queue.close()
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Answer a request that could not be read, or that failed outside the application."""
-        status, detail = next(
-            ((status, detail) for kind, status, detail in _REFUSALS if isinstance(exc, kind)),
-            (500, _FAILED),
-        )
-        if (
-            "Response" in type(exc).__name__
-        ):  # a header that the application tried to send: not the client's fault
-            status, detail = 500, _FAILED
+        status, detail = refusal_of(exc)
         if status == 500:
             self.log.exception("a request could not be answered")
         else:
@@ -62,18 +246,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.log.debug("nobody is there to read the refusal")
 
 
-def refusal(status: int, detail: str) -> bytes:
-    """Write a whole response: a problem document, then the connection ends."""
-    body = problems.document(status, detail)
-    headers = [
-        ("Connection", "close"),
-        ("Content-Type", "application/problem+json"),
-        ("Content-Length", str(len(body))),
-        ("Cache-Control", "no-store"),
-        *plain_headers(secure=False),
-    ]
-    lines = [
-        f"HTTP/1.1 {status} {HTTP_STATUS_CODES[status]}",
-        *(f"{name}: {value}" for name, value in headers),
-    ]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+def _receive(client: socket.socket) -> bytes | None:
+    """Take what is there: None where nothing is, nothing where the client has gone."""
+    try:
+        return client.recv(_PIECE)
+    except (BlockingIOError, InterruptedError):
+        return None
+    except OSError:
+        return b""

@@ -20,7 +20,7 @@ from hushpoll_client.kind import KINDS
 from hushpoll_client.limits import MAX_QUESTIONS
 from sqlalchemy import Row, delete, insert, select, update
 
-from hushpoll_server.people.accounts import now, record
+from hushpoll_server.people.log import now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 

@@ -13,7 +13,7 @@ from hushpoll_client.kind import DEFAULT
 from hushpoll_client.mechanism import MECHANISMS
 from werkzeug.wrappers import Response
 
-from hushpoll_server.people import accounts
+from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
@@ -208,7 +208,7 @@ def decoy_sources() -> list[tuple[str, str, int]]:
     """Yes/no questions of surveys that this account may read and that have sealed reports."""
     store = get_store()
     found = []
-    for state in accounts.readable(store, current_user, store.list_surveys()):
+    for state in sharing.readable(store, current_user, store.list_surveys()):
         if state.sealed_n < SHORTEST_MINIMUM:
             continue
         survey = store.get_survey(state.hash)

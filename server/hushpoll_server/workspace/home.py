@@ -13,7 +13,7 @@ from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey, SurveyError
 from werkzeug.wrappers import Response as BaseResponse
 
-from hushpoll_server.people import accounts
+from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
@@ -40,7 +40,7 @@ def front() -> BaseResponse:
 def home() -> str:
     """Drafts, own surveys, surveys of the house, shared ones."""
     store, user = get_store(), current_user
-    listed = accounts.readable(store, user, store.list_surveys())
+    listed = sharing.readable(store, user, store.list_surveys())
     mine = [one for one in listed if one.owner == user.name]
     others = [one for one in listed if one.owner != user.name]
     own_drafts = [] if user.role == "analyst" else drafts.unpublished(store, user.name)

@@ -12,9 +12,9 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.config import LOOPBACK
-from hushpoll_server.people import accounts
+from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
-from hushpoll_server.people.accounts import AccountError
+from hushpoll_server.people.errors import AccountError
 from hushpoll_server.store.surveys import SurveyState, get_store
 
 from . import drafts, opens, planner
@@ -136,7 +136,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         target_plans=projected(published, state.target_n or 0),
         opened=opens.by_day(store, current_app.extensions["hushpoll_opens"], survey_hash),
         codes=invitations.counts(store, survey_hash) if published.settings.invitation else None,
-        readers=accounts.shared_with(store, survey_hash),
+        readers=sharing.shared_with(store, survey_hash),
         minimum=SHORTEST_MINIMUM,
         **(fresh | forms),
     )
@@ -166,7 +166,7 @@ def share(survey_hash: str) -> Page:
     form = ShareForm()
     if form.validate_on_submit():
         try:
-            accounts.share(get_store(), survey_hash, form.name.data.strip(), actor=current_user.name)
+            sharing.share(get_store(), survey_hash, form.name.data.strip(), actor=current_user.name)
             flash(f"{form.name.data.strip()} can read the report now.", "done")
             return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
         except AccountError as error:
@@ -180,7 +180,7 @@ def unshare(survey_hash: str) -> Response:
     """Take the right to read back."""
     editable_survey(survey_hash)
     name = request.form.get("name", "")
-    accounts.unshare(get_store(), survey_hash, name, actor=current_user.name)
+    sharing.unshare(get_store(), survey_hash, name, actor=current_user.name)
     flash(f"{name} can no longer read the report.", "done")
     return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
 

@@ -1,0 +1,154 @@
+"""Page loads while others hold connections open: silent ones, dripping ones, preconnected ones.
+
+    .venv/bin/python bench/stall.py [--silent 500] [--dripping 200] [--visitors 150] [--seconds 10]
+
+Visitors come evenly over the seconds, once while nobody disturbs and once beside the crowd. Each loads the respondent's
+page with everything it asks for, as a browser does: over six connections, and with one more that is never used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.serving import LiveServer, make_survey
+
+CONNECTIONS = 6
+DRIP_SECONDS = 5.0
+LONGEST = 60.0
+_HEAD = "GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nAccept-Encoding: gzip\r\n\r\n"
+_LINKS = re.compile(r'(?:src|href)="(/static/[^"]+)"')
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def get(stream: Stream, path: str) -> bytes:
+    """Ask for one thing; anything but 200 counts as failed."""
+    reader, writer = stream
+    writer.write(_HEAD.format(path).encode())
+    head = await reader.readuntil(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise OSError(head.split(b"\r\n")[0].decode())
+    length = re.search(rb"(?i)content-length: (\d+)", head)
+    return await reader.readexactly(int(length[1]) if length else 0)
+
+
+async def load(port: int, survey_hash: str) -> float:
+    """Load the page with all that it asks for; give the seconds."""
+    start = time.perf_counter()
+    streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(CONNECTIONS + 1)]
+    try:
+        # Plain text is easier to look through than what a browser would get.
+        reader, writer = streams[0]
+        writer.write(_HEAD.replace("gzip", "identity").format(f"/s/{survey_hash}").encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", head)
+        page = (await reader.readexactly(int(length[1]) if length else 0)).decode()
+        wanted = [*dict.fromkeys(_LINKS.findall(page)), f"/api/surveys/{survey_hash}"]
+
+        async def fetch(stream: Stream) -> None:
+            while wanted:
+                await get(stream, wanted.pop(0))
+
+        # The last connection stays unused, like a browser's preconnect.
+        await asyncio.gather(*(fetch(stream) for stream in streams[:CONNECTIONS]))
+        return time.perf_counter() - start
+    finally:
+        for _, writer in streams:
+            writer.close()
+
+
+async def visit(port: int, survey_hash: str, visitors: int, seconds: float) -> tuple[list[float], int]:
+    """Let visitors come one after the other; give the times of those who succeeded and the number of the others."""
+
+    async def one(number: int) -> float | None:
+        await asyncio.sleep(number * seconds / visitors)
+        try:
+            return await asyncio.wait_for(load(port, survey_hash), LONGEST)
+        except (OSError, EOFError, TimeoutError):
+            return None
+
+    times = await asyncio.gather(*(one(number) for number in range(visitors)))
+    good = sorted(taken for taken in times if taken is not None)
+    return good, visitors - len(good)
+
+
+async def hold(port: int, drips: bool) -> None:
+    """Hold a connection open, silent or with a byte now and then; come back when thrown out."""
+    line = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: " + b"a" * 1000
+    while True:
+        with suppress(OSError):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                for byte in line:
+                    if drips:
+                        writer.write(bytes([byte]))
+                    with suppress(TimeoutError):
+                        if not await asyncio.wait_for(reader.read(4096), DRIP_SECONDS):
+                            break
+            finally:
+                writer.close()
+
+
+def say(name: str, times: list[float], failed: int) -> None:
+    """Print one line of figures."""
+    if not times:
+        print(f"{name:34}  nobody got the page, failed {failed}", flush=True)
+        return
+    p99 = times[min(len(times) - 1, int(0.99 * len(times)))]
+    print(
+        f"{name:34}  median {statistics.median(times):6.3f} s  p99 {p99:6.3f} s"
+        f"  slowest {times[-1]:6.3f} s  failed {failed}",
+        flush=True,
+    )
+
+
+async def run(server: LiveServer, survey_hash: str, options: argparse.Namespace) -> None:
+    """Measure without and with the crowd."""
+    await load(server.port, survey_hash)
+    quiet = await visit(server.port, survey_hash, options.visitors, options.seconds)
+    say(f"{options.visitors} visitors alone", *quiet)
+    kinds = [False] * options.silent + [True] * options.dripping
+    crowd = [asyncio.create_task(hold(server.port, drips)) for drips in kinds]
+    await asyncio.sleep(2)
+    beside = await visit(server.port, survey_hash, options.visitors, options.seconds)
+    say(f"beside {options.silent} silent, {options.dripping} dripping", *beside)
+    for task in crowd:
+        task.cancel()
+    await asyncio.gather(*crowd, return_exceptions=True)
+    if quiet[0] and beside[0]:
+        print(f"median {statistics.median(beside[0]) / statistics.median(quiet[0]):.2f} x alone")
+
+
+def main() -> None:
+    """Start a server as `hushpoll serve` does and measure it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--silent", type=int, default=500)
+    parser.add_argument("--dripping", type=int, default=200)
+    parser.add_argument("--visitors", type=int, default=150)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    options = parser.parse_args()
+    survey = make_survey()
+    with tempfile.TemporaryDirectory(prefix="bench") as folder:
+        server = LiveServer(Path(folder), THREADS="32")
+        try:
+            server.store.publish(survey)
+            server.start()
+            asyncio.run(run(server, survey.hash, options))
+        finally:
+            server.close()
+
+
+if __name__ == "__main__":
+    main()

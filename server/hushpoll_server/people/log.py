@@ -1,0 +1,50 @@
+"""The audit log: who did what, never anything that a respondent sent."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select
+
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.workspace_schema import audit_log
+
+COMMAND_LINE = "command line"
+
+
+def now() -> int:
+    """Whole seconds since 1970."""
+    return int(time.time())
+
+
+def note(tx: Connection, actor: str, action: str, subject: str, detail: str = "") -> None:
+    """Write a line in the transaction of what it tells, so that both stand or neither does."""
+    tx.execute(insert(audit_log).values(at=now(), actor=actor, action=action, subject=subject, detail=detail))
+
+
+def record(store: Store, actor: str, action: str, subject: str, detail: str = "") -> None:
+    """Write a line about something that changed nothing in the store."""
+    with store.write() as tx:
+        note(tx, actor, action, subject, detail)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the audit log."""
+
+    id: int
+    at: int
+    actor: str
+    action: str
+    subject: str
+    detail: str
+
+
+def audit_entries(store: Store, limit: int = 100, before: int | None = None) -> list[Entry]:
+    """The newest entries first; `before` an id, to page on."""
+    query = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(audit_log.c.id < before)
+    with store.read() as tx:
+        return [Entry(*row) for row in tx.execute(query).all()]

@@ -1,0 +1,65 @@
+"""Passwords: what they must be like, and their hashes."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from argon2 import PasswordHasher
+from argon2.exceptions import Argon2Error, InvalidHashError
+
+from hushpoll_server.problems import unavailable
+
+from .errors import AccountError
+
+SHORTEST_PASSWORD = 10
+LONGEST_PASSWORD = 256
+
+# OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
+_hasher = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+# Checked when the name is unknown, so that the time of a refusal does not tell which names exist.
+NOBODY = _hasher.hash(secrets.token_hex(16))
+# A hash is dear on purpose. One at a time and few in line: whoever floods the sign-in must not slow down reports.
+LONGEST_LINE = 8
+_line = threading.BoundedSemaphore(1 + LONGEST_LINE)
+_next = threading.Lock()
+
+hash_of = _hasher.hash
+needs_rehash = _hasher.check_needs_rehash
+
+
+def check_password(password: str) -> None:
+    """Refuse a password that is too short to be safe or too long to be hashed cheaply."""
+    if len(password) < SHORTEST_PASSWORD:
+        raise AccountError(f"the password must have at least {SHORTEST_PASSWORD} characters", "password")
+    if len(password) > LONGEST_PASSWORD:
+        raise AccountError(f"the password must have at most {LONGEST_PASSWORD} characters", "password")
+
+
+def new_password() -> str:
+    """A password nobody chose: 96 random bits."""
+    return secrets.token_urlsafe(12)
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Wait for one's turn to have a password looked at; 503 where the line is too long."""
+    if not _line.acquire(blocking=False):
+        raise unavailable("too many people sign in right now; try again in a few seconds")
+    try:
+        with _next:
+            yield
+    finally:
+        _line.release()
+
+
+def verify(password_hash: str, password: str) -> bool:
+    """Whether this is the password of that hash."""
+    if len(password) > LONGEST_PASSWORD:
+        return False
+    try:
+        return _hasher.verify(password_hash, password)
+    except (Argon2Error, InvalidHashError):
+        return False

@@ -1,0 +1,104 @@
+"""A client's connection: what has come of its next request, and how long anybody waits for it."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from contextlib import suppress
+from typing import Any
+
+from gunicorn.http.unreader import SocketUnreader  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import TConn  # type: ignore[import-untyped]
+
+from hushpoll_server.config import Config
+
+REQUEST_SECONDS = Config.from_environment().request_seconds
+# A thread hands most answers to the kernel in one go and is free before the client has read a byte.
+_SEND_BUFFER = 512 * 1024
+
+
+class ClientSocket(socket.socket):
+    """A socket that never blocks; who has to wait for it says until when.
+
+    gunicorn switches between waiting and not waiting several times for each request. Here these are no system calls,
+    and no thread hands the interpreter over for them.
+    """
+
+    def __init__(self, accepted: socket.socket) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        super().setblocking(False)
+        with suppress(OSError):
+            self.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+
+    def setblocking(self, flag: bool) -> None:
+        """Stay as it is."""
+
+    def settimeout(self, value: float | None) -> None:
+        """Stay as it is."""
+
+    def gettimeout(self) -> None:
+        """Say that there is no time limit of the socket itself."""
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        """Send everything; a client that has not read it in the time of a request is given up."""
+        deadline = time.monotonic() + REQUEST_SECONDS
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[self.send(left, flags) :]
+            except BlockingIOError:
+                if not self.wait(select.POLLOUT, deadline):
+                    raise TimeoutError from None
+
+    def wait(self, event: int, deadline: float) -> bool:
+        """Wait until something can be read or sent; False when it is too late."""
+        poll = select.poll()
+        poll.register(self, event)
+        left = deadline - time.monotonic()
+        return left > 0 and bool(poll.poll(left * 1000))
+
+
+class Connection(TConn):  # type: ignore[misc]
+    """A connection, with what has come of its next request."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        # It comes from the poller, which has seen something to read.
+        self.data_ready = True
+        self.received = bytearray()
+        self.deadline = 0.0
+        self.is_polled = False
+        self.is_busy = False
+        self.is_long = False
+        # Nothing more can be read from it: it ended, or its time was up.
+        self.is_over = False
+        self.is_gone = False
+
+    def init(self) -> None:
+        """Give the parser what has come (gunicorn calls this in the thread, before every request)."""
+        if not self.initialized:
+            super().init()
+            self.parser.unreader = Unreader(self)
+        self.parser.unreader.unread(bytes(self.received))
+        self.received.clear()
+
+    def take_left_over(self) -> None:
+        """Keep what came beyond the request that was just answered."""
+        self.received += self.parser.unreader.take_buffered()
+
+
+class Unreader(SocketUnreader):  # type: ignore[misc]
+    """Reads what the poller collected; from the socket only the rest of a long request, until its deadline."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection.sock)
+        self.connection = connection
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        """Give the next piece, or nothing where no more may come, as if the client had gone."""
+        data = b""
+        if self.connection.is_long and self.sock.wait(select.POLLIN, self.connection.deadline):
+            data = super().chunk(size_hint)
+        self.connection.is_over = not data
+        return data
