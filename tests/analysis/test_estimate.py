@@ -32,7 +32,17 @@ MECHANISMS = {
     "kuk": mechanisms.kuk(0.8, 0.2, 3),
     "matrix": mechanisms.matrix([[6, 3, 1], [2, 6, 2], [1, 3, 6]]),
 }
-METHODS = ("wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "bootstrap")
+METHODS = (
+    "auto",
+    "wilson",
+    "wald",
+    "clopper-pearson",
+    "jeffreys",
+    "score",
+    "mover",
+    "likelihood",
+    "bootstrap",
+)
 
 
 @st.composite
@@ -142,7 +152,7 @@ def test_exercise_7_2_variance_of_the_or_poll_with_estimated_decoy() -> None:
     from_decoy = ((1 - z) / (1 - q) ** 2) ** 2 * q * (1 - q) / m
     assert entry.estimate == pytest.approx((z - q) / (1 - q))
     assert entry.se**2 == pytest.approx(sampling + from_decoy)
-    assert entry.interval == "wald"
+    assert entry.interval == "mover"
 
 
 @pytest.mark.parametrize("epsilon", [None, 1.5])

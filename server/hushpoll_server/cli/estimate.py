@@ -18,7 +18,17 @@ from .output import json_option, print_json
 if TYPE_CHECKING:
     from hushpoll_analysis import Estimate
 
-INTERVALS = ("wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "bootstrap")
+INTERVALS = (
+    "auto",
+    "wilson",
+    "wald",
+    "clopper-pearson",
+    "jeffreys",
+    "score",
+    "mover",
+    "likelihood",
+    "bootstrap",
+)
 
 # What each mechanism takes beside the counts; anything else given is refused rather than ignored.
 TAKES: dict[str, tuple[str, ...]] = {
@@ -62,7 +72,7 @@ TAKES: dict[str, tuple[str, ...]] = {
 )
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @click.option(
-    "--interval", type=click.Choice(INTERVALS), default="wilson", show_default=True, help="Interval method."
+    "--interval", type=click.Choice(INTERVALS), default="auto", show_default=True, help="Interval method."
 )
 @click.option("--simultaneous", is_flag=True, help="All intervals together hold at the level (Bonferroni).")
 @json_option
