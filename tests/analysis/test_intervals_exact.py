@@ -173,9 +173,9 @@ def test_an_estimate_from_a_counted_decoy_is_called_consistent() -> None:
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (3, 20), (20, 20), (77, 400)])
 def test_a_score_interval_of_one_frequency_is_wilsons(successes: int, n: int) -> None:
     shares = np.array([n - successes, successes]) / n
-    found = linear_score_limits(np.array([-0.3, 1.7]), shares, n, 0.95)
+    low, high = linear_score_limits(np.array([[-0.3, 1.7]]), shares[None], n, 0.95)
     wanted = [-0.3 + 2 * end for end in Wilson().of(successes, n, 0.95)]
-    assert found == pytest.approx(wanted, abs=1e-9)
+    assert [low[0], high[0]] == pytest.approx(wanted, abs=1e-9)
 
 
 @pytest.mark.parametrize("counts", [(10, 5, 5), (0, 8, 12), (12, 8, 0), (20, 0, 0), (0, 20, 0), (3, 0, 17)])
@@ -197,6 +197,6 @@ def test_a_score_interval_is_the_brute_force_one(counts: tuple[int, ...]) -> Non
         spread = float(weights**2 @ best) - value**2
         if abs(estimate_ - value) * math.sqrt(n) <= 1.959964 * math.sqrt(max(spread, 0)):
             kept.append(value)
-    low, high = linear_score_limits(weights, f, n, 0.95)
+    (low,), (high,) = linear_score_limits(weights[None], f[None], n, 0.95)
     assert low == pytest.approx(min(kept, default=estimate_), abs=5e-3)
     assert high == pytest.approx(max(kept, default=estimate_), abs=5e-3)

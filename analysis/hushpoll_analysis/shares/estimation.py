@@ -52,9 +52,9 @@ def estimate(
         Confidence level of each interval, or of all together if `simultaneous`.
     interval : {"auto", "wilson", "clopper-pearson", "jeffreys", "wald", "score", "mover", "likelihood", "bootstrap"}
         "auto" is "wilson" where every report came in at least 15 times, else the exact "clopper-pearson". A binomial
-        interval becomes "mover" where a decoy's share was estimated and "wald" where the estimate depends on several
-        report frequencies (a general table); the result names the method used. "likelihood" is restricted to possible
-        values.
+        interval becomes "mover" where a decoy's share was estimated, and where the estimate depends on several report
+        frequencies (a general table) "wald", or "score" with rare reports; the result names the method used.
+        "likelihood" is restricted to possible values.
     simultaneous : bool
         Bonferroni: all entries of the table hold together with probability `level`. "auto" is then exact.
     options : sequence of str, optional

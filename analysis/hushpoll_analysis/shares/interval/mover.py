@@ -46,7 +46,7 @@ class Mover:
     """The share behind a decoy whose own share was counted, from the limits of both frequencies."""
 
     name = "mover"
-    words = "interval from the limits of both polls (MOVER)"
+    words = "interval from the limits of its parts (MOVER)"
 
     def fits(self, quantity: Quantity) -> bool:
         """Fit an estimated decoy, or one frequency (whose own interval it then is)."""

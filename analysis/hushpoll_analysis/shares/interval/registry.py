@@ -53,14 +53,16 @@ def method_for(wanted: Sequence[Quantity], requested: str = AUTO, together: bool
 
     "auto" is Wilson's interval; Clopper and Pearson's where a report is scarce, or where all intervals shall hold
     `together` (a Bonferroni level reaches into tails that no normal approximation knows). A method that does not fit
-    gives way to MOVER where a decoy's share was counted, and to the normal interval elsewhere.
+    gives way to MOVER where a decoy's share was counted, and elsewhere to the normal interval, or to the score interval
+    where a report is scarce.
     """
     check_method(requested)
     if requested == AUTO:
         lines = [one.line for one in wanted]
         exact = together or any(one is not None and scarce(one.successes, one.trials) for one in lines)
         requested = ClopperPearson.name if exact else Wilson.name
-    for name in (requested, Mover.name):
+    rare = any(scarce(count, one.n) for one in wanted for count in one.counts[one.view.possible])
+    for name in (requested, Mover.name, *([Score.name] if rare else [])):
         if all(_BY_NAME[name].fits(one) for one in wanted):
             return name
     return Wald.name
