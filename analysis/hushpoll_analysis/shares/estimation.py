@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ __all__ = ["estimate", "functional"]
 
 
 def estimate(
-    counts: npt.ArrayLike,
+    counts: npt.ArrayLike | Mapping[Any, int],
     mechanism: Channel | Mechanism,
     level: float = 0.95,
     interval: str = AUTO,
@@ -44,8 +44,9 @@ def estimate(
 
     Parameters
     ----------
-    counts : array_like of int
-        Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk.
+    counts : array_like of int, Series or mapping
+        Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk. A Series
+        (such as `value_counts()` gives) or a mapping is taken by its keys, report codes or option labels.
     mechanism : Mechanism or Channel
         What randomized the answers.
     level : float
@@ -82,8 +83,8 @@ def estimate(
     check_method(interval)
     channel = analysis_channel(mechanism)
     view = channel_view(mechanism)
-    whole = read_counts(counts, view, least=2)
     labels, entries = _labels(options, view)
+    whole = read_counts(counts, view, least=2, labels=labels)
     shares = view.shares(whole / whole.sum())
     decoy = estimated_decoy(mechanism)
     each = 1 - (1 - level) / len(entries) if simultaneous else level
