@@ -1,7 +1,7 @@
 """Nobody but its own folder decides anything by the name of a form, a mechanism, a kind or a way of combining answers.
 
-What counts: comparisons and `match` with such a name, dictionaries with two or more of them as keys, and `isinstance` on
-a form's class, in Python, Jinja and JavaScript. What does not: tests, docs, bench, migrations, surveys that are
+What counts: comparisons and `match` with such a name, dictionaries with two or more of them as keys, and `isinstance`
+on a form's class, in Python, Jinja and JavaScript. What does not: tests, docs, bench, migrations, surveys that are
 examples, a key of a document (`"forced" in given`), and JavaScript's own `typeof x === "number"`.
 """
 
@@ -59,11 +59,16 @@ def in_python(text: str) -> Iterator[int]:
                 yield node.lineno
         elif isinstance(node, ast.MatchValue) and named(node.value):
             yield node.value.lineno
-        elif isinstance(node, ast.Dict) and sum(key is not None and named(key) for key in node.keys) >= 2:
+        elif (
+            isinstance(node, ast.Dict) and sum(key is not None and named(key) for key in node.keys) >= 2
+        ) or asks_for_a_class(node):
             yield node.lineno
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
-            if CLASSES & {getattr(one, "id", "") for one in ast.walk(node.args[1])}:
-                yield node.lineno
+
+
+def asks_for_a_class(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "isinstance":
+        return False
+    return bool(CLASSES & {getattr(one, "id", "") for one in ast.walk(node.args[1])})
 
 
 QUOTED = "|".join(sorted(NAMES))

@@ -32,7 +32,17 @@ MECHANISMS = {
     "kuk": mechanisms.kuk(0.8, 0.2, 3),
     "matrix": mechanisms.matrix(weights=[[6, 3, 1], [2, 6, 2], [1, 3, 6]]),
 }
-METHODS = ("wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "bootstrap")
+METHODS = (
+    "auto",
+    "wilson",
+    "wald",
+    "clopper-pearson",
+    "jeffreys",
+    "score",
+    "mover",
+    "likelihood",
+    "bootstrap",
+)
 
 
 @st.composite
@@ -142,7 +152,7 @@ def test_exercise_7_2_variance_of_the_or_poll_with_estimated_decoy() -> None:
     from_decoy = ((1 - z) / (1 - q) ** 2) ** 2 * q * (1 - q) / m
     assert entry.estimate == pytest.approx((z - q) / (1 - q))
     assert entry.se**2 == pytest.approx(sampling + from_decoy)
-    assert entry.interval == "wald"
+    assert entry.interval == "mover"
 
 
 @pytest.mark.parametrize("epsilon", [None, 1.5])
@@ -202,6 +212,27 @@ def test_a_mean_can_be_estimated_where_shares_cannot() -> None:
     assert found.interval == "wilson"
     with pytest.raises(AnalysisError, match="fewer reports than options"):
         estimate([420, 580], channel)
+
+
+def test_counts_with_keys_are_taken_by_their_keys() -> None:
+    """`value_counts` sorts by size: Yes first where it is more frequent."""
+    coin, four = mechanisms.warner(truth="3/4"), mechanisms.krr(options=4, epsilon=1)
+    reports = pd.Series([1] * 620 + [0] * 380)
+    plain = estimate([380, 620], coin)
+    assert estimate(reports.value_counts(), coin) == plain
+    assert estimate(reports.map({0: "No", 1: "Yes"}).value_counts(), coin) == plain
+    assert estimate({"Yes": 620, "No": 380}, coin) == plain
+    assert estimate(pd.Series([380, 620]), coin) == plain
+    labels = ["a", "b", "c", "d"]
+    rare = pd.Series(["c"] * 300 + ["a"] * 200 + ["b"] * 100)
+    assert estimate(rare.value_counts(), four, options=labels).counts == (200, 100, 300, 0)
+    assert estimate(pd.Series([2, 2, 0]).value_counts(), four).counts == (1, 0, 2, 0)
+    with pytest.raises(AnalysisError, match=r"key 'e' is no report code \(0 to 3\) or one of a, b, c, d"):
+        estimate({"e": 3}, four, options=labels)
+    with pytest.raises(AnalysisError, match="key 7 is no report code"):
+        estimate(pd.Series([380, 620], index=[6, 7]).iloc[1:], coin)
+    with pytest.raises(AnalysisError, match="counted twice"):
+        estimate({0: 3, "No": 4}, coin)
 
 
 def test_kuk_uses_the_count_linear_solution() -> None:

@@ -106,10 +106,15 @@ def test_text_is_an_aligned_table_with_what_to_know(run: Run) -> None:
     assert "nan" not in out
 
 
-def test_fallback_to_the_normal_interval_is_said(run: Run) -> None:
+def test_another_interval_than_the_usual_is_said(run: Run) -> None:
     out = run("--mechanism", "or_poll", "--decoy-counts", "412,1000", "--counts", "400,600")[1]
+    assert "mover" in out
+    assert "MOVER" in out
+    assert "consistent, not unbiased" in out
+    out = run("--mechanism", "kuk", "--red", "4/5,1/5", "--draws", "3", "--counts", "50,100,120,70")[1]
     assert "wald" in out
     assert "delta-method" in out
+    assert "Clopper-Pearson" in run("--mechanism", "warner", "--epsilon", "3", "--counts", "60,0")[1]
 
 
 BAD = [

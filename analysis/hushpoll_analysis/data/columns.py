@@ -94,6 +94,8 @@ class Variable:
     view: ChannelView
     randomized: bool
     decoy: EstimatedShare | None = None
+    source: Mechanism | Channel | None = None
+    """What randomized it; None for an exact column."""
 
     @property
     def weights(self) -> Floats:
@@ -141,7 +143,7 @@ def randomized_variable(
         raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers; give one for each")
     weights = view.shares(np.eye(view.outcomes)).T
     decoy = EstimatedShare.of(mechanism, weights) if isinstance(mechanism, Mechanism) else None
-    return Variable(name, tuple(labels), view, True, decoy)
+    return Variable(name, tuple(labels), view, True, decoy, mechanism)
 
 
 def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:

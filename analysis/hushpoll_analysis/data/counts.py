@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,18 +16,23 @@ __all__ = ["Counts", "check_level", "read_counts", "whole_numbers"]
 Counts = npt.NDArray[np.int64]
 
 
-def read_counts(counts: npt.ArrayLike, view: ChannelView, least: int = 1) -> Counts:
+def read_counts(
+    counts: npt.ArrayLike | Mapping[Any, int], view: ChannelView, least: int = 1, labels: Sequence[Any] = ()
+) -> Counts:
     """Check report counts against a channel and give them as integers.
 
     Parameters
     ----------
-    counts : array_like of int
-        One number per possible report, in order.
+    counts : array_like of int, Series or mapping
+        One number per possible report, in order. A Series or a mapping is taken by its keys: report codes, or `labels`.
     view : ChannelView
     least : int
         The smallest total that the caller can work with.
+    labels : sequence, optional
+        The reports' labels, where reports and options are the same list.
     """
-    whole = whole_numbers(counts, "counts")
+    named = labels if len(labels) == view.outcomes else ()
+    whole = whole_numbers(_in_order(counts, view.outcomes, named), "counts")
     if whole.size != view.outcomes:
         raise AnalysisError(
             f"counts: {whole.size} given, but this channel has {view.outcomes} possible reports; "
@@ -65,6 +73,36 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
         if value >= 2**53:
             raise AnalysisError(f"{what}: {value!r} at position {place} is too large; a count is below 2^53")
     return numbers.astype(np.int64)
+
+
+def _in_order(counts: Any, outcomes: int, labels: Sequence[Any]) -> Any:
+    """Put counts with keys into the channel's order; a report without a count came in 0 times."""
+    if isinstance(counts, Mapping) or (
+        hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1
+    ):
+        pairs = list(counts.items())
+    else:
+        return counts
+    places: dict[Any, int] = {str(code): code for code in range(outcomes)}
+    places |= {code: code for code in range(outcomes)}
+    places |= {label: place for place, label in enumerate(labels)}
+    ordered: list[Any] = [0] * outcomes
+    seen: set[int] = set()
+    for key, value in pairs:
+        place = places.get(key) if isinstance(key, str | int | float | np.generic) else None
+        if place is None:
+            known = f" or one of {', '.join(map(str, labels))}" if labels else ""
+            raise AnalysisError(
+                f"counts: the key {key!r} is no report code (0 to {outcomes - 1}){known}; rename it, or give a list in "
+                "the order of the reports"
+            )
+        if place in seen:
+            raise AnalysisError(
+                f"counts: report {place} is counted twice, the second time as {key!r}; add them up"
+            )
+        seen.add(place)
+        ordered[place] = value
+    return ordered
 
 
 def check_level(level: float) -> float:

@@ -11,7 +11,8 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.data.files import Tally
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.tables.cells import CrossTable, shown_limits
+from hushpoll_analysis.shares.interval import in_words
+from hushpoll_analysis.tables.cells import CrossTable
 from hushpoll_analysis.tables.differences import Comparison, GroupDifference
 from hushpoll_analysis.tables.frames import compare, crosstab
 
@@ -23,7 +24,10 @@ MOST_CELLS = 1000
 
 @dataclass(frozen=True)
 class GroupShare:
-    """The share of one option within one group; `note` says why there is none."""
+    """The share of one option within one group; `note` says why there is none.
+
+    `shown_low` and `shown_high` are the limits within [0, 1], the likelihood interval's where all of it lies outside.
+    """
 
     group: str
     option: str
@@ -31,22 +35,15 @@ class GroupShare:
     se: float
     low: float
     high: float
+    shown_low: float
+    shown_high: float
+    interval: str
     note: str
 
     @property
     def shown_estimate(self) -> float:
         """The estimate, cut to [0, 1]."""
         return min(1.0, max(0.0, self.estimate))
-
-    @property
-    def shown_low(self) -> float:
-        """The lower limit, cut to [0, 1]; the likelihood limit where the interval lies wholly above."""
-        return float(shown_limits(self.estimate, self.low, self.high)[0][0])
-
-    @property
-    def shown_high(self) -> float:
-        """The upper limit, cut to [0, 1]; the likelihood limit where the interval lies wholly below."""
-        return float(shown_limits(self.estimate, self.low, self.high)[1][0])
 
     @property
     def outside(self) -> bool:
@@ -177,7 +174,7 @@ def _table(
     shares = _shares(comparison)
     if asked is None:
         said += _one_report(joint, labels)
-    notes += _sentences([*said, *_outside(shares), _many(comparison)])
+    notes += _sentences([*said, *_outside(shares), _methods(comparison), _many(comparison)])
     return GroupTable(question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes))
 
 
@@ -199,14 +196,26 @@ def _outside(shares: tuple[GroupShare, ...]) -> list[str]:
 
 
 def _one_report(joint: Any, labels: tuple[str, ...]) -> list[str]:
-    """Name exact groups whose reports are all the same: their standard error is 0, and so is their interval's width."""
+    """Name exact groups whose reports are all the same: their standard error is 0."""
     alike = [label for label, row in zip(labels, joint, strict=True) if np.count_nonzero(row) == 1]
     if not alike:
         return []
     words = (
         f"all reports of {', '.join(alike)} are the same, so the standard error there is 0 and says nothing"
     )
-    return [f"{words}, nor do the intervals and p-values with it"]
+    return [f"{words}; the intervals, made from the counts, hold"]
+
+
+def _methods(comparison: Comparison) -> str:
+    """Name the interval methods that were used."""
+    used = [
+        dict.fromkeys(in_words(name) for name in names if name)
+        for names in (comparison.shares["interval"], (one.interval for one in comparison.differences))
+    ]
+    if not used[0]:
+        return ""
+    words = f"intervals of shares: {', '.join(used[0])}"
+    return f"{words}; of differences: {', '.join(used[1])}" if used[1] else words
 
 
 def _many(comparison: Comparison) -> str:
@@ -235,12 +244,9 @@ def _refusal(labels: tuple[str, ...], question: Question, minimum: int) -> str:
 
 def _shares(comparison: Comparison) -> tuple[GroupShare, ...]:
     frame = comparison.shares
-    numbers = frame[["estimate", "se", "low", "high"]].to_numpy(dtype=float).tolist()
     return tuple(
-        GroupShare(str(group), str(option), estimate, se, low, high, str(note))
-        for (group, option), (estimate, se, low, high), note in zip(
-            frame.index, numbers, frame["note"], strict=True
-        )
+        GroupShare(str(group), str(option), **{str(key): value for key, value in row.items()})
+        for (group, option), row in zip(frame.index, frame.to_dict(orient="records"), strict=True)
     )
 
 

@@ -53,23 +53,24 @@ WORKS = {
     "954–964.",
 }
 _MAPPED = (
-    "of the report frequency mapped through the estimator where it depends on one frequency, and normal (delta-method) "
-    "intervals otherwise"
+    "of the report frequency mapped through the estimator where it depends on one frequency, intervals from the limits "
+    "of both polls (MOVER) where a decoy's share was counted, and normal (delta-method) intervals otherwise"
 )
 INTERVALS = {
+    "auto": f"Wilson score intervals, or exact Clopper–Pearson ones where a report is rare, {_MAPPED}",
     "wilson": f"Wilson score intervals {_MAPPED}",
     "clopper-pearson": f"Clopper–Pearson intervals {_MAPPED}",
     "jeffreys": f"Jeffreys intervals {_MAPPED}",
     "wald": "normal (delta-method) intervals",
+    "score": "score intervals",
+    "mover": f"Wilson score intervals, or exact Clopper–Pearson ones where a report is rare, {_MAPPED}",
     "likelihood": "likelihood-ratio intervals restricted to possible shares",
     "bootstrap": "percentile bootstrap intervals",
 }
 FLIPPED = "; that report is sent as it is with probability φ, otherwise as its opposite)"
 
 
-def method_of(
-    survey: Survey, n: int, level: float, by: str | None = None, interval: str = "wilson"
-) -> Method:
+def method_of(survey: Survey, n: int, level: float, by: str | None = None, interval: str = "auto") -> Method:
     """Write the method of a report on `n` complete reports of `survey`."""
     used = [question.mechanism for question in survey.questions]
     designs = list(dict.fromkeys((type(mechanism), flips(mechanism)) for mechanism in used))

@@ -67,7 +67,7 @@ def _group_lines(report: SurveyReport) -> list[dict[Any, Any]]:
             "shown_low": share.shown_low,
             "shown_high": share.shown_high,
             "level": report.level,
-            "interval": "wald",
+            "interval": share.interval,
             "mechanism": table.question.mechanism.name,
             "epsilon": table.question.epsilon,
         }

@@ -77,7 +77,7 @@ class SurveyReport:
     def snippet(self) -> str:
         """Python that repeats this report from the export."""
         by = f", by={self.by!r}" if self.by else ""
-        interval = f", interval={self.interval!r}" if self.interval != "wilson" else ""
+        interval = f", interval={self.interval!r}" if self.interval != "auto" else ""
         minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
         return (
             "from hushpoll_analysis import report\n"
@@ -190,7 +190,7 @@ def report(
     data: Any,
     by: str | None = None,
     level: float = 0.95,
-    interval: str = "wilson",
+    interval: str = "auto",
     minimum: int = MINIMUM,
     progress: Progress | None = None,
     only: str | None = None,

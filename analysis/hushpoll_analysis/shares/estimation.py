@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,8 @@ from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channe
 from hushpoll_analysis.data.counts import Counts, check_level, read_counts
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
-from .intervals import BINOMIAL, METHODS
-from .quantities import Quantity, quantity
+from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, method_for
+from .quantities import quantity
 from .result import Estimate, LinearEstimate, linear_estimate
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ __all__ = ["estimate", "functional"]
 
 
 def estimate(
-    counts: npt.ArrayLike,
+    counts: npt.ArrayLike | Mapping[Any, int],
     mechanism: Channel | Mechanism,
     level: float = 0.95,
-    interval: str = "wilson",
+    interval: str = AUTO,
     simultaneous: bool = False,
     options: Sequence[str] | None = None,
     replicates: int = 2000,
@@ -40,21 +40,24 @@ def estimate(
     With report frequencies f over n reports, the share of option k is estimated without bias by b.f, where C b is the
     k-th unit vector; its variance is (sum b_z^2 f_z - (b.f)^2)/(n - 1). The privacy-only variance is
     (1/n) sum_x h_x Var(b_z | x). With a decoy share q estimated from m answers, (d(b.f)/dq)^2 q(1-q)/m is added; for
-    the OR-poll this is ((1-z)/(1-q)^2)^2 q(1-q)/m.
+    the OR-poll this is ((1-z)/(1-q)^2)^2 q(1-q)/m. The estimate is then a ratio: consistent, not unbiased.
 
     Parameters
     ----------
-    counts : array_like of int
-        Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk.
+    counts : array_like of int, Series or mapping
+        Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk. A Series
+        (such as `value_counts()` gives) or a mapping is taken by its keys, report codes or option labels.
     mechanism : Mechanism or Channel
         What randomized the answers.
     level : float
         Confidence level of each interval, or of all together if `simultaneous`.
-    interval : {"wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "bootstrap"}
-        A binomial interval becomes "wald" where the estimate depends on several report frequencies (a general table,
-        an estimated decoy share); the result names the method used. "likelihood" is restricted to possible values.
+    interval : {"auto", "wilson", "clopper-pearson", "jeffreys", "wald", "score", "mover", "likelihood", "bootstrap"}
+        "auto" is "wilson" where every report came in at least 15 times, else the exact "clopper-pearson". A binomial
+        interval becomes "mover" where a decoy's share was estimated, and where the estimate depends on several report
+        frequencies (a general table) "wald", or "score" with rare reports; the result names the method used.
+        "likelihood" is restricted to possible values.
     simultaneous : bool
-        Bonferroni: all entries of the table hold together with probability `level`.
+        Bonferroni: all entries of the table hold together with probability `level`. "auto" is then exact.
     options : sequence of str, optional
         Labels, one per true answer; every option then gets an entry. Without labels two options mean No and Yes, with
         one entry, Yes.
@@ -68,7 +71,7 @@ def estimate(
     References
     ----------
     Warner (1965), JASA 60, 63-69; Chaudhuri, Mukerjee (1988), Randomized Response; Wilson (1927), JASA 22, 209-212;
-    Brown, Cai, DasGupta (2001), Statist. Sci. 16, 101-133.
+    Brown, Cai, DasGupta (2001), Statist. Sci. 16, 101-133; Donner, Zou (2012), Stat. Methods Med. Res. 21, 347-359.
 
     Examples
     --------
@@ -77,21 +80,21 @@ def estimate(
     0.34
     """
     check_level(level)
-    if interval not in METHODS:
-        raise AnalysisError(f"interval: unknown method {interval!r}; choose one of {', '.join(METHODS)}")
+    check_method(interval)
     channel = analysis_channel(mechanism)
     view = channel_view(mechanism)
-    whole = read_counts(counts, view, least=2)
     labels, entries = _labels(options, view)
+    whole = read_counts(counts, view, least=2, labels=labels)
     shares = view.shares(whole / whole.sum())
     decoy = estimated_decoy(mechanism)
     each = 1 - (1 - level) / len(entries) if simultaneous else level
     wanted = [quantity(view, whole, view.unit(k), shares, decoy) for k in entries]
-    method = _method(wanted, interval)
+    method = method_for(wanted, interval, simultaneous and len(entries) > 1)
+    resampling = Resampling(replicates, seed)
     found = []
     for k, share in zip(entries, wanted, strict=True):
         reported = int(whole[k]) if view.outcomes == view.options else None
-        found.append(linear_estimate(share, labels[k], reported, method, each, replicates, seed))
+        found.append(linear_estimate(share, labels[k], reported, method, each, resampling))
     epsilon = mechanism.epsilon
     return Estimate(
         mechanism=channel.form if isinstance(mechanism, Channel) else mechanism.name,
@@ -108,13 +111,12 @@ def estimate(
         solution=view.choice,
         options=labels,
         estimates=tuple(found),
-        notes=_notes(found, interval, whole, view, mechanism),
+        notes=_notes(found, interval, whole, view, mechanism, simultaneous),
         shares=shares,
         source=mechanism,
         view=view,
         decoy=decoy,
-        replicates=replicates,
-        seed=seed,
+        resampling=resampling,
     )
 
 
@@ -123,7 +125,7 @@ def functional(
     mechanism: Channel | Mechanism,
     target: npt.ArrayLike,
     level: float = 0.95,
-    interval: str = "wilson",
+    interval: str = AUTO,
     label: str = "quantity",
     replicates: int = 2000,
     seed: int = 1,
@@ -157,7 +159,7 @@ def functional(
     except NotIdentifiedError:
         shares = None
     wanted = quantity(view, whole, numbers, shares, estimated_decoy(mechanism))
-    return linear_estimate(wanted, label, None, interval, level, replicates, seed)
+    return linear_estimate(wanted, label, None, interval, level, Resampling(replicates, seed))
 
 
 def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str, ...], range]:
@@ -171,13 +173,6 @@ def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str
             f"options: {view.options} different labels expected, one per true answer, got {len(options)}"
         )
     return tuple(options), range(view.options)
-
-
-def _method(wanted: Sequence[Quantity], interval: str) -> str:
-    """One method for the whole table, so that its intervals can be compared."""
-    if interval in BINOMIAL and any(share.line is None for share in wanted):
-        return "wald"
-    return interval
 
 
 def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
@@ -196,13 +191,14 @@ def _notes(
     counts: Counts,
     view: ChannelView,
     mechanism: Channel | Mechanism,
+    together: bool,
 ) -> tuple[str, ...]:
     """What a reader must know beside the numbers."""
-    notes = []
-    if found[0].interval != interval:
+    notes = _interval_notes(found[0].interval, interval, together)
+    if estimated_decoy(mechanism) is not None:
         notes.append(
-            f"The {interval} interval holds only where an estimate depends on one report frequency; "
-            "here it does not, so the delta-method normal (wald) interval is used."
+            "The decoy's share is itself an estimate, so the estimate is consistent, not unbiased: with few answers "
+            "about the decoy it leans a little."
         )
     if view.choice != "unique":
         notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
@@ -231,3 +227,17 @@ def _notes(
             "interval when another one is negative; the constrained estimate lies inside."
         )
     return tuple(notes)
+
+
+def _interval_notes(used: str, requested: str, together: bool) -> list[str]:
+    """Say why the interval is not the one that a reader would expect."""
+    if used == requested or used == "wilson":
+        return []
+    if used == "clopper-pearson":
+        why = (
+            "All intervals shall hold together" if together else f"A report came in fewer than {ENOUGH} times"
+        )
+        return [f"{why}, so the {in_words(used)} is used."]
+    asked = "A binomial" if requested == AUTO else f"The {requested}"
+    words = f"{asked} interval holds only where an estimate depends on one report frequency"
+    return [f"{words}; here it does not, so the {in_words(used)} is used."]

@@ -11,7 +11,7 @@ from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.counts import Counts
 
-__all__ = ["OneFrequency", "Quantity", "quantity"]
+__all__ = ["OneFrequency", "Quantity", "line_of", "quantity"]
 
 # Weights closer than this, relative to the largest, are one value: a solved b carries rounding of about 1e-15.
 SAME = 1e-9
@@ -105,13 +105,14 @@ def quantity(
         math.sqrt(variance),
         math.sqrt(max(privacy, 0.0) + extra),
         (float(target.min()), float(target.max())),
-        None if decoy is not None else _line(weights, counts, view),
+        None if decoy is not None else line_of(weights, counts, view),
         decoy,
         _design_effect(target, shares, variance, n),
     )
 
 
-def _line(weights: Floats, counts: Counts, view: ChannelView) -> OneFrequency | None:
+def line_of(weights: Floats, counts: Counts, view: ChannelView) -> OneFrequency | None:
+    """The one frequency that carries b.f; None where several do."""
     low, high = float(weights[view.possible].min()), float(weights[view.possible].max())
     tolerance = SAME * max(abs(low), abs(high))
     upper = np.abs(weights - high) <= tolerance

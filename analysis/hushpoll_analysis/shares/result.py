@@ -16,7 +16,7 @@ from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.errors import AnalysisError
 
 from .constrained import ConstrainedEstimate, constrained_estimate
-from .intervals import Interval, fallback, interval, misfit, outside
+from .interval import Interval, Resampling, fallback, interval, misfit, outside
 from .quantities import Quantity, quantity
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class LinearEstimate:
     reported : int or None
         Reports of this option as they came in: reported, not true. None where reports are no options.
     estimate, low, high : float
-        Unbiased estimate and interval, unclipped.
+        Estimate and interval, unclipped. Unbiased, unless a decoy's share was itself estimated: then consistent.
     se : float
         Sampling and privacy together, n - 1 in the denominator.
     se_privacy : float
@@ -98,10 +98,15 @@ class LinearEstimate:
 
 
 def linear_estimate(
-    wanted: Quantity, label: str, reported: int | None, method: str, level: float, replicates: int, seed: int
+    wanted: Quantity,
+    label: str,
+    reported: int | None,
+    method: str,
+    level: float,
+    resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
 ) -> LinearEstimate:
     """Attach interval, shown values and side figures to a quantity."""
-    found = interval(wanted, method, level, replicates, seed)
+    found = interval(wanted, method, level, resampling)
     inside = fallback(wanted, found, level)
     low, high = wanted.bounds
     visible = inside or found
@@ -162,8 +167,7 @@ class Estimate:
     source: Channel | Mechanism = field(repr=False, compare=False)
     view: ChannelView = field(repr=False, compare=False)
     decoy: EstimatedDecoy | None = field(repr=False, compare=False)
-    replicates: int = field(repr=False)
-    seed: int = field(repr=False)
+    resampling: Resampling = field(repr=False)
 
     def __getitem__(self, option: str | int) -> LinearEstimate:
         """The entry of an option, by label or by position among the entries."""
@@ -199,7 +203,7 @@ class Estimate:
         whole = np.asarray(self.counts, dtype=np.int64)
         wanted = quantity(view, whole, numbers, self.shares, self.decoy)
         method = interval or self.interval_requested
-        return linear_estimate(wanted, label, None, method, self.level, self.replicates, self.seed)
+        return linear_estimate(wanted, label, None, method, self.level, self.resampling)
 
     def mean(self, values: npt.ArrayLike) -> LinearEstimate:
         """The mean of a number per option, such as the points of a scale."""

@@ -12,7 +12,7 @@ from scipy.stats import binom, chi2
 from hushpoll_analysis.channel.view import Floats
 
 from .constrained import kernel, maximise
-from .intervals import crossings
+from .interval import crossings
 
 __all__ = ["TwoBinomials"]
 

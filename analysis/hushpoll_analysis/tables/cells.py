@@ -8,9 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
@@ -18,8 +16,9 @@ from hushpoll_analysis.shares.constrained import Maximum
 
 from .independence import IndependenceTest
 from .joint import JointReports
+from .within import COLUMNS, TableShare, share_of, shown_limits, table_rows, within_group
 
-__all__ = ["CrossTable", "conditional_shares", "quantile", "shown_limits"]
+__all__ = ["CrossTable", "conditional_shares", "group_shares"]
 
 FAINT = 2.0
 """A group whose estimated share is below so many of its standard errors is too faint to divide by."""
@@ -36,8 +35,10 @@ class CrossTable:
     counts
         How often each joint report came in (reported, not true).
     estimate, se, low, high
-        Unbiased share of each cell, its standard error (n - 1) and its normal (t, for a sample design) interval;
-        unclipped, so a cell may be below zero by chance.
+        Unbiased share of each cell, its standard error (n - 1) and its interval; unclipped, so a cell may be below zero
+        by chance.
+    interval
+        The method of low and high: "score", or "wald" (t for a sample design) where that does not apply.
     test
         Test of independence; None where it cannot be made.
     remarks
@@ -55,6 +56,7 @@ class CrossTable:
     se: Floats = field(repr=False)
     low: Floats = field(repr=False)
     high: Floats = field(repr=False)
+    interval: str
     test: IndependenceTest | None
     remarks: tuple[str, ...]
     joint: JointReports = field(repr=False)
@@ -123,34 +125,28 @@ class CrossTable:
     def marginal(self, name: str) -> pd.DataFrame:
         """Give the shares of one variable, with intervals."""
         axis = self.joint.axis(name)
-        matrix = self.joint.matrices[axis]
-        estimate, se = np.empty(len(matrix)), np.empty(len(matrix))
-        for k in range(len(matrix)):
-            estimate[k], se[k] = _share(self.joint, axis, k)
-        half = quantile(self.joint, self.level, len(matrix) if self.simultaneous else 1) * se
-        return pd.DataFrame(
-            {"estimate": estimate, "se": se, "low": estimate - half, "high": estimate + half},
-            index=pd.Index(self.labels[axis], name=name),
-        )
+        labels = self.labels[axis]
+        shares = [share_of(self.joint, axis, k) for k in range(len(labels))]
+        rows = table_rows(shares, self.level, len(labels) if self.simultaneous else 1)
+        return pd.DataFrame(rows, columns=COLUMNS, index=pd.Index(labels, name=name)).drop(columns="note")
 
     def conditional(self, of: str, given: str) -> pd.DataFrame:
         """Give the shares of one variable within each answer of another, with intervals and a note where faint."""
         first, second = self.joint.axis(given), self.joint.axis(of)
         if first == second:
             raise AnalysisError(f"{of!r} cannot be both the outcome and the group; name two variables")
-        cells = len(self.labels[first]) * len(self.labels[second])
-        z = quantile(self.joint, self.level, cells if self.simultaneous else 1)
-        by_option = [
-            conditional_shares(self.joint, second, k, first) for k in range(len(self.labels[second]))
+        pairs = [(group, label) for label in self.labels[second] for group in self.labels[first]]
+        shares = [
+            share
+            for option in range(len(self.labels[second]))
+            for share in group_shares(self.joint, second, option, first)[0]
         ]
-        rows = []
-        for g, group in enumerate(self.labels[first]):
-            for label, (shares, covariance, notes) in zip(self.labels[second], by_option, strict=True):
-                error = np.sqrt(covariance[g, g])
-                low, high = shares[g] - z * error, shares[g] + z * error
-                rows.append((group, label, shares[g], error, low, high, notes[g]))
-        columns = [given, of, "estimate", "se", "low", "high", "note"]
-        return pd.DataFrame(rows, columns=columns).set_index([given, of])
+        rows = table_rows(shares, self.level, len(shares) if self.simultaneous else 1)
+        index = pd.MultiIndex.from_tuples(pairs, names=[given, of])
+        frame = pd.DataFrame(rows, columns=COLUMNS, index=index)
+        return frame.reindex(
+            pd.MultiIndex.from_product([self.labels[first], self.labels[second]], names=index.names)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give the table as JSON values."""
@@ -164,6 +160,7 @@ class CrossTable:
             "effective_n": self.effective_n,
             "level": self.level,
             "simultaneous": self.simultaneous,
+            "interval": self.interval,
             "cells": self.to_frame().reset_index().to_dict(orient="records"),
             "independence": test,
             "notes": list(self.notes),
@@ -173,25 +170,16 @@ class CrossTable:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
-def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Cut normal intervals to [0, 1]; one that lies wholly outside becomes the likelihood interval inside.
-
-    With estimate e < 0 and half-width h the normal likelihood on [0, 1] is largest at 0, and the shares p whose
-    likelihood ratio is within the level have (p - e)^2 - e^2 <= h^2: p <= e + sqrt(e^2 + h^2). Above 1 likewise.
-    """
-    middle, lower, upper = (np.ravel(np.asarray(one, dtype=np.float64)) for one in (estimate, low, high))
-    half = (upper - lower) / 2.0
-    upper = np.where(upper < 0.0, middle + np.hypot(middle, half), upper)
-    lower = np.where(lower > 1.0, middle - np.hypot(middle - 1.0, half), lower)
-    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
-
-
-def quantile(joint: JointReports, level: float, together: int = 1) -> float:
-    """Normal quantile, or t with the design's degrees of freedom; Bonferroni over `together` intervals."""
-    tail = (1.0 - level) / 2.0 / together
-    if joint.design is None:
-        return float(stats.norm.isf(tail))
-    return float(stats.t.isf(tail, joint.design.degrees_of_freedom))
+def group_shares(
+    joint: JointReports, outcome: int, option: int, group: int
+) -> tuple[list[TableShare], Floats]:
+    """Share of one option within each group, and the covariance matrix of these shares."""
+    shares, covariance, notes = conditional_shares(joint, outcome, option, group)
+    parts = [
+        within_group(joint, (group, g), outcome, option, (float(share), float(covariance[g, g])), notes[g])
+        for g, share in enumerate(shares)
+    ]
+    return parts, covariance
 
 
 def conditional_shares(
@@ -209,8 +197,9 @@ def conditional_shares(
     factor = np.ones(len(labels))
     notes = [""] * len(labels)
     for g, label in enumerate(labels):
-        size, error = _share(joint, group, g)
-        notes[g], factor[g] = _usable(joint, group, g, size, error, label)
+        whole = share_of(joint, group, g)
+        size = whole.estimate
+        notes[g], factor[g] = _usable(joint, group, g, size, whole.se, label)
         if notes[g]:
             continue
         both = {group: g, outcome: option}
@@ -227,16 +216,6 @@ def conditional_shares(
     covariance[faint, :] = np.nan
     covariance[:, faint] = np.nan
     return shares, covariance, notes
-
-
-def _share(joint: JointReports, axis: int, k: int) -> tuple[float, float]:
-    """Share of one answer of one variable, with its standard error."""
-    rows: list[Floats | None] = [None] * joint.counts.ndim
-    rows[axis] = joint.matrices[axis][k]
-    estimate = joint.mean({axis: k})
-    slopes = joint.mean_slopes({axis: k})[:, None]
-    variance = joint.covariance((joint.functional(rows) - estimate)[None], slopes)[0, 0]
-    return estimate, float(np.sqrt(variance))
 
 
 def _usable(

@@ -9,20 +9,28 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import optimize, stats
 
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.shares.interval import Interval
+from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
 
-from .cells import conditional_shares, quantile
+from .cells import group_shares
 from .joint import JointReports
+from .within import COLUMNS, TableShare, table_rows
 
 __all__ = ["Comparison", "GroupDifference", "compare_groups"]
+
+UNCLEAR = "the reference group's share is not clear of zero, so no ratio is given"
+NEGATIVE = "the group's share is below zero by chance, and so is the ratio"
+SAME_REPORTS = "all reports are the same, so the standard error is 0 and says nothing; there is no p-value"
+SMALLEST = 1e-12  # limits at smaller levels lose their digits
+LARGEST = math.log(1.0 - 1e-9)
 
 
 @dataclass(frozen=True)
 class GroupDifference:
-    """One outcome's share in a group against a reference group."""
+    """One outcome's share in a group against a reference group; `interval` is the method of all limits."""
 
     option: Any
     group: Any
@@ -37,6 +45,7 @@ class GroupDifference:
     ratio: float
     ratio_low: float
     ratio_high: float
+    interval: str
     note: str
 
 
@@ -92,20 +101,16 @@ def compare_groups(
         base = groups.position(reference)
         pairs = [(g, base) for g in range(len(groups.labels)) if g != base]
     together = len(pairs) * len(options) if simultaneous else 1
-    z, z_share = quantile(joint, level, together), quantile(joint, level)
-    differences, rows = [], []
+    differences, rows, index = [], [], []
     for k in options:
-        shares, covariance, notes = conditional_shares(joint, 1, k, 0)
-        for g, label in enumerate(groups.labels):
-            error = math.sqrt(covariance[g, g]) if not notes[g] else math.nan
-            half = z_share * error
-            rows.append(
-                (label, outcome.labels[k], shares[g], error, shares[g] - half, shares[g] + half, notes[g])
-            )
+        parts, covariance = group_shares(joint, 1, k, 0)
+        rows += table_rows(parts, level)
+        index += [(label, outcome.labels[k]) for label in groups.labels]
         for g, base in pairs:
-            note = "; ".join(note for note in (notes[g], notes[base]) if note)
-            differences.append(_difference(joint, outcome.labels[k], (g, base), shares, covariance, z, note))
-    frame = pd.DataFrame(rows, columns=[groups.name, outcome.name, "estimate", "se", "low", "high", "note"])
+            pair = _Pair(parts[g], parts[base], float(covariance[g, base]))
+            names = (outcome.labels[k], groups.labels[g], groups.labels[base])
+            differences.append(pair.difference(names, level, together))
+    named = pd.MultiIndex.from_tuples(index, names=[groups.name, outcome.name])
     return Comparison(
         outcome.name,
         groups.name,
@@ -114,69 +119,101 @@ def compare_groups(
         level,
         simultaneous,
         tuple(differences),
-        frame.set_index([groups.name, outcome.name]),
+        pd.DataFrame(rows, columns=COLUMNS, index=named),
         joint.notes(),
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A group's share and the reference's, with the covariance of the two estimates."""
+
+    first: TableShare
+    second: TableShare
+    covariance: float
+
+    @property
+    def gap(self) -> float:
+        return self.first.estimate - self.second.estimate
+
+    @property
+    def se(self) -> float:
+        variance = self.first.se**2 + self.second.se**2 - 2.0 * self.covariance
+        return math.sqrt(max(variance, 0.0))
+
+    @property
+    def correlation(self) -> float:
+        scale = self.first.se * self.second.se
+        return min(max(self.covariance / scale, -1.0), 1.0) if scale > 0.0 else 0.0
+
+    def parts(self, level: float, together: int) -> tuple[Part, Part, str]:
+        """Both estimates with their limits, and the method that joins them."""
+        found = [share.interval(level, together) for share in (self.first, self.second)]
+        one, other = (
+            Part(share.estimate, limits.low, limits.high)
+            for share, limits in zip((self.first, self.second), found, strict=True)
+        )
+        return one, other, "wald" if {limits.method for limits in found} == {"wald"} else "mover"
+
+    def limits(self, level: float, together: int = 1) -> Interval:
+        one, other, method = self.parts(level, together)
+        return Interval(*difference_limits(one, other, self.correlation), method)
+
+    def difference(self, names: tuple[Any, Any, Any], level: float, together: int) -> GroupDifference:
+        """Everything that is said about the pair."""
+        shares = (self.first.estimate, self.second.estimate)
+        note = "; ".join(note for note in (self.first.note, self.second.note) if note)
+        if note:
+            return _difference(names, shares, (math.nan,) * 8, "", note)
+        found = self.limits(level, together)
+        ratio, words = self.ratio(level, together)
+        p_value = self.p_value(found.method)
+        if math.isnan(p_value):
+            words = "; ".join(filter(None, (SAME_REPORTS, words)))
+        figures = (self.gap, self.se, found.low, found.high, p_value, *ratio)
+        return _difference(names, shares, figures, found.method, words)
+
+    def ratio(self, level: float, together: int) -> tuple[tuple[float, float, float], str]:
+        """The ratio with its limits, or the reason why there is none."""
+        one, other, _ = self.parts(level, together)
+        if not other.low > 0.0:
+            return (math.nan, math.nan, math.nan), UNCLEAR
+        limits = ratio_limits(one, other, self.correlation)
+        return (one.estimate / other.estimate, *limits), "" if one.estimate >= 0.0 else NEGATIVE
+
+    def p_value(self, method: str) -> float:
+        """The level at which the interval of the difference reaches 0: 1 for equal shares."""
+        if self.gap == 0.0:
+            return 1.0
+        if method == "wald":
+            return self._normal() if self.se > 0.0 else math.nan
+
+        def clear(log_tail: float) -> float:
+            found = self.limits(1.0 - math.exp(log_tail))
+            return found.low if self.gap > 0.0 else -found.high
+
+        if clear(math.log(SMALLEST)) > 0.0:
+            return min(self._normal(), SMALLEST) if self.se > 0.0 else SMALLEST
+        if clear(LARGEST) <= 0.0:
+            return 1.0
+        return math.exp(float(optimize.brentq(clear, math.log(SMALLEST), LARGEST, xtol=1e-10)))
+
+    def _normal(self) -> float:
+        joint, statistic = self.first.joint, abs(self.gap) / self.se
+        if joint.design is None:
+            return 2.0 * float(stats.norm.sf(statistic))
+        return 2.0 * float(stats.t.sf(statistic, joint.design.degrees_of_freedom))
+
+
 def _difference(
-    joint: JointReports,
-    option: object,
-    pair: tuple[int, int],
-    shares: Floats,
-    covariance: Floats,
-    z: float,
+    names: tuple[Any, Any, Any],
+    shares: tuple[float, float],
+    figures: tuple[float, ...],
+    method: str,
     note: str,
 ) -> GroupDifference:
-    labels = joint.variables[0].labels
-    g, base = pair
-    share, other = float(shares[g]), float(shares[base])
-    if note:
-        nan = math.nan
-        return GroupDifference(
-            option, labels[g], labels[base], share, other, nan, nan, nan, nan, nan, nan, nan, nan, note
-        )
-    var_share, var_other, between = covariance[g, g], covariance[base, base], covariance[g, base]
-    error = math.sqrt(max(float(var_share + var_other - 2.0 * between), 0.0))
-    ratio, ratio_low, ratio_high, words = fieller(
-        share, other, float(var_share), float(var_other), float(between), z
-    )
-    return GroupDifference(
-        option=option,
-        group=labels[g],
-        reference=labels[base],
-        share=share,
-        share_reference=other,
-        difference=share - other,
-        se=error,
-        low=share - other - z * error,
-        high=share - other + z * error,
-        p_value=_p_value(joint, abs(share - other) / error if error > 0.0 else math.inf),
-        ratio=ratio,
-        ratio_low=ratio_low,
-        ratio_high=ratio_high,
-        note=words,
-    )
-
-
-def _p_value(joint: JointReports, statistic: float) -> float:
-    if joint.design is None:
-        return 2.0 * float(stats.norm.sf(statistic))
-    return 2.0 * float(stats.t.sf(statistic, joint.design.degrees_of_freedom))
-
-
-def fieller(
-    a: float, b: float, var_a: float, var_b: float, cov: float, z: float
-) -> tuple[float, float, float, str]:
-    """Give a/b with Fieller's interval: all r with (a - r b)^2 <= z^2 (var_a - 2 r cov + r^2 var_b)."""
-    if b * b <= z * z * var_b:
-        words = "the reference group's share is not clear of zero, so the ratio has no bounded interval"
-        return (a / b if b > 0.0 else math.nan), -math.inf, math.inf, words
-    square = b * b - z * z * var_b
-    half = a * b - z * z * cov
-    free = a * a - z * z * var_a
-    root = math.sqrt(max(half * half - square * free, 0.0))
-    return a / b, (half - root) / square, (half + root) / square, ""
+    fields = GroupDifference.__dataclass_fields__
+    return GroupDifference(**dict(zip(fields, (*names, *shares, *figures, method, note), strict=True)))
 
 
 def _plain(row: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
 
-from .cells import CrossTable, quantile
+from .cells import CrossTable
 from .differences import Comparison, compare_groups
 from .independence import independence_test
+from .intervals import cell_limits
 from .joint import read_joint
 
 __all__ = ["compare", "crosstab"]
@@ -67,10 +68,12 @@ def crosstab(
     The joint channel is the Kronecker product of the channels, because every answer is randomized on its own (for decoy
     designs: the decoys are independent of the answers and of each other). A cell is estimated by
     :math:`\hat p_{ij} = \sum_{z} b_{iz_1} b_{jz_2} f_z`, with variance
-    :math:`(\sum_z b_{iz_1}^2 b_{jz_2}^2 f_z - \hat p_{ij}^2)/(n-1)`.
+    :math:`(\sum_z b_{iz_1}^2 b_{jz_2}^2 f_z - \hat p_{ij}^2)/(n-1)`. Its interval holds the values that a score test
+    does not reject; normal (t) intervals stand in for a sample design, an estimated decoy share, and very large tables.
 
     References
     ----------
+    Miettinen, Nurminen, "Comparative analysis of two rates", Statist. Med. 4 (1985);
     Chen, T., "Analysis of randomized response as purposively misclassified data", Proc. ASA Survey Research (1979).
     """
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
@@ -79,7 +82,7 @@ def crosstab(
         reports, mechanisms, names, _design(reports, weights, strata, clusters, margins), labels
     )
     se = joint.standard_errors()
-    half = quantile(joint, level, joint.estimate.size if simultaneous else 1) * se
+    low, high, method = cell_limits(joint, se, level, joint.estimate.size if simultaneous else 1)
     return CrossTable(
         names=tuple(names),
         labels=tuple(variable.labels for variable in joint.variables),
@@ -90,8 +93,9 @@ def crosstab(
         counts=joint.counts,
         estimate=joint.estimate,
         se=se,
-        low=joint.estimate - half,
-        high=joint.estimate + half,
+        low=low,
+        high=high,
+        interval=method,
         test=independence_test(joint),
         remarks=joint.notes(),
         joint=joint,
@@ -134,12 +138,16 @@ def compare(
     Notes
     -----
     Shares within a group are ratios of linear estimates; their covariance is that of the linearised influence values.
-    The difference has a normal (t, for a sample design) interval, the ratio Fieller's, which says so when it is
-    unbounded.
+    Within an exact group a share has the interval of `estimate` (Wilson's, exact where a report is rare; at the
+    effective size under a sample design), within a randomized one the normal interval. Differences and ratios are
+    built from these limits (MOVER), with the covariance; for normal parts this is the normal interval and Fieller's. A
+    ratio is given only where the reference's interval lies above 0. The p-value is the level at which the difference's
+    interval reaches 0.
 
     References
     ----------
-    Fieller, "Some problems in interval estimation", JRSS B 16 (1954).
+    Zou, Donner, "Construction of confidence limits about effect measures", Statist. Med. 27 (2008); Donner, Zou, Stat.
+    Methods Med. Res. 21 (2012).
     """
     _check_level(level)
     joint = read_joint(

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
 TABLE = "channel"  # another word for the mechanism whose table is given
 COMPILED = {name: one for name, one in MECHANISMS.items() if one.recompiled}
-INTERVALS = ("wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "bootstrap")
+INTERVALS = (
+    "auto",
+    "wilson",
+    "wald",
+    "clopper-pearson",
+    "jeffreys",
+    "score",
+    "mover",
+    "likelihood",
+    "bootstrap",
+)
 
 
 @click.command()
@@ -38,7 +48,7 @@ INTERVALS = ("wilson", "wald", "clopper-pearson", "jeffreys", "likelihood", "boo
 @click.option("--channel", metavar="FILE", help=CHANNEL.help)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @click.option(
-    "--interval", type=click.Choice(INTERVALS), default="wilson", show_default=True, help="Interval method."
+    "--interval", type=click.Choice(INTERVALS), default="auto", show_default=True, help="Interval method."
 )
 @click.option("--simultaneous", is_flag=True, help="All intervals together hold at the level (Bonferroni).")
 @json_option

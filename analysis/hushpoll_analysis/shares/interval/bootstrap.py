@@ -1,0 +1,51 @@
+"""Percentiles of resampled estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.shares.quantities import Quantity
+
+from .base import Limits, Resampling
+
+__all__ = ["Bootstrap"]
+
+LEAST = 200  # fewer replicates leave a 95 % limit to five of them
+
+
+class Bootstrap:
+    """Percentiles over resampled reports, and resampled decoy answers where q was estimated."""
+
+    name = "bootstrap"
+    words = "percentile bootstrap interval"
+
+    def fits(self, quantity: Quantity) -> bool:
+        """Fit every quantity."""
+        return True
+
+    def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
+        """Give the percentiles; the same seed gives the same limits."""
+        if resampling.replicates < LEAST:
+            raise AnalysisError(
+                f"replicates: at least {LEAST} are needed for percentiles, got {resampling.replicates}"
+            )
+        drawn = _draws(quantity, resampling.replicates, np.random.default_rng(resampling.seed))
+        if not np.all(np.isfinite(drawn)):
+            raise AnalysisError(
+                "bootstrap: a resampled decoy share makes the channel singular; the decoy's poll is too small"
+            )
+        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
+
+def _draws(quantity: Quantity, replicates: int, rng: np.random.Generator) -> Floats:
+    n, line = quantity.n, quantity.line
+    if line is not None:
+        again = rng.binomial(n, line.successes / n, size=replicates) / n
+        return np.asarray(line.intercept + line.slope * again, dtype=np.float64)
+    frequencies = rng.multinomial(n, quantity.counts / n, size=replicates) / n
+    if quantity.decoy is not None:
+        return quantity.decoy.redraw(frequencies, quantity.weights, rng)
+    return np.asarray(frequencies @ quantity.weights, dtype=np.float64)

@@ -1,0 +1,93 @@
+"""All interval methods by name, and which one serves where the caller leaves the choice or asks for what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.shares.quantities import Quantity
+
+from .adaptive import scarce
+from .base import Interval, Method, Resampling
+from .bootstrap import Bootstrap
+from .clopper_pearson import ClopperPearson
+from .jeffreys import Jeffreys
+from .likelihood import Likelihood
+from .mover import Mover
+from .score import Score
+from .wald import Wald
+from .wilson import Wilson
+
+__all__ = ["AUTO", "METHODS", "check_method", "in_words", "interval", "method_for"]
+
+AUTO = "auto"
+_BY_NAME: dict[str, Method] = {
+    one.name: one
+    for one in (
+        Wilson(),
+        ClopperPearson(),
+        Jeffreys(),
+        Wald(),
+        Score(),
+        Mover(),
+        Likelihood(),
+        Bootstrap(),
+    )
+}
+METHODS = (AUTO, *_BY_NAME)
+
+
+def check_method(name: str) -> None:
+    """Refuse a name that is no method."""
+    if name not in METHODS:
+        raise AnalysisError(f"interval: unknown method {name!r}; choose one of {', '.join(METHODS)}")
+
+
+def in_words(name: str) -> str:
+    """Give a method's name as a reader knows it."""
+    return _BY_NAME[name].words
+
+
+def method_for(wanted: Sequence[Quantity], requested: str = AUTO, together: bool = False) -> str:
+    """Choose one method for a whole table, so that its intervals can be compared.
+
+    "auto" is Wilson's interval; Clopper and Pearson's where a report is scarce, or where all intervals shall hold
+    `together` (a Bonferroni level reaches into tails that no normal approximation knows). A method that does not fit
+    gives way to MOVER where a decoy's share was counted, and elsewhere to the normal interval, or to the score interval
+    where a report is scarce.
+    """
+    check_method(requested)
+    if requested == AUTO:
+        lines = [one.line for one in wanted]
+        exact = together or any(one is not None and scarce(one.successes, one.trials) for one in lines)
+        requested = ClopperPearson.name if exact else Wilson.name
+    rare = any(scarce(count, one.n) for one in wanted for count in one.counts[one.view.possible])
+    for name in (requested, Mover.name, *([Score.name] if rare else [])):
+        if all(_BY_NAME[name].fits(one) for one in wanted):
+            return name
+    return Wald.name
+
+
+def interval(
+    quantity: Quantity,
+    method: str = AUTO,
+    level: float = 0.95,
+    resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+) -> Interval:
+    """A confidence interval for a linear quantity, unclipped.
+
+    Parameters
+    ----------
+    quantity : Quantity
+    method : str
+        One of `METHODS`; where it does not fit, `method_for` names the one that is used.
+    level : float
+    resampling : Resampling
+        For the bootstrap; the default seed makes it repeat exactly.
+
+    Returns
+    -------
+    Interval
+    """
+    name = method_for([quantity], method)
+    return Interval(*_BY_NAME[name].limits(quantity, level, resampling), name)

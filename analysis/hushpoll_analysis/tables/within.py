@@ -1,0 +1,176 @@
+"""The share of one answer within one group, or of one variable, with the interval that fits how it was sampled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from hushpoll_analysis.channel.decoy import estimated_decoy
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.sampling.effective import effective_limits
+from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, interval, method_for
+from hushpoll_analysis.shares.quantities import OneFrequency, Quantity, line_of, quantity
+
+from .joint import JointReports
+
+__all__ = ["COLUMNS", "TableShare", "quantile", "share_of", "shown_limits", "table_rows", "within_group"]
+
+COLUMNS = ("estimate", "se", "low", "high", "shown_low", "shown_high", "interval", "note")
+NAN = Interval(math.nan, math.nan, "")
+
+
+@dataclass(frozen=True, eq=False)
+class TableShare:
+    """One estimated share with its standard error; `note` says why there is none.
+
+    Attributes
+    ----------
+    quantity
+        The share as `estimate` sees it: a group of an exact column from a simple random sample.
+    frequency, kish
+        The reported frequency that carries the share under a sample design, and the number of equal answers that the
+        weights are worth.
+    """
+
+    estimate: float
+    se: float
+    note: str
+    joint: JointReports
+    quantity: Quantity | None = None
+    frequency: OneFrequency | None = None
+    kish: float = math.nan
+
+    def interval(self, level: float, together: int = 1) -> Interval:
+        """Give the interval; Bonferroni over `together` of them."""
+        if self.note:
+            return NAN
+        each = 1.0 - (1.0 - level) / together
+        if self.quantity is not None:
+            return interval(self.quantity, method_for([self.quantity], AUTO, together > 1), each)
+        if self.frequency is not None:
+            return self._effective(self.frequency, each)
+        half = quantile(self.joint, each) * self.se
+        return Interval(self.estimate - half, self.estimate + half, "wald")
+
+    def _effective(self, line: OneFrequency, level: float) -> Interval:
+        design = self.joint.design
+        assert design is not None
+        share = (self.estimate - line.intercept) / line.slope
+        ends = effective_limits(
+            min(max(share, 0.0), 1.0),
+            (self.se / line.slope) ** 2,
+            self.kish,
+            design.degrees_of_freedom,
+            level,
+        )
+        low, high = sorted(line.at(end) for end in ends)
+        return Interval(low, high, "wilson")
+
+    def shown(self, level: float, together: int = 1) -> tuple[float, float]:
+        """Give the limits within [0, 1]; the likelihood interval where all of it lies outside."""
+        found = self.interval(level, together)
+        if self.quantity is not None and not self.note:
+            found = fallback(self.quantity, found, 1.0 - (1.0 - level) / together) or found
+        low, high = shown_limits(self.estimate, found.low, found.high)
+        return float(low[0]), float(high[0])
+
+
+def quantile(joint: JointReports, level: float) -> float:
+    """Normal quantile, or t with the design's degrees of freedom."""
+    tail = (1.0 - level) / 2.0
+    if joint.design is None:
+        return float(stats.norm.isf(tail))
+    return float(stats.t.isf(tail, joint.design.degrees_of_freedom))
+
+
+def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Cut intervals to [0, 1]; one that lies wholly outside becomes the likelihood interval inside.
+
+    With estimate e < 0 and half-width h the normal likelihood on [0, 1] is largest at 0, and the shares p whose
+    likelihood ratio is within the level have (p - e)^2 - e^2 <= h^2: p <= e + sqrt(e^2 + h^2). Above 1 likewise.
+    """
+    middle, lower, upper = (np.ravel(np.asarray(one, dtype=np.float64)) for one in (estimate, low, high))
+    half = (upper - lower) / 2.0
+    upper = np.where(upper < 0.0, middle + np.hypot(middle, half), upper)
+    lower = np.where(lower > 1.0, middle - np.hypot(middle - 1.0, half), lower)
+    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
+    """The share of one answer of one variable among all respondents."""
+    rows: list[Floats | None] = [None] * joint.counts.ndim
+    rows[axis] = joint.matrices[axis][option]
+    estimate = joint.mean({axis: option})
+    slopes = joint.mean_slopes({axis: option})[:, None]
+    variance = joint.covariance((joint.functional(rows) - estimate)[None], slopes)[0, 0]
+    others = tuple(other for other in range(joint.counts.ndim) if other != axis)
+    return _table_share(
+        joint, axis, option, estimate, math.sqrt(variance), joint.counts.sum(axis=others), None
+    )
+
+
+def within_group(
+    joint: JointReports,
+    places: tuple[int, int],
+    outcome: int,
+    option: int,
+    found: tuple[float, float],
+    note: str,
+) -> TableShare:
+    """The share of one answer of the outcome within group `places` = (axis, number), given estimate and variance."""
+    group, number = places
+    estimate, error = found[0], math.sqrt(found[1])
+    if note or joint.variables[group].randomized:
+        return TableShare(estimate, error, note, joint)
+    others = tuple(axis for axis in range(joint.counts.ndim) if axis not in (group, outcome))
+    table = joint.counts.sum(axis=others)
+    counts = table[number] if group < outcome else table[:, number]
+    return _table_share(joint, outcome, option, estimate, error, counts, places)
+
+
+def _table_share(
+    joint: JointReports,
+    axis: int,
+    option: int,
+    estimate: float,
+    error: float,
+    counts: Floats,
+    places: tuple[int, int] | None,
+) -> TableShare:
+    """Choose how the interval is made from what carries the estimate."""
+    variable = joint.variables[axis]
+    whole = np.rint(counts).astype(np.int64)
+    view, target = variable.view, variable.view.unit(option)
+    if joint.design is None:
+        decoy = None if variable.source is None else estimated_decoy(variable.source)
+        wanted = quantity(view, whole, target, view.shares(whole / whole.sum()), decoy)
+        return TableShare(estimate, error, "", joint, quantity=wanted)
+    line = None if variable.decoy is not None else line_of(view.solution(target), whole, view)
+    return TableShare(estimate, error, "", joint, frequency=line, kish=_kish(joint, places))
+
+
+def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
+    """(sum w)^2 / sum w^2 of all respondents, or of one group."""
+    assert joint.design is not None
+    weights = joint.design.weights
+    if places is not None:
+        assert joint.codes is not None
+        weights = weights[joint.codes[places[0]] == places[1]]
+    return float(weights.sum() ** 2 / np.sum(weights**2))
+
+
+def table_rows(
+    shares: Sequence[TableShare], level: float, together: int = 1
+) -> list[tuple[float | str, ...]]:
+    """One row a share, in the order of `COLUMNS`."""
+    rows: list[tuple[float | str, ...]] = []
+    for share in shares:
+        found = share.interval(level, together)
+        shown = share.shown(level, together)
+        rows.append((share.estimate, share.se, found.low, found.high, *shown, found.method, share.note))
+    return rows

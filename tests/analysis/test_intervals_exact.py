@@ -1,0 +1,202 @@
+"""Coverage by exact enumeration: every report that can come in, weighed by its probability."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hushpoll_analysis import estimate
+from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.shares.interval.adaptive import frequency_limits
+from hushpoll_analysis.shares.interval.clopper_pearson import ClopperPearson
+from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
+from hushpoll_analysis.shares.interval.score import linear_score_limits
+from hushpoll_analysis.shares.interval.wilson import Wilson
+from hushpoll_client import mechanisms
+from scipy.stats import binom
+
+SIZES, SHARES, EPSILONS = (20, 50, 100, 400), (0, 0.01, 0.05, 0.1, 0.2, 0.35, 0.5), (0.5, 1, 2, 3, 4)
+LOW, HIGH = 0.93, 0.975
+COMMON = 10  # an expected count from which an interval must not be too wide either
+
+
+@functools.cache
+def limits(n: int, level: float = 0.95) -> np.ndarray:
+    """Estimate, low and high of the frequency for every number of successes."""
+    return np.array([(k / n, *frequency_limits(k, n, level)) for k in range(n + 1)]).T
+
+
+def reported(epsilon: float, share: float) -> float:
+    lie = 1 / (1 + math.exp(epsilon))
+    return lie + (1 - 2 * lie) * share
+
+
+def check(coverage: float, expected: float, case: object) -> None:
+    assert coverage >= LOW, (case, coverage)
+    assert coverage <= HIGH or expected < COMMON, (case, coverage)
+
+
+def test_one_share_covers_at_every_size() -> None:
+    for n, epsilon, share in itertools.product(SIZES, EPSILONS, SHARES):
+        truth = reported(epsilon, share)
+        _, low, high = limits(n)
+        inside = (low <= truth + 1e-12) & (truth <= high + 1e-12)
+        coverage = float(binom.pmf(np.arange(n + 1), n, truth) @ inside)
+        check(coverage, n * min(truth, 1 - truth), (n, epsilon, share))
+
+
+def test_wilson_alone_does_not_cover_rare_reports() -> None:
+    n, truth = 50, 0.999 * Wilson().of(1, 50, 0.95)[0]
+    inside = [low <= truth <= high for low, high in (Wilson().of(k, n, 0.95) for k in range(n + 1))]
+    assert binom.pmf(np.arange(n + 1), n, truth) @ inside < 0.85
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.combinations_with_replacement(SIZES, 2)))
+def test_a_difference_of_groups_covers_at_every_size(first: int, second: int) -> None:
+    for epsilon, one, other in itertools.product((0.5, 1, 2, 4), (0, 0.05, 0.2, 0.5), (0, 0.1, 0.5)):
+        check_difference(first, second, reported(epsilon, one), reported(epsilon, other))
+
+
+def check_difference(n: int, m: int, f: float, g: float) -> None:
+    """The line from report to share is the same for both groups, so frequencies cover when shares do."""
+    p, p_low, p_high = limits(n)[:, :, None]
+    q, q_low, q_high = limits(m)[:, None, :]
+    low = p - q - np.hypot(p - p_low, q_high - q)
+    high = p - q + np.hypot(p_high - p, q - q_low)
+    inside = (low <= f - g + 1e-12) & (f - g <= high + 1e-12)
+    coverage = float(binom.pmf(np.arange(n + 1), n, f) @ inside @ binom.pmf(np.arange(m + 1), m, g))
+    check(coverage, min(n * min(f, 1 - f), m * min(g, 1 - g)), (n, m, f, g))
+
+
+def test_the_enumeration_uses_the_functions_own_formula() -> None:
+    one, other = Part(0.4, 0.31, 0.52), Part(0.2, 0.15, 0.29)
+    low, high = difference_limits(one, other)
+    assert low == pytest.approx(0.2 - math.hypot(0.09, 0.09))
+    assert high == pytest.approx(0.2 + math.hypot(0.12, 0.05))
+    # Donner and Zou (2012), equation 9, for independent parts.
+    low, high = ratio_limits(one, other)
+    assert low == pytest.approx(
+        (0.08 - math.sqrt(0.08**2 - 0.31 * 0.29 * (0.8 - 0.31) * (0.4 - 0.29))) / (0.29 * (0.4 - 0.29))
+    )
+    assert high == pytest.approx(
+        (0.08 + math.sqrt(0.08**2 - 0.52 * 0.15 * (0.8 - 0.52) * (0.4 - 0.15))) / (0.15 * (0.4 - 0.15))
+    )
+
+
+@pytest.mark.parametrize("one", [Part(0.4, 0.3, 0.5), Part(0.05, -0.1, 0.2), Part(-0.2, -0.3, -0.1)])
+@pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.6])
+def test_a_ratios_limits_make_a_limit_of_the_difference_zero(one: Part, correlation: float) -> None:
+    other = Part(0.3, 0.1, 0.6)
+    low, high = ratio_limits(one, other, correlation)
+    for ratio, place in ((low, 0), (high, 1)):
+        scaled = sorted([ratio * other.low, ratio * other.high])
+        part = Part(ratio * other.estimate, scaled[0], scaled[1])
+        sign = 1 if ratio >= 0 else -1
+        assert difference_limits(one, part, sign * correlation)[place] == pytest.approx(0, abs=1e-9)
+    assert low < one.estimate / other.estimate < high
+
+
+def test_a_ratio_of_groups_covers() -> None:
+    """All pairs of counts of two groups; a pair whose denominator is not clear of zero has no ratio."""
+    for n, f, g in ((50, 0.3, 0.3), (60, 0.2, 0.3), (50, 0.05, 0.5)):
+        chance, hits = 0.0, 0.0
+        for i, j in itertools.product(range(n + 1), repeat=2):
+            weight = binom.pmf(i, n, f) * binom.pmf(j, n, g)
+            if weight < 1e-7:
+                continue
+            one, other = (Part(k / n, *frequency_limits(k, n, 0.95)) for k in (i, j))
+            if other.low > 0:
+                low, high = ratio_limits(one, other)
+                chance, hits = chance + weight, hits + weight * (low <= f / g <= high)
+        check(hits / chance, n * min(f, g), (n, f, g))
+
+
+def joint_coverage(options: int, epsilon: float, n: int, repetitions: int) -> float:
+    """Two options share all answers, the others have none: how often all intervals hold at once."""
+    rng = np.random.default_rng(5)
+    mechanism = mechanisms.krr(options=options, epsilon=epsilon)
+    shares = np.zeros(options)
+    shares[:2] = 0.6, 0.4
+    probabilities = channel_view(mechanism).forward(shares)
+    each = 1 - 0.05 / options
+    assert estimate([n, *[0] * (options - 1)], mechanism, simultaneous=True).interval == "clopper-pearson"
+    low, high = np.array([ClopperPearson().of(k, n, each) for k in range(n + 1)]).T
+    counts = rng.multinomial(n, probabilities / probabilities.sum(), size=repetitions)
+    inside = (low[counts] <= probabilities) & (probabilities <= high[counts])
+    return float(inside.all(axis=1).mean())
+
+
+@pytest.mark.parametrize("epsilon", [3, 4, 5])
+@pytest.mark.parametrize(("options", "n"), [(20, 300), (20, 1000), (50, 1000), (100, 2000)])
+def test_simultaneous_intervals_hold_where_options_are_empty(options: int, n: int, epsilon: float) -> None:
+    assert joint_coverage(options, epsilon, n, 20_000) >= 0.95
+
+
+@pytest.mark.parametrize("share", [0, 0.3])
+def test_a_counted_decoy_misses_on_both_sides_alike(share: float) -> None:
+    check_decoy(share, 0.4, 60, 30)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("q", [0.1, 0.4, 0.7])
+@pytest.mark.parametrize("share", [0, 0.05, 0.3])
+@pytest.mark.parametrize(("n", "decoys"), [(200, 30), (600, 30), (200, 100), (400, 400)])
+def test_a_counted_decoy_covers_at_every_size(n: int, decoys: int, share: float, q: float) -> None:
+    check_decoy(share, q, n, decoys)
+
+
+def check_decoy(share: float, q: float, n: int, decoys: int) -> None:
+    """n people answer the OR-poll, m others the decoy alone: all pairs of counts, with the default interval."""
+    below = above = total = 0.0
+    for yes, known in itertools.product(range(n + 1), range(decoys + 1)):
+        weight = binom.pmf(yes, n, share + (1 - share) * q) * binom.pmf(known, decoys, q)
+        if weight < 2e-5:
+            continue
+        entry = estimate([n - yes, yes], mechanisms.or_poll(decoy_counts=(known, decoys)))["Yes"]
+        assert entry.interval == "mover"
+        total += weight
+        below, above = below + weight * (entry.high < share), above + weight * (entry.low > share)
+    rarest = min(decoys * q, n * (1 - share) * (1 - q))
+    check(1 - (below + above) / total, rarest, (share, q, n, decoys))
+    assert max(below, above) < 0.035
+
+
+def test_an_estimate_from_a_counted_decoy_is_called_consistent() -> None:
+    found = estimate([400, 600], mechanisms.or_poll(decoy_counts=(12, 30)))
+    assert any("consistent, not unbiased" in note for note in found.notes)
+    assert not any("unbiased" in note for note in estimate([400, 600], mechanisms.warner(epsilon=1)).notes)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 20), (3, 20), (20, 20), (77, 400)])
+def test_a_score_interval_of_one_frequency_is_wilsons(successes: int, n: int) -> None:
+    shares = np.array([n - successes, successes]) / n
+    low, high = linear_score_limits(np.array([[-0.3, 1.7]]), shares[None], n, 0.95)
+    wanted = [-0.3 + 2 * end for end in Wilson().of(successes, n, 0.95)]
+    assert [low[0], high[0]] == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("counts", [(10, 5, 5), (0, 8, 12), (12, 8, 0), (20, 0, 0), (0, 20, 0), (3, 0, 17)])
+def test_a_score_interval_is_the_brute_force_one(counts: tuple[int, ...]) -> None:
+    """Three weights: for every value on a grid, the likeliest frequencies with that value, and the test at them."""
+    weights, f, n = np.array([-0.2, 0.0, 1.2]), np.array(counts) / sum(counts), sum(counts)
+    estimate_, kept = float(weights @ f), []
+    for value in np.linspace(-0.2, 1.2, 1401):
+        # One free frequency remains; the two others follow from sum 1 and b.p = value.
+        top = np.linspace(0, 1, 4001)
+        low = (1.2 * top - value) / 0.2
+        grid = np.stack([low, 1 - low - top, top], axis=1)
+        grid = grid[(grid >= -1e-12).all(axis=1)].clip(0, 1)
+        if not len(grid):
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(f > 0, f * np.log(grid), 0.0).sum(axis=1)
+        best = grid[np.argmax(logs)]
+        spread = float(weights**2 @ best) - value**2
+        if abs(estimate_ - value) * math.sqrt(n) <= 1.959964 * math.sqrt(max(spread, 0)):
+            kept.append(value)
+    (low,), (high,) = linear_score_limits(weights[None], f[None], n, 0.95)
+    assert low == pytest.approx(min(kept, default=estimate_), abs=5e-3)
+    assert high == pytest.approx(max(kept, default=estimate_), abs=5e-3)
