@@ -16,7 +16,7 @@ BIN     := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes \
            --no-emit-index-url --no-annotate
 
-.PHONY: help run demo test test-long lint bench docs docs-check requirements wheel clean
+.PHONY: help run demo test test-long lint bench docs docs-check docs-current requirements wheel clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,10 +35,12 @@ test-long: $(VENV)/.test  ## Run also the tests that take minutes (full audit, 1
 	@sh tests/install-system.sh
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long $(TESTS)
 
-lint: $(VENV)/.test  ## Check style and types
+lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and complexity
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache > $(VENV)/imports.log || { cat $(VENV)/imports.log; exit 1; }
+	$(BIN)/vulture
 
 bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.md says what each should show)
 	@sh tests/install-system.sh wrk
@@ -52,10 +54,12 @@ docs: $(VENV)/.test  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "Open site/index.html"
 
-docs-check: $(VENV)/.test  ## Check that every example runs, links lead somewhere, and reference and pictures are current
+docs-current: $(VENV)/.test  ## Check that the docs' reference and pictures are those of today
 	@sh tests/install-system.sh
 	$(BIN)/python docs/tools/cli_reference.py --check
 	$(BIN)/python docs/tools/screenshots.py --check
+
+docs-check: docs-current  ## Check also that every example runs and links lead somewhere (make test does that too)
 	$(BIN)/python -m pytest -q tests/docs
 
 requirements: $(VENV)/.test  ## Compile the pinned requirements anew

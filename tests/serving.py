@@ -27,6 +27,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server import create_app
+from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store, get_store, open_store
 
@@ -308,3 +309,8 @@ def live(folder: Path, database_url: str) -> Iterator[Callable[..., LiveServer]]
     yield start
     for server in servers:
         server.close()
+
+
+def sealed_records(store: Store, survey_hash: str) -> bytes:
+    """All records of a survey that may be read, one after the other."""
+    return b"".join(read_sealed(store, survey_hash))

@@ -59,10 +59,12 @@ def in_python(text: str) -> Iterator[int]:
                 yield node.lineno
         elif isinstance(node, ast.MatchValue) and named(node.value):
             yield node.value.lineno
-        elif (
-            isinstance(node, ast.Dict) and sum(key is not None and named(key) for key in node.keys) >= 2
-        ) or asks_for_a_class(node):
+        elif lists_names(node) or asks_for_a_class(node):
             yield node.lineno
+
+
+def lists_names(node: ast.AST) -> bool:
+    return isinstance(node, ast.Dict) and sum(key is not None and named(key) for key in node.keys) >= 2
 
 
 def asks_for_a_class(node: ast.AST) -> bool:

@@ -7,6 +7,7 @@ from importlib import import_module
 from flask import Flask
 
 from . import problems, security
+from .collect.writer import Writer
 from .config import Config
 from .store import surveys
 
@@ -18,7 +19,7 @@ def create_app(config: Config | None = None) -> Flask:
     """Make the application; its tables exist already (see `surveys.open_store`)."""
     config = config or Config.from_environment()
     app = Flask(__name__)
-    keeper = surveys.Store(config)
+    keeper = surveys.Store(config, Writer)
     app.config.update(HUSHPOLL=config, SECRET_KEY=keeper.secret, TESTING=config.testing)
     surveys.init_app(app, keeper)
     problems.init_app(app)

@@ -8,13 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hushpoll_analysis.designing.disclosure import (
-    dishonest_shift,
-    dishonest_weight,
-    group_epsilon,
-    posterior,
-    posterior_bounds,
-)
+from hushpoll_analysis.channel.posterior import posterior
+from hushpoll_analysis.channel.spread import spread
 from hushpoll_analysis.designing.power import answers_for_power, power, power_of_difference
 from hushpoll_analysis.designing.shuffle import shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
@@ -131,14 +126,14 @@ def test_shuffling_outside_its_range_says_from_where_on() -> None:
     assert shuffled_epsilon(1.0, 100).largest_local_epsilon is None
 
 
-def test_posterior_stays_inside_its_bounds_and_reaches_them() -> None:
-    channel = mechanisms.warner(epsilon=1).device
-    low, high = posterior_bounds(0.5, 1.0)
-    assert high == pytest.approx(math.e / (1 + math.e))
-    assert posterior([0.5, 0.5], channel, 1)[1] == pytest.approx(high, abs=1e-9)
-    assert posterior([0.5, 0.5], channel, 0)[1] == pytest.approx(low, abs=1e-9)
-    assert posterior_bounds(0.0, 3.0) == (0.0, 0.0)
-    assert posterior_bounds(0.3, math.inf) == (0.0, 1.0)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_odds_change_by_no_more_than_the_epsilon_allows_and_by_all_of_it(epsilon: float) -> None:
+    channel = mechanisms.warner(epsilon=epsilon).device
+    for prior in (0.01, 0.5, 0.9):
+        after = posterior([1 - prior, prior], channel, 1)[1]
+        factor = after / (1 - after) / (prior / (1 - prior))
+        assert factor == pytest.approx(math.exp(epsilon), rel=1e-8)
+    assert posterior([1.0, 0.0], channel, 1) == (1.0, 0.0)
 
 
 def test_an_or_poll_no_is_a_proof() -> None:
@@ -152,12 +147,7 @@ def test_an_or_poll_no_is_a_proof() -> None:
 def test_dishonest_report_weighs_what_the_formula_says(options: int, epsilon: float) -> None:
     mechanism = mechanisms.krr(options=options, epsilon=epsilon)
     wanted = 1 + (options - 1) / math.expm1(epsilon)
-    assert dishonest_weight(mechanism) == pytest.approx(wanted, rel=1e-8)
-    assert dishonest_shift(mechanism, 0.01) == pytest.approx(0.01 * wanted, rel=1e-8)
-
-
-def test_groups_add_up() -> None:
-    assert group_epsilon(0.5, 4) == 2.0
+    assert spread(mechanism).weight == pytest.approx(wanted, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -175,9 +165,7 @@ def test_groups_add_up() -> None:
         (lambda: posterior([0.5, 0.6], mechanisms.warner(epsilon=1).device, 0), "sum to 1"),
         (lambda: posterior([0.5, 0.5], mechanisms.warner(epsilon=1).device, 2), "report 2"),
         (lambda: posterior([0, 1], mechanisms.or_poll(decoy_share=0.4).analysis, 0), "impossible"),
-        (lambda: posterior_bounds(2, 1), "prior is 2"),
-        (lambda: group_epsilon(1, 0), "people is 0"),
-        (lambda: dishonest_shift(mechanisms.warner(epsilon=1), 2), "fraction is 2"),
+        (lambda: posterior([-1, 2], mechanisms.warner(epsilon=1).device, 0), "prior is -1"),
     ],
 )
 def test_bad_input_is_explained(call: object, message: str) -> None:

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, report
 from hushpoll_analysis.channel.simulation import simulate_survey
-from hushpoll_analysis.data.files import Tally
+from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.figures import axis_for
 from hushpoll_analysis.results.method import percent
 from hushpoll_analysis.results.rendering import stylesheet

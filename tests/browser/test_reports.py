@@ -17,7 +17,7 @@ from hushpoll_client import Survey
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page
 
-from tests.serving import LiveServer
+from tests.serving import LiveServer, sealed_records
 
 pytestmark = pytest.mark.browser
 ARTEFACTS = Path(__file__).parents[2] / "artefacts"
@@ -136,7 +136,7 @@ def test_the_report_page(
     page = opened(browser, cookies, size, scheme)
     page.goto(f"{server[0].url}/surveys/{SURVEY.hash}/report?by=cheated")
     check(page, f"{size}-{scheme}")
-    expected = report(SURVEY, [server[0].store.records(SURVEY.hash)])["cheated"].lines[0]
+    expected = report(SURVEY, [sealed_records(server[0].store, SURVEY.hash)])["cheated"].lines[0]
     first = page.locator(".forest").first
     assert f"{100 * expected.shown_estimate:.1f} %" in first.inner_text()
     # The dot stands where the estimate is, between the axis' ends.
@@ -188,7 +188,7 @@ def test_the_owner_publishes_and_everybody_reads(
 
 
 def test_the_file_that_stands_alone(browser: Browser, server: tuple[LiveServer, str], tmp_path: Path) -> None:
-    made = report(SURVEY, [server[0].store.records(SURVEY.hash)], by="cheated")
+    made = report(SURVEY, [sealed_records(server[0].store, SURVEY.hash)], by="cheated")
     (tmp_path / "report.html").write_text(made.to_html(), encoding="utf-8")
     for size in SIZES:
         page = opened(browser, [], size)

@@ -15,7 +15,7 @@ from hushpoll_server.collect.intake import Intake
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import Store
 
-from tests.serving import make_survey, new_report
+from tests.serving import make_survey, new_report, sealed_records
 
 SEED = 20_260_101
 ODD_VALUES: list[bytes] = [
@@ -118,7 +118,7 @@ def _attack(client: FlaskClient, store: Store, requests: int, seed: int) -> None
     assert {200, 201, 404, 409, 415, 422} <= set(statuses), statuses
     closing.close(store, survey.hash)
     form = store.record_format(survey.hash)
-    records = store.records(survey.hash)
+    records = sealed_records(store, survey.hash)
     rows = [form.unpack(records[at : at + form.size]) for at in range(0, len(records), form.size)]
     assert len(rows) == store.count(survey.hash) == new
     assert all(form.holds(row) for row in rows)

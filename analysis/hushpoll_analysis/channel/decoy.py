@@ -14,9 +14,7 @@ from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
 from scipy.optimize import brentq
 
-from hushpoll_analysis.shares.constrained import kernel
-
-from .view import Floats
+from .base import Floats, kernel
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from hushpoll_client import Survey
 
-from hushpoll_analysis.data.files import Tally, _check_columns, _foreign, _grouping, column_of, question_of
 from hushpoll_analysis.errors import AnalysisError
+
+from .tally import Tally, check_columns, column_of, foreign_code, grouping_column, question_of
 
 __all__ = ["count_expression", "tally_table"]
 
@@ -37,8 +38,8 @@ def count_expression(table: Any, columns: list[str], group: str | None = None) -
 def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     """Count the reports of an Ibis table with columns `<question id>_reported`."""
     columns = [column_of(question.id) for question in survey.questions]
-    grouping = _grouping(survey, by)
-    _check_columns(table.columns, columns, grouping, "table")
+    grouping = grouping_column(survey, by)
+    check_columns(table.columns, columns, grouping, "table")
     for column in columns:
         if not table[column].type().is_integer():
             raise AnalysisError(
@@ -62,7 +63,7 @@ def _collect(survey: Survey, rows: Any, by: str | None, grouping: str | None) ->
     for name, group, code, n in zip(rows["question"], rows["grp"], rows["code"], rows["n"], strict=True):
         question = questions[name]
         if not (code == code and 0 <= code < question.channel.outcomes) or group not in places:
-            raise AnalysisError(_without_row(str(_foreign(question, code, "table", 0))))
+            raise foreign_code(question, code, "table")
         tables[question.id][places[group], int(code)] += int(n)
     counts = {name: table.sum(axis=0) for name, table in tables.items()}
     total = int(next(iter(counts.values())).sum())
@@ -70,11 +71,6 @@ def _collect(survey: Survey, rows: Any, by: str | None, grouping: str | None) ->
         return Tally(survey, total, counts)
     joint = {name: table for name, table in tables.items() if name != by}
     return Tally(survey, total, counts, by, joint, tuple(names) if grouping else None)
-
-
-def _without_row(message: str) -> str:
-    # A GROUP BY knows the code but not its row.
-    return message.replace(" in row 1", "")
 
 
 def _ibis() -> Any:

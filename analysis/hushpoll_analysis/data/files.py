@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,64 +21,25 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["COLUMN_SUFFIX", "HASH_KEY", "Tally", "column_of", "question_of", "read_frame", "tally"]
+from .tally import (
+    Counts,
+    Tally,
+    check_columns,
+    column_of,
+    foreign_code,
+    grouping_column,
+    question_of,
+)
 
-COLUMN_SUFFIX = "_reported"
+__all__ = ["HASH_KEY", "read_frame", "tally"]
+
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
 HASH_KEY = b"hushpoll_survey"
 BLOCK_ROWS = 1 << 18
 
-Counts = npt.NDArray[np.int64]
 Progress = Callable[[int], object]
 Codes = Mapping[str, npt.NDArray[Any]]
 Blocks = Generator[Codes, None, None]
-
-
-@dataclass(frozen=True)
-class Tally:
-    """How often each report came, per question, and jointly with the grouping question if there is one.
-
-    `counts[id]` has one entry per report code; `joint[id]` is a table with a row per code (or group) of `by`.
-    `groups` holds the names of the rows when `by` is a column of the data that nobody randomized.
-    """
-
-    survey: Survey
-    n: int
-    counts: Mapping[str, Counts]
-    by: str | None = None
-    joint: Mapping[str, Counts] = field(default_factory=dict)
-    groups: tuple[str, ...] | None = None
-
-    @classmethod
-    def from_counts(cls, survey: Survey, counts: Mapping[str, npt.ArrayLike]) -> Tally:
-        """Take counts that somebody else has made: {question id: [count per report code]}."""
-        checked = {}
-        for question in survey.questions:
-            if question.id not in counts:
-                raise AnalysisError(
-                    f'no counts for question "{question.id}"; give one list of counts per question'
-                )
-            checked[question.id] = _checked_counts(question, counts[question.id])
-        totals = {name: int(values.sum()) for name, values in checked.items()}
-        if len(set(totals.values())) > 1:
-            raise AnalysisError(
-                f"counts add up to different numbers of respondents: {totals}; every report is complete"
-            )
-        return cls(survey, next(iter(totals.values())), checked)
-
-
-def column_of(question: str) -> str:
-    """Give the column of a question: its id, marked as reported rather than true."""
-    return question + COLUMN_SUFFIX
-
-
-def question_of(survey: Survey, name: str) -> Question:
-    """Find a question by id, or say which there are."""
-    for question in survey.questions:
-        if question.id == name:
-            return question
-    known = ", ".join(question.id for question in survey.questions)
-    raise AnalysisError(f'the survey has no question "{name}"; its questions are {known}')
 
 
 def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress | None = None) -> Tally:
@@ -106,7 +66,7 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
 
         return tally_table(survey, data, by)
     columns = [column_of(question.id) for question in survey.questions]
-    grouping = _grouping(survey, by)
+    grouping = grouping_column(survey, by)
     if isinstance(data, pd.DataFrame | Mapping):
         where = "data"
         blocks: Blocks = (block for block in [_frame_columns(data, columns, grouping)])
@@ -157,13 +117,6 @@ def record_type(survey: Survey) -> np.dtype[np.void]:
     """Give the layout of one stored report, without padding."""
     fields = [(column_of(name), kind) for name, kind in RecordFormat.of(survey).dtype]
     return np.dtype(fields, align=False)
-
-
-def _grouping(survey: Survey, by: str | None) -> str | None:
-    """Give the name of an exact grouping column; None when grouping by a question or not at all."""
-    if by is None or any(question.id == by for question in survey.questions):
-        return None
-    return by
 
 
 def _count(
@@ -238,31 +191,13 @@ def _group_names(
 
 
 def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], grouping: str | None) -> Codes:
-    _check_columns(list(data.keys()), columns, grouping, "data")
+    check_columns(list(data.keys()), columns, grouping, "data")
     wanted = [*columns, grouping] if grouping else columns
     arrays = {name: np.asarray(data[name]) for name in wanted}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise AnalysisError(f"columns have different lengths: {lengths}; every report is complete")
     return arrays
-
-
-def _check_columns(present: Iterable[Any], columns: list[str], grouping: str | None, where: str) -> None:
-    names = [str(name) for name in present]
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise AnalysisError(
-            f'{where}: no column "{missing[0]}"; a report needs one column per question, named <id>{COLUMN_SUFFIX}'
-        )
-    foreign = [name for name in names if name.endswith(COLUMN_SUFFIX) and name not in columns]
-    if foreign:
-        raise AnalysisError(
-            f'{where}: column "{foreign[0]}" is no question of this survey; check the survey or the file'
-        )
-    if grouping and grouping not in names:
-        raise AnalysisError(
-            f'{where}: "{grouping}" is neither a question of the survey nor a column of the data'
-        )
 
 
 def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
@@ -292,7 +227,7 @@ def _parquet_blocks(
             raise AnalysisError(f"{name.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
         with file:
             _check_hash(survey, file.schema_arrow.metadata or {}, name.name)
-            _check_columns(file.schema_arrow.names, columns, grouping, name.name)
+            check_columns(file.schema_arrow.names, columns, grouping, name.name)
             for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
                 yield {column: _arrow_codes(batch.column(column)) for column in wanted}
 
@@ -316,7 +251,7 @@ def _check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> 
 def _csv_blocks(path: Path, columns: list[str], grouping: str | None, wanted: list[str]) -> Blocks:
     try:
         header = pd.read_csv(path, nrows=0)
-        _check_columns(header.columns, columns, grouping, path.name)
+        check_columns(header.columns, columns, grouping, path.name)
         with pd.read_csv(path, usecols=wanted, chunksize=BLOCK_ROWS) as reader:
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in wanted}
@@ -347,7 +282,7 @@ def _checked_codes(question: Question, values: npt.NDArray[Any], where: str, off
     # One pass: a negative code is a very large unsigned one.
     if codes.size and (int(codes.max()) >= outcomes or int(codes.min()) < 0):
         at = int(np.flatnonzero((codes < 0) | (codes >= outcomes))[0])
-        raise _foreign(question, codes[at], where, offset + at)
+        raise foreign_code(question, codes[at], where, offset + at)
     return codes
 
 
@@ -355,29 +290,7 @@ def _integers(question: Question, values: npt.NDArray[Any], where: str, offset: 
     numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float)
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers == np.floor(numbers))))
     if bad.size:
-        raise _foreign(question, values[int(bad[0])], where, offset + int(bad[0]))
-    return numbers.astype(np.int64)
-
-
-def _foreign(question: Question, value: Any, where: str, row: int) -> AnalysisError:
-    shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
-    return AnalysisError(
-        f'{where}: column "{column_of(question.id)}" holds {shown} in row {row + 1}; '
-        f"reports of this question are the integers 0..{question.channel.outcomes - 1}"
-    )
-
-
-def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
-    values = np.asarray(counts)
-    if values.ndim != 1 or len(values) != question.channel.outcomes:
-        raise AnalysisError(
-            f'question "{question.id}" has {question.channel.outcomes} reports; give that many counts'
-        )
-    numbers = values.astype(float)
-    if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or np.any(numbers != np.floor(numbers)):
-        raise AnalysisError(
-            f'counts of question "{question.id}" must be whole numbers >= 0, got {values.tolist()}'
-        )
+        raise foreign_code(question, values[int(bad[0])], where, offset + int(bad[0]))
     return numbers.astype(np.int64)
 
 

@@ -20,7 +20,8 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 from hushpoll_client.words import epsilon_text
 
-from hushpoll_analysis.data.files import HASH_KEY, Progress, column_of, read_frame
+from hushpoll_analysis.data.files import HASH_KEY, Progress, read_frame
+from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .labels import r_script, spss_script, stata_script

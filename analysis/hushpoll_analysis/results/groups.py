@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.files import Tally
+from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval import in_words
 from hushpoll_analysis.tables.cells import CrossTable

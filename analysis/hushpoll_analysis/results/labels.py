@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.files import column_of
+from hushpoll_analysis.data.tally import column_of
 
 __all__ = ["r_script", "spss_script", "stata_script"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.files import Tally
+from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.shares.estimation import estimate
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate

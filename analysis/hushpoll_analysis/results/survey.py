@@ -12,7 +12,8 @@ import pandas as pd
 from hushpoll_client import Survey
 
 from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.files import Progress, question_of, tally
+from hushpoll_analysis.data.files import Progress, tally
+from hushpoll_analysis.data.tally import question_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .groups import GroupTable, group_tables

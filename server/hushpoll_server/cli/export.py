@@ -8,6 +8,8 @@ import click
 from hushpoll_client import HushpollError
 from tqdm import tqdm
 
+from hushpoll_server.collect.seal import read_sealed
+
 from .output import json_option, print_json
 from .stored import find_survey, opened_store
 
@@ -50,7 +52,7 @@ def export(hash_: str, out: str, level: float, as_json: bool) -> None:
                 bar.update(read[-1])
                 return part
 
-            files = write_export(survey, map(counted, store.record_parts(survey_hash)), folder, level)
+            files = write_export(survey, map(counted, read_sealed(store, survey_hash)), folder, level)
     n = sum(read)
     if as_json:
         print_json({"hash": survey_hash, "n": n, "files": [str(file) for file in files]})

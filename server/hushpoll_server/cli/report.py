@@ -9,6 +9,8 @@ import click
 from hushpoll_client import HushpollError, Survey
 from tqdm import tqdm
 
+from hushpoll_server.collect.seal import read_sealed
+
 from .output import read_survey
 from .stored import find_survey, opened_store
 
@@ -77,7 +79,7 @@ def report(
                 raise HushpollError(
                     f"{survey}: this survey is not published here; publish it, or give its reports with --data"
                 )
-            source: Any = data if data is not None else store.record_parts(survey_hash)
+            source: Any = data if data is not None else read_sealed(store, survey_hash)
             total = store.sealed_count(survey_hash) if data is None else None
             made = _make(known, source, by, level, minimum, total)
             if data is None:

@@ -43,7 +43,7 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
     """
     import pandas as pd
     from hushpoll_analysis.channel.simulation import simulate_survey
-    from hushpoll_analysis.data.files import column_of
+    from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.export import write_reports
 
     survey = read_survey(file)

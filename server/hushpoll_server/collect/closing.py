@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING
 
 from hushpoll_client import HushpollError
 from sqlalchemy import func, select, update
 
 from hushpoll_server.store.schema import inbox, surveys
-from hushpoll_server.store.surveys import today, unknown_survey
+from hushpoll_server.store.surveys import Store, today, unknown_survey
 
-if TYPE_CHECKING:
-    from hushpoll_server.store.surveys import Store
+from .seal import seal_due
 
 
 def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: int | None = None) -> bool:
@@ -20,8 +18,6 @@ def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: i
 
     Closing seals the reports that still wait.
     """
-    from .seal import seal_due
-
     if at is not None and at < 1:
         raise HushpollError(f"cannot close at {at} reports; give a whole number from 1")
     if on is not None and on < today():

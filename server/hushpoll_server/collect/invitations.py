@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING
 
 from hushpoll_client import HushpollError
 from sqlalchemy import func, insert, select
 
 from hushpoll_server.store.schema import invitations
-from hushpoll_server.store.surveys import unknown_survey
-
-if TYPE_CHECKING:
-    from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.surveys import Store, unknown_survey
 
 # No letter that is taken for a digit when read aloud or typed; 20 of 32 signs are 100 bits.
 _SIGNS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -7,15 +7,12 @@ ids is a set of keyed hashes without content, so that a report that is sent agai
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from hushpoll_server.store.schema import binary, inbox, sealed, surveys, whole
-from hushpoll_server.store.surveys import SURVEY_STATE, SurveyState
-
-if TYPE_CHECKING:
-    from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState
 
 # Any fixed number: one node seals at a time.
 _LOCK = 0x7365616C
@@ -66,6 +63,12 @@ def seal_due(store: Store, wait: bool = True) -> int:
     if not database.is_sqlite and any(not state.is_open for state in due):
         _vacuum(store)
     return moved
+
+
+def read_sealed(store: Store, survey_hash: str) -> Iterator[bytes]:
+    """Seal what is due, once, then give the survey's sealed records in parts."""
+    seal_due(store)
+    return store.record_parts(survey_hash)
 
 
 def _lock(tx: Connection, wait: bool) -> bool:

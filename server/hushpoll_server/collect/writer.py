@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import logging
 import queue
-import sqlite3
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.problems import passes, unavailable
+from hushpoll_server.store.surveys import Store
 
 from .accept import Incoming, Outcome, Raced, accept, store_new
-from .closing import close_due
-from .seal import seal_due
-
-if TYPE_CHECKING:
-    from hushpoll_server.store.surveys import Store
+from .keeper import Keeper
 
 WAIT_SECONDS = 30
 # Jobs in the queue of one process beyond which clients are asked to come back.
 LONGEST_QUEUE = 2_000
 # Jobs in one commit: enough to share its cost, few enough not to make the first ones wait.
 LARGEST_COMMIT = 256
-KEEP_SECONDS = 1.0
 _ATTEMPTS = 3
 
 log = logging.getLogger(__name__)
@@ -147,37 +140,6 @@ class Writer:
             with suppress(Raced), self._store.engine.begin() as tx:
                 return accept(tx, jobs)
         raise Raced
-
-
-class Keeper:
-    """The thread that closes surveys when their day is over, seals reports, and empties SQLite's log meanwhile.
-
-    None of this can wait in the writer: everybody who sends a report would wait with it.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="hushpoll-keeper", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End after what is being done."""
-        self._over.set()
-        self._thread.join(WAIT_SECONDS)
-
-    def _run(self) -> None:
-        tidied = time.monotonic()
-        while not self._over.wait(min(KEEP_SECONDS, self._store.config.seal_every or KEEP_SECONDS)):
-            try:
-                self._store.database.checkpoint()
-                if time.monotonic() - tidied >= self._store.config.seal_every:
-                    tidied = time.monotonic()
-                    close_due(self._store)
-                    seal_due(self._store, wait=False)
-            except (SQLAlchemyError, OSError, sqlite3.Error) as error:
-                # Tried again later; nothing is lost.
-                log.error("reports were not sealed yet: %s", type(error).__name__)
 
 
 def _heals(error: Exception) -> bool:

@@ -11,8 +11,8 @@ from werkzeug.wrappers import Response
 from wtforms import HiddenField, PasswordField, SelectField, StringField
 from wtforms.validators import EqualTo, InputRequired, Length
 
+from hushpoll_server.fields import choices
 from hushpoll_server.store.surveys import get_store
-from hushpoll_server.workspace.forms import choices
 
 from . import accounts, log, passwords, sessions
 from . import sign_in as signing_in

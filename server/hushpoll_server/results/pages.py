@@ -26,12 +26,13 @@ from flask import (
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.collect.seal import read_sealed, seal_due
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
 from hushpoll_server.store.surveys import Store, SurveyState, get_store
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.data.files import Tally
+    from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyReport
 
 bp = Blueprint("results", __name__, template_folder="templates")
@@ -58,8 +59,6 @@ class Tallies:
     def get(self, store: Store, survey: Survey, by: str | None) -> Tally:
         """Count the sealed reports, or take the counts from memory."""
         from hushpoll_analysis.data.files import tally
-
-        from hushpoll_server.collect.seal import seal_due
 
         seal_due(store)
         # One scan at a time: ten readers who arrive together wait for the first one's counts.
@@ -158,13 +157,10 @@ def export(survey_hash: str) -> Page:
         return away
     from hushpoll_analysis.results.export import zip_export
 
-    from hushpoll_server.collect.seal import seal_due
-
     store, survey = get_store(), _survey(survey_hash)
-    seal_due(store)
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
-    zip_export(survey, store.record_parts(survey_hash), target, _level())
+    zip_export(survey, read_sealed(store, survey_hash), target, _level())
     audit("exported", survey_hash, f"{store.sealed_count(survey_hash)} reports")
     response = send_file(
         target, "application/zip", as_attachment=True, download_name=f"hushpoll-{survey_hash[:12]}.zip"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 import hmac
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey
@@ -20,8 +20,16 @@ from hushpoll_server.config import Config
 from .database import Database
 from .schema import inbox, sealed, surveys
 
-if TYPE_CHECKING:
-    from hushpoll_server.collect.writer import Writer
+
+class ReportWriter(Protocol):
+    """What stores reports for a process; made by whoever collects."""
+
+    def submit(self, reports: Sequence[Any]) -> list[Any]:
+        """Store reports of one survey, all or none; returns when they are on the disk."""
+
+    def stop(self) -> None:
+        """Store what waits, then end."""
+
 
 _EXTENSION = "hushpoll"
 # The cap of the day of publishing counted; lowering it later must not make old surveys unreadable.
@@ -77,8 +85,9 @@ class Published:
 class Store:
     """Everything that the server keeps, on one database."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, make_writer: Callable[[Store], ReportWriter] | None = None) -> None:
         self.config = config
+        self._make_writer = make_writer
         self.secret = config.secret()
         self.database = Database(config.url)
         self.engine = self.database.engine
@@ -90,11 +99,11 @@ class Store:
         self.wal_holds_order = self.database.is_sqlite
 
     @cached_property
-    def writer(self) -> Writer:
-        """The one thread of this process that stores reports."""
-        from hushpoll_server.collect.writer import Writer
-
-        return Writer(self)
+    def writer(self) -> ReportWriter:
+        """The one thread of this process that stores reports; started when first asked for, after a fork."""
+        if self._make_writer is None:
+            raise HushpollError("this process takes no reports", "send them to the server")
+        return self._make_writer(self)
 
     def close(self) -> None:
         """Stop the writer, give the connections back."""
@@ -114,22 +123,33 @@ class Store:
         minimum_batch: int | None = None,
     ) -> bool:
         """Keep a survey under its hash; False where it was published before (nothing changes then)."""
-        survey.check_cap(self.config.epsilon_cap)
+        plan = {"target_n": target_n, "results_public": results_public, "minimum_batch": minimum_batch}
         with self.write() as tx:
-            if self._row(tx, survey.hash) is not None:
-                return False
-            tx.execute(
-                insert(surveys).values(
-                    hash=survey.hash,
-                    document=survey.canonical,
-                    title=survey.title,
-                    owner=owner,
-                    published_on=today(),
-                    results_public=results_public,
-                    target_n=target_n,
-                    minimum_batch=minimum_batch or self.config.seal_at_least,
-                )
+            return self.publish_within(tx, survey, owner, **plan)
+
+    def publish_within(
+        self,
+        tx: Connection,
+        survey: Survey,
+        owner: str | None,
+        minimum_batch: int | None = None,
+        **values: Any,
+    ) -> bool:
+        """Do so in the transaction of something that must stand or fall with it."""
+        survey.check_cap(self.config.epsilon_cap)
+        if self._row(tx, survey.hash) is not None:
+            return False
+        tx.execute(
+            insert(surveys).values(
+                hash=survey.hash,
+                document=survey.canonical,
+                title=survey.title,
+                owner=owner,
+                published_on=today(),
+                minimum_batch=minimum_batch or self.config.seal_at_least,
+                **values,
             )
+        )
         return True
 
     def published(self, survey_hash: str) -> Published | None:
@@ -173,10 +193,6 @@ class Store:
         """Let everybody, or only accounts with access, read the survey's results."""
         self._update(survey_hash, results_public=public)
 
-    def set_target(self, survey_hash: str, target_n: int | None) -> None:
-        """Keep the number of reports that the designer hopes for."""
-        self._update(survey_hash, target_n=target_n)
-
     def _update(self, survey_hash: str, **values: object) -> None:
         with self.write() as tx:
             changed = tx.execute(update(surveys).where(surveys.c.hash == survey_hash).values(**values))
@@ -208,24 +224,20 @@ class Store:
         return state.sealed_n
 
     def record_format(self, survey_hash: str) -> RecordFormat:
-        """How the bytes of `records` are to be read: `numpy.frombuffer(records, format.dtype)`."""
+        """How the bytes of records are to be read: `numpy.frombuffer(records, format.dtype)`."""
         known = self.published(survey_hash)
         if known is None:
             raise unknown_survey(survey_hash)
         return known.format
 
-    def records(self, survey_hash: str) -> bytes:
-        """All sealed records of a survey, one after the other, in an order that says nothing."""
-        return b"".join(self.record_parts(survey_hash))
-
     def record_parts(self, survey_hash: str, rows: int = 50_000) -> Iterator[bytes]:
-        """The same in parts of at most `rows` records. Reports that are due are sealed first."""
-        from hushpoll_server.collect.seal import seal_due
+        """Give the sealed records of a survey in parts of at most `rows`, in an order that says nothing.
 
+        `collect.seal.read_sealed` seals first what is due.
+        """
         known = self.published(survey_hash)
         if known is None:
             raise unknown_survey(survey_hash)
-        seal_due(self)
         # Fresh random keys: their order is neither that of arrival nor that of the batches.
         query = select(sealed.c.record).where(sealed.c.survey == known.number).order_by(sealed.c.key)
         with self.read() as tx:

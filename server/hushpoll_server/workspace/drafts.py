@@ -18,9 +18,9 @@ from typing import Any
 from hushpoll_client import HushpollError, Survey, SurveyError
 from hushpoll_client.kind import KINDS
 from hushpoll_client.limits import MAX_QUESTIONS
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from hushpoll_server.people.log import now, record
+from hushpoll_server.people.log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 
@@ -154,11 +154,28 @@ def remove(store: Store, draft: Draft, *, actor: str) -> None:
         record(store, actor, "draft deleted", draft.id, draft.title)
 
 
-def mark_published(store: Store, draft: Draft, survey_hash: str) -> None:
-    """Freeze the draft: it now is the published survey's past."""
-    mine = (drafts.c.id == draft.id) & (drafts.c.revision == draft.revision)
+def publish(store: Store, draft: Draft, survey: Survey, owner: str) -> bool:
+    """Publish a draft in one transaction: the survey, the frozen draft, the line in the log; False if it was before."""
     with store.write() as tx:
-        tx.execute(update(drafts).where(mine).values(published_hash=survey_hash, updated_at=now()))
+        new = store.publish_within(tx, survey, owner, target_n=draft.expected_n, results_public=False)
+        if new:
+            _freeze(tx, draft, survey.hash)
+            note(tx, owner, "published", survey.hash, survey.title)
+    return new
+
+
+def mark_published(store: Store, draft: Draft, survey_hash: str) -> None:
+    """Freeze a draft whose definition was published before."""
+    with store.write() as tx:
+        _freeze(tx, draft, survey_hash)
+
+
+def _freeze(tx: Connection, draft: Draft, survey_hash: str) -> None:
+    """Make the draft the published survey's past."""
+    mine = (drafts.c.id == draft.id) & (drafts.c.revision == draft.revision)
+    changed = tx.execute(update(drafts).where(mine).values(published_hash=survey_hash, updated_at=now()))
+    if not changed.rowcount:
+        raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
 
 
 def _row(draft: Draft) -> dict[str, Any]:

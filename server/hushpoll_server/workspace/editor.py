@@ -13,6 +13,8 @@ from hushpoll_client.kind import DEFAULT
 from hushpoll_client.mechanism import MECHANISMS
 from werkzeug.wrappers import Response
 
+from hushpoll_server.collect.seal import read_sealed
+from hushpoll_server.fields import choices
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
@@ -20,7 +22,7 @@ from hushpoll_server.store.surveys import get_store
 from . import drafts, mechanisms
 from .checklist import SHORTEST_MINIMUM
 from .drafts import Document, Draft, StaleDraft
-from .forms import QuestionForm, choices, mechanism_choices, place_error
+from .forms import QuestionForm, mechanism_choices, place_error
 from .kinds import EDITORS, EditorKind
 from .pages import Page, bp, designer, open_draft
 
@@ -233,7 +235,7 @@ def counts_from_survey(key: str) -> dict[str, str]:
     survey = get_store().get_survey(survey_hash)
     assert survey is not None
     asked = next(one for one in survey.questions if one.id == question_id)
-    counts = tally(survey, get_store().record_parts(survey_hash)).counts[question_id]
+    counts = tally(survey, read_sealed(get_store(), survey_hash)).counts[question_id]
     found = estimate(counts, asked.mechanism)["Yes"]
     share, error = found.estimate, found.se
     if not 0 < share < 1 or not math.isfinite(error) or error <= 0:

@@ -4,7 +4,7 @@ puts what it says beside the field it is about."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from flask_wtf import FlaskForm
@@ -26,15 +26,12 @@ from wtforms import (
 )
 from wtforms.validators import InputRequired, NumberRange, Optional
 
+from hushpoll_server.fields import choices
+
 from .kinds import EDITORS
 from .mechanisms import RECOMMENDED
 
 LARGEST_N = 100_000_000
-
-
-def choices(pairs: Iterable[tuple[str, str]]) -> list[SelectChoice]:
-    """What a select or radio field offers, from (value, label) pairs."""
-    return [SelectChoice(value, label) for value, label in pairs]
 
 
 def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:

@@ -9,11 +9,12 @@ from flask import current_app, flash, jsonify, redirect, render_template, reques
 from hushpoll_client import Survey, SurveyError
 from werkzeug.wrappers import Response
 
+from hushpoll_server.fields import choices
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts, planner
 from .drafts import Draft, StaleDraft
-from .forms import PlanForm, choices
+from .forms import PlanForm
 from .kinds import EDITORS, editor_of
 from .mechanisms import what_it_reveals
 from .pages import Page, bp, designer, open_draft

@@ -78,9 +78,7 @@ def publish(draft_id: str) -> Page:
 def _publish(draft: Draft) -> Response | None:
     store = get_store()
     survey = draft.survey(cap())
-    if store.publish(survey, current_user.name, target_n=draft.expected_n):
-        drafts.mark_published(store, draft, survey.hash)
-        audit("published", survey.hash, survey.title)
+    if drafts.publish(store, draft, survey, current_user.name):
         flash("Published. Below is the link to hand out.", "done")
         return redirect(url_for("workspace.survey", survey_hash=survey.hash))
     if drafts.find(store, draft.id) is not None and can_read_survey(current_user, survey.hash):

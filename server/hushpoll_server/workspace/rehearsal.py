@@ -73,7 +73,7 @@ def simulated(survey: Survey, n: int, truth: dict[str, list[float]]) -> list[dic
     """Draw n respondents through the randomizer and make the very report that the survey will get."""
     from hushpoll_analysis import report
     from hushpoll_analysis.channel.simulation import simulate_survey
-    from hushpoll_analysis.data.files import column_of
+    from hushpoll_analysis.data.tally import column_of
 
     drawn = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}
     return [_beside_truth(part, truth[part.id]) for part in report(survey, drawn).questions]

@@ -1,0 +1,125 @@
+"""Counts of a survey's reports: all that estimates of shares need, wherever they were counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Survey
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.errors import AnalysisError
+
+__all__ = [
+    "COLUMN_SUFFIX",
+    "Counts",
+    "Tally",
+    "check_columns",
+    "column_of",
+    "foreign_code",
+    "grouping_column",
+    "question_of",
+]
+
+COLUMN_SUFFIX = "_reported"
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often each report came, per question, and jointly with the grouping question if there is one.
+
+    `counts[id]` has one entry per report code; `joint[id]` is a table with a row per code (or group) of `by`.
+    `groups` holds the names of the rows when `by` is a column of the data that nobody randomized.
+    """
+
+    survey: Survey
+    n: int
+    counts: Mapping[str, Counts]
+    by: str | None = None
+    joint: Mapping[str, Counts] = field(default_factory=dict)
+    groups: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_counts(cls, survey: Survey, counts: Mapping[str, npt.ArrayLike]) -> Tally:
+        """Take counts that somebody else has made: {question id: [count per report code]}."""
+        checked = {}
+        for question in survey.questions:
+            if question.id not in counts:
+                raise AnalysisError(
+                    f'no counts for question "{question.id}"; give one list of counts per question'
+                )
+            checked[question.id] = _checked_counts(question, counts[question.id])
+        totals = {name: int(values.sum()) for name, values in checked.items()}
+        if len(set(totals.values())) > 1:
+            raise AnalysisError(
+                f"counts add up to different numbers of respondents: {totals}; every report is complete"
+            )
+        return cls(survey, next(iter(totals.values())), checked)
+
+
+def column_of(question: str) -> str:
+    """Give the column of a question: its id, marked as reported rather than true."""
+    return question + COLUMN_SUFFIX
+
+
+def question_of(survey: Survey, name: str) -> Question:
+    """Find a question by id, or say which there are."""
+    for question in survey.questions:
+        if question.id == name:
+            return question
+    known = ", ".join(question.id for question in survey.questions)
+    raise AnalysisError(f'the survey has no question "{name}"; its questions are {known}')
+
+
+def grouping_column(survey: Survey, by: str | None) -> str | None:
+    """Give the name of an exact grouping column; None when grouping by a question or not at all."""
+    if by is None or any(question.id == by for question in survey.questions):
+        return None
+    return by
+
+
+def check_columns(present: Iterable[Any], columns: list[str], grouping: str | None, where: str) -> None:
+    names = [str(name) for name in present]
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise AnalysisError(
+            f'{where}: no column "{missing[0]}"; a report needs one column per question, named <id>{COLUMN_SUFFIX}'
+        )
+    foreign = [name for name in names if name.endswith(COLUMN_SUFFIX) and name not in columns]
+    if foreign:
+        raise AnalysisError(
+            f'{where}: column "{foreign[0]}" is no question of this survey; check the survey or the file'
+        )
+    if grouping and grouping not in names:
+        raise AnalysisError(
+            f'{where}: "{grouping}" is neither a question of the survey nor a column of the data'
+        )
+
+
+def foreign_code(question: Question, value: Any, where: str, row: int | None = None) -> AnalysisError:
+    """Give the error for a value that is no report of a question; a GROUP BY knows it but not its row."""
+    shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
+    return AnalysisError(
+        f'{where}: column "{column_of(question.id)}" holds {shown}'
+        + ("" if row is None else f" in row {row + 1}"),
+        f"reports of this question are the integers 0..{question.channel.outcomes - 1}",
+    )
+
+
+def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
+    values = np.asarray(counts)
+    if values.ndim != 1 or len(values) != question.channel.outcomes:
+        raise AnalysisError(
+            f'question "{question.id}" has {question.channel.outcomes} reports; give that many counts'
+        )
+    numbers = values.astype(float)
+    if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or np.any(numbers != np.floor(numbers)):
+        raise AnalysisError(
+            f'counts of question "{question.id}" must be whole numbers >= 0, got {values.tolist()}'
+        )
+    return numbers.astype(np.int64)

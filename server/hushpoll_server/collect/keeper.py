@@ -1,0 +1,53 @@
+"""Beside the writer: close surveys when their day is over, seal reports, keep SQLite's log short."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from hushpoll_server.store.surveys import Store
+
+from .closing import close_due
+from .seal import seal_due
+
+__all__ = ["Keeper"]
+
+KEEP_SECONDS = 1.0
+WAIT_SECONDS = 30
+
+log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """The thread that closes surveys when their day is over, seals reports, and empties SQLite's log meanwhile.
+
+    None of this can wait in the writer: everybody who sends a report would wait with it.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hushpoll-keeper", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after what is being done."""
+        self._over.set()
+        self._thread.join(WAIT_SECONDS)
+
+    def _run(self) -> None:
+        tidied = time.monotonic()
+        while not self._over.wait(min(KEEP_SECONDS, self._store.config.seal_every or KEEP_SECONDS)):
+            try:
+                self._store.database.checkpoint()
+                if time.monotonic() - tidied >= self._store.config.seal_every:
+                    tidied = time.monotonic()
+                    close_due(self._store)
+                    seal_due(self._store, wait=False)
+            except (SQLAlchemyError, OSError, sqlite3.Error) as error:
+                # Tried again later; nothing is lost.
+                log.error("reports were not sealed yet: %s", type(error).__name__)

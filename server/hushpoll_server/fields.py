@@ -1,0 +1,14 @@
+"""What forms of several rooms share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wtforms import SelectChoice
+
+__all__ = ["choices"]
+
+
+def choices(pairs: Iterable[tuple[str, str]]) -> list[SelectChoice]:
+    """What a select or radio field offers, from (value, label) pairs."""
+    return [SelectChoice(value, label) for value, label in pairs]
