@@ -100,7 +100,7 @@ def test_exponentials(js: Page) -> None:
     differences = replay(
         js,
         """async (vectors) => {
-          const { expBelow, readDecimal } = await import("/mechanisms.js");
+          const { expBelow, readDecimal } = await import("/mechanism.js");
           return vectors.filter((v) => String(expBelow(readDecimal(v.epsilon, "epsilon"))) !== v.exp_below);
         }""",
         "numbers.json",
@@ -118,8 +118,8 @@ def test_surveys(js: Page) -> None:
             return {
               hash: survey.hash,
               total: survey.epsilonTotal === Infinity ? null : survey.epsilonTotal,
-              analysis: survey.questions.map((question) => question.analysis.toJson()),
-              combine: survey.questions.map((question) => question.combine),
+              analysis: survey.questions.map((question) => question.mechanism.analysis.toJson()),
+              combine: survey.questions.map((question) => question.mechanism.combine),
               decoys: survey.questions.map((question) => question.decoy),
               texts: [survey.title, survey.intro, ...survey.questions.flatMap((q) => [q.text, ...q.options])],
               settings: survey.settings,

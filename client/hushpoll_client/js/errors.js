@@ -1,16 +1,24 @@
-// Every error that the client raises on purpose; the twin of errors.py. Messages are for people: what, where, remedy.
+// Every error that the client raises on purpose; the twin of errors.py. Each carries what is wrong (`problem`) and what
+// to do (`remedy`) as fields; its message is the two together.
 
 export class HushpollError extends Error {
+  constructor(problem, remedy = "", where = "") {
+    super((where && `${where}: `) + problem + (remedy && `; ${remedy}`));
+    Object.assign(this, { problem, remedy });
+  }
+
   get name() {
     return this.constructor.name;
   }
 }
 /** A table of weights that is no channel, or an answer outside it. */
 export class ChannelError extends HushpollError {}
-/** A published mechanism that this client does not know, or that its channel does not keep. */
+/** Published integers that are not what their mechanism promises. */
+export class BrokenPromise extends ChannelError {}
+/** A published mechanism that this client cannot honour; `field` names the parameter at fault. */
 export class MechanismError extends HushpollError {
-  constructor(message, field = null) {
-    super(message);
+  constructor(problem, remedy, field) {
+    super(problem, remedy);
     this.field = field;
   }
 }
@@ -24,8 +32,9 @@ export class ReportError extends HushpollError {}
 /** A survey document that breaks a rule; `path` leads to the place, as in ["questions", 1, "channel"]. */
 export class SurveyError extends HushpollError {
   constructor(path, problem, remedy, question = null) {
-    super(`${spell(path, question)}: ${problem}; ${remedy}`);
-    Object.assign(this, { path, problem, remedy, where: spell(path, question) });
+    const where = spell(path, question);
+    super(problem, remedy, where);
+    Object.assign(this, { path, where });
   }
 }
 
