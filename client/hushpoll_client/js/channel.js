@@ -1,32 +1,27 @@
 // A channel: row x holds the chances, in integers out of 2^53, of each report z when the true answer is x. The twin of
-// channel/ and randomize.py: every class below Channel is one published form; everybody else asks the channel.
-// Rows are summed and ratios compared with BigInt, since 2^53 + 1 == 2^53 in doubles.
+// channel/ and randomize.py: one class for each published form. BigInt where doubles cannot tell 2^53 + 1 from 2^53.
 
 import { ChannelError, RandomnessError } from "./errors.js";
 
 export const SCALE = 2 ** 53;
-export const MAX_TABLE = 64; // rows and columns of a published table: larger ones have a structured form or are refused
+export const MAX_TABLE = 64; // rows and columns of a published table
 
 export class Channel {
-  /** K-ary response: `weight` W on every report but the true one, which has the rest, T = 2^53 - (K-1) W. */
   static krr(options, weight) {
     return FORMS.krr.of(options, weight);
   }
 
-  /** A table given weight by weight; every row sums to 2^53. */
   static matrix(rows) {
     return FORMS.matrix.of(rows);
   }
 
-  /** The channel that reports the truth: unbounded epsilon. */
+  /** The channel that reports the truth. */
   static identity(options) {
     return Channel.matrix(count(options).map((x) => count(options).map((z) => (x === z ? SCALE : 0))));
   }
 
-  /**
-   * Round a table of BigInt weights, normalised per row, toward privacy: the ratio of the result never exceeds the
-   * table's own, and zeros stay zeros. Mixing every row with the average row only lowers ratios.
-   */
+  // Rounds a table of BigInt weights, normalised per row: the ratio never grows, since every row is mixed with the
+  // average row if need be, and zeros stay zeros.
   static fromProbabilities(rows) {
     const totals = rows.map(sum);
     const common = [...new Set(totals)].reduce((a, b) => a * b);
@@ -44,39 +39,35 @@ export class Channel {
         return Channel.matrix(table.map((row) => row.map(Number)));
       }
     }
-    fail("a probability is too small to be written as an integer out of 2^53");
+    fail("a probability is too small");
   }
 
   /** Read a published form; anything unexpected is refused. */
   static fromJson(value) {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) fail("a channel is an object with a form");
-    const form = Object.hasOwn(FORMS, value.form) && typeof value.form === "string" && FORMS[value.form];
-    if (!form || Object.keys(value).sort().join() !== ["form", ...form.keys].sort().join()) {
-      fail(`unknown channel form ${JSON.stringify(value.form)}`, `known: ${Object.keys(FORMS).join(", ")}`);
-    }
-    return form.read(value);
+    const name = value?.form;
+    const form = typeof name === "string" && Object.hasOwn(FORMS, name) && FORMS[name];
+    if (!form || Object.keys(value).sort().join() !== ["form", ...form.keys].sort().join()) fail("is of no known form");
+    return form.of(...form.keys.map((key) => value[key]));
   }
 
-  /** What a report is on the wire: which values are legal, and the words for it after "must be". */
+  /** What a report is on the wire. */
   get wire() {
-    const last = this.outcomes - 1;
+    const { outcomes } = this;
     return {
-      words: `a whole number from 0 to ${last}`,
-      legal: (report) => Number.isInteger(report) && report >= 0 && report <= last,
+      words: `a whole number from 0 to ${outcomes - 1}`,
+      legal: (report) => Number.isInteger(report) && report >= 0 && report < outcomes,
     };
   }
 
-  /** The whole table. */
   get rows() {
     return count(this.options).map((x) => this.row(x));
   }
 
-  /** The chance of report z when the true answer is x, for display. */
+  /** For display, as is epsilon: claims are checked with the exact ratio. */
   probability(x, z) {
     return this.row(x)[z] / SCALE;
   }
 
-  /** The privacy loss ln(ratio), for display (claims are checked with the exact ratio). */
   get epsilon() {
     if (!this.ratio) return Infinity;
     const [top, bottom] = this.ratio;
@@ -88,7 +79,7 @@ export class Channel {
     return this.pick(answer, () => whole(draws.shift(), "draw", 0, SCALE - 1));
   }
 
-  /** Send this channel's reports through another one (post-processing: epsilon cannot grow). */
+  /** Send this channel's reports through another one. */
   then(after) {
     const table = columns(after.rows);
     return Channel.fromProbabilities(
@@ -96,29 +87,22 @@ export class Channel {
     );
   }
 
-  // Refuses what is no true answer of this channel.
   check(answer) {
     return whole(answer, "answer", 0, this.options - 1);
   }
 }
 
-/** K options; every wrong report has `weight` W, the true one T = 2^53 - (K-1) W. */
+/** K options; every wrong report has the weight W, the true one T = 2^53 - (K-1) W. */
 class KaryChannel extends Channel {
   static keys = ["options", "weight"];
-  evenly = true; // what chance puts in place of the truth is spread over all other options alike
+  evenly = true; // all options are treated alike
 
   static of(options, weight) {
     whole(options, "options", 2);
     whole(weight, "weight", 1);
-    if (BigInt(options - 1) * BigInt(weight) >= BigInt(SCALE)) {
-      fail(`weight ${weight} is too large: ${options} options leave nothing for the true one`);
-    }
+    if (BigInt(options - 1) * BigInt(weight) >= BigInt(SCALE)) fail("weight leaves nothing for the true option");
     const truth = SCALE - (options - 1) * weight;
     return Object.freeze(Object.assign(new KaryChannel(), { options, outcomes: options, weight, truth }));
-  }
-
-  static read({ options, weight }) {
-    return KaryChannel.of(options, weight);
   }
 
   row(answer) {
@@ -130,7 +114,7 @@ class KaryChannel extends Channel {
     return (x === z ? this.truth : this.weight) / SCALE;
   }
 
-  // One draw r: r < T keeps the answer; the rest is cut in K-1 pieces of W, one for each next option, around the circle.
+  // r < T keeps the answer; each next option, around the circle, has a piece of W.
   pick(answer, next) {
     this.check(answer);
     const r = next();
@@ -152,32 +136,24 @@ class TableChannel extends Channel {
   static keys = ["rows"];
 
   static of(rows) {
-    if (rows.length < 2) fail(`a channel has at least two rows, one for each true answer, got ${rows.length}`);
+    const fits = (list) => Array.isArray(list) && list.length > 1 && list.length <= MAX_TABLE;
+    if (!fits(rows) || !rows.every((row) => fits(row) && row.length === rows[0].length)) {
+      fail(`rows must be a table of 2 to ${MAX_TABLE} rows and columns`);
+    }
     const width = rows[0].length;
-    if (width < 2) fail(`a channel has at least two columns, one for each report, got ${width}`);
     rows.forEach((row, x) => {
-      if (row.length !== width) fail(`row ${x + 1} has ${row.length} weights, row 1 has ${width}`);
       for (const weight of row) whole(weight, `weight in row ${x + 1}`, 0);
-      const total = sum(row.map(BigInt));
-      if (total !== BigInt(SCALE)) fail(`row ${x + 1} sums to ${total}, not to 2^53 = ${SCALE}`);
+      if (sum(row.map(BigInt)) !== BigInt(SCALE)) fail(`row ${x + 1} does not sum to 2^53`);
     });
     const table = Object.freeze(rows.map((row) => Object.freeze([...row])));
     return Object.freeze(Object.assign(new TableChannel(), { options: rows.length, outcomes: width, table }));
-  }
-
-  static read({ rows }) {
-    if (!Array.isArray(rows) || !rows.every(Array.isArray)) fail("rows must be a list of lists of integers");
-    if (rows.length > MAX_TABLE || rows.some((row) => row.length > MAX_TABLE)) {
-      fail(`a table has at most ${MAX_TABLE} rows and columns`);
-    }
-    return TableChannel.of(rows);
   }
 
   row(answer) {
     return this.table[this.check(answer)];
   }
 
-  // One draw r: the first report whose cumulative weight exceeds r.
+  // The first report whose cumulative weight exceeds r.
   pick(answer, next) {
     const row = this.row(answer);
     const r = next();
@@ -199,7 +175,6 @@ class TableChannel extends Channel {
 /** Every form by its published name. */
 export const FORMS = { krr: KaryChannel, matrix: TableChannel };
 
-/** The whole numbers below n. */
 export const count = (n) => [...Array(n).keys()];
 
 const sum = (weights) => weights.reduce((a, b) => a + b, 0n);
@@ -210,14 +185,14 @@ function worst(table) {
   for (const column of table) {
     const high = column.reduce((a, b) => (a > b ? a : b));
     const low = column.reduce((a, b) => (a < b ? a : b));
-    if (!high) continue; // a report that never happens
+    if (!high) continue; // never reported
     if (!low) return null;
     if (high * bottom > top * low) [top, bottom] = [high, low];
   }
   return [top, bottom];
 }
 
-// Integers that sum to 2^53: each rounded down, what is left goes to the largest remainders.
+// Each weight is rounded down; what is left of 2^53 goes to the largest remainders.
 function rounded(row, total) {
   const scaled = row.map((weight) => weight * BigInt(SCALE));
   const down = scaled.map((weight) => weight / total);
@@ -234,30 +209,27 @@ function whole(value, what, low, high = SCALE) {
   return value;
 }
 
-function fail(problem, remedy) {
-  throw new ChannelError(problem, remedy);
+function fail(problem) {
+  throw new ChannelError(problem);
 }
 
-// Drawing: as many uniform numbers from the device's generator as the channel asks for, whatever the answer.
-// Fails closed: without crypto.getRandomValues nothing is drawn.
+// Drawing: as many numbers as the channel asks for, whatever the answer; none without a safe generator.
 
-/** Fill a typed array from the browser's cryptographic generator. */
 export function systemSource(array) {
   try {
     globalThis.crypto.getRandomValues(array);
   } catch {
-    throw new RandomnessError("this browser has no safe source of chance; nothing was sent", "use another browser");
+    throw new RandomnessError("this browser has no safe source of chance");
   }
 }
 
-/** Draw a uniform integer from 0 to 2^53 - 1: 21 bits and 32 bits, no rejection. `source` fills a Uint32Array. */
+/** Draw a uniform integer from 0 to 2^53 - 1: 21 bits and 32 bits. */
 export function draw(source = systemSource) {
   const words = new Uint32Array(2);
   source(words);
   return (words[0] >>> 11) * 2 ** 32 + words[1];
 }
 
-/** Draw the report for a true answer. Run by the respondent's device, once for each answer. */
 export function randomize(channel, answer, source = systemSource) {
   return channel.pick(answer, () => draw(source));
 }

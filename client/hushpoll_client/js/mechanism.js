@@ -1,25 +1,23 @@
-// The mechanisms: one object each, with what it takes, where it fits and what it gives away. The twin of mechanism/ and
-// exact.py. A published channel counts only when it is, weight for weight, what its mechanism compiles to, or, where a
-// mechanism is not recompiled, when its exact ratio keeps the epsilon that is stated.
+// The mechanisms: one object each. The twin of mechanism/ and exact.py. A published channel counts only if it is what its
+// mechanism compiles to or, where nothing is compiled, if its exact ratio keeps the epsilon that is stated.
 
 import { BrokenPromise, MechanismError } from "./errors.js";
 import { Channel, count, MAX_TABLE, SCALE } from "./channel.js";
 
-export const MAX_EPSILON = 20; // no client sends answers above this total
+export const MAX_EPSILON = 20;
 const D = BigInt(SCALE);
 
 const MECHANISM = {
-  twoAnswers: false, // whether it fits questions with two answers only
-  hasDecoy: false, // whether the device also asks a decoy question, Yes or No
-  combine: "none", // the published word for what the device does with both answers before it draws
-  reportsAnswers: true, // whether a report says one of the answers
-  takesCombined: true, // whether the device can be given the combined answer alone
-  recompiled: true, // whether the integers are computed anew; otherwise they are held against the epsilon
+  twoAnswers: false, // fits questions with two answers only
+  hasDecoy: false, // the device also asks a decoy question, Yes or No
+  combine: "none", // what the device does with both answers before it draws
+  reportsAnswers: true, // a report says one of the answers
+  takesCombined: true, // the combined answer alone will do
+  recompiled: true, // the integers are computed anew
 
-  // Give the published channel its mechanism back, or refuse it.
   check(given, options, channel) {
     const { device, analysis = device } = this.compile(given, options);
-    if (JSON.stringify(device.toJson()) !== JSON.stringify(channel.toJson())) broken(`is not the channel of this ${this.name}`);
+    if (JSON.stringify(device.toJson()) !== JSON.stringify(channel.toJson())) broken("is not the channel of this mechanism");
     return { device, analysis };
   },
 
@@ -28,7 +26,7 @@ const MECHANISM = {
     return this.reportsAnswers && this.device.outcomes === this.analysis.options;
   },
 
-  /** What reports give away for certain: {report, leaves: the answers still possible, decoy: its answer or null}. */
+  /** What reports give away for certain: the answers that one `leaves` possible, and the decoy's or null. */
   get facts() {
     const { analysis } = this;
     const answers = count(analysis.options);
@@ -41,7 +39,7 @@ const MECHANISM = {
       .filter(({ leaves }) => leaves.length && leaves.length < answers.length);
   },
 
-  /** Whether somebody who knows a person's decoy answer can learn more than the odds allow. */
+  /** Whether somebody who knows the decoy's answer can learn more than the odds allow. */
   get knownDecoyTells() {
     return this.hasDecoy && !this.device.ratio;
   },
@@ -52,10 +50,10 @@ const MECHANISM = {
     return told.length === 1 ? told[0] : null;
   },
 
-  /** Combine an answer with the decoy's (No is 0, Yes is 1); the result is what the device's channel randomizes. */
+  /** What the device's channel randomizes, of an answer and the decoy's (No is 0, Yes is 1). */
   deviceAnswer(answer, decoy) {
     if (![answer, decoy].every((value) => value === 0 || value === 1)) {
-      refuse("decoy", "two answers are needed, to the question and to the decoy, each No (0) or Yes (1)");
+      refuse("decoy", "needs two answers, each 0 or 1");
     }
     return this.combined(answer, decoy);
   },
@@ -69,19 +67,19 @@ const DECOY = {
   takesCombined: false,
 };
 
-/** Every mechanism that surveys use, in the order in which they are offered. */
+/** Every mechanism that surveys use. */
 export const MECHANISMS = named({
   warner: {
     __proto__: MECHANISM,
     takes: ["epsilon", "truth"],
     twoAnswers: true,
     compile({ epsilon, truth }) {
-      if ((epsilon === undefined) === (truth === undefined)) refuse("epsilon", "warner takes either epsilon or truth");
+      if ((epsilon === undefined) === (truth === undefined)) refuse("epsilon");
       if (truth === undefined) return { device: krrChannel(2, epsilon) };
       const [top, bottom] = readShare(truth, "truth");
       // Toward 1/2 is toward privacy, on either side of it.
       const kept = 2n * top > bottom ? (top * D) / bottom : ceil(top * D, bottom);
-      if (kept === 0n || kept === D || 2n * kept === D) refuse("truth", "truth is too close to 0, 1/2 or 1");
+      if (kept === 0n || kept === D || 2n * kept === D) refuse("truth");
       return { device: Channel.krr(2, Number(D - kept)) };
     },
   },
@@ -96,13 +94,12 @@ export const MECHANISMS = named({
     __proto__: MECHANISM,
     takes: ["forced"],
     compile({ forced: shares }, options) {
-      if (!Array.isArray(shares) || shares.length !== options) refuse("forced", "forced needs one share for each option");
+      if (!Array.isArray(shares) || shares.length !== options) refuse("forced");
       const weights = shares.map((share) => readShare(share, "forced")).map(([top, bottom]) => ceil(top * D, bottom));
       const truth = D - weights.reduce((a, b) => a + b);
-      if (truth < 1n) refuse("forced", "forced shares leave no room for the truth");
-      if (truth === D) refuse("forced", "forced shares are all zero: every answer would be revealed");
+      if (truth < 1n || truth === D) refuse("forced"); // no room for the truth, or for anything else
       if (new Set(weights).size === 1) return { device: Channel.krr(options, Number(weights[0])) };
-      if (options > MAX_TABLE) refuse("forced", `more than ${MAX_TABLE} options need equal forced shares`);
+      if (options > MAX_TABLE) refuse("forced");
       return { device: Channel.matrix(weights.map((_, x) => weights.map((w, z) => Number(x === z ? w + truth : w)))) };
     },
   },
@@ -142,7 +139,7 @@ export const MECHANISMS = named({
     combined: (answer, decoy) => Number(answer === decoy),
     compile(given) {
       const [yes, of] = decoyShare(given);
-      if (2n * yes === of) refuse("decoy_share", "a decoy share of 1/2 carries no information");
+      if (2n * yes === of) refuse("decoy_share");
       const device = flip(given);
       return { device, analysis: Channel.fromProbabilities([[yes, of - yes], [of - yes, yes]]).then(device) };
     },
@@ -154,9 +151,9 @@ export const MECHANISMS = named({
     recompiled: false,
     check({ epsilon }, options, channel) {
       const bound = expBelow(positive(epsilon));
-      if (channel.options !== options) broken(`has ${channel.options} rows for ${options} answers`);
+      if (channel.options !== options) broken("has another number of answers");
       const { ratio } = channel;
-      if (!ratio || ratio[0] << 64n > ratio[1] * bound) broken(`has a larger epsilon than the ${epsilon} that is stated`);
+      if (!ratio || ratio[0] << 64n > ratio[1] * bound) broken("has a larger epsilon than is stated");
       return { device: channel, analysis: channel };
     },
   },
@@ -168,17 +165,13 @@ function named(mechanisms) {
 }
 
 /**
- * Make the mechanism that a document names, if it is among the fitting ones and keeps what `channel` publishes.
- * What is made has everything that its object in MECHANISMS has, and `parameters`, `device` (what is drawn from) and
- * `analysis` (from the true answer to the report; differs where there is a decoy).
+ * Make the mechanism that a document names, if it fits and `channel` is what it promises: its object in MECHANISMS with
+ * `parameters`, `device` (what is drawn from) and `analysis` (from the true answer to the report).
  */
-export function resolve(fitting, described, options, { name, ...parameters }, channel) {
+export function resolve(fitting, options, { name, ...parameters }, channel) {
   const found = fitting.find((one) => one.name === name);
-  if (!found) refuse("name", `${JSON.stringify(name)} is not a mechanism for ${described}`);
-  if (found.twoAnswers && options !== 2) refuse("name", `${name} takes exactly two options`);
-  for (const key of Object.keys(parameters)) {
-    if (!found.takes.includes(key)) refuse(key, "unknown key", `${name} takes: ${found.takes.join(", ")}`);
-  }
+  if (!found || (found.twoAnswers && options !== 2)) refuse("name", "is no mechanism for this question");
+  for (const key of Object.keys(parameters)) if (!found.takes.includes(key)) refuse(key, "is not known here");
   return Object.freeze({ __proto__: found, parameters, ...found.check(parameters, options, channel) });
 }
 
@@ -186,103 +179,77 @@ export function resolve(fitting, described, options, { name, ...parameters }, ch
 function krrChannel(options, epsilon) {
   const others = BigInt(options - 1);
   const weight = ceil(D << 64n, expBelow(positive(epsilon)) + (others << 64n));
-  if (D - others * weight <= weight) refuse("options", `${options} options at epsilon ${epsilon} are too many`);
+  if (D - others * weight <= weight) refuse("options");
   return Channel.krr(options, Number(weight));
 }
 
 function positive(epsilon) {
   const exponent = readDecimal(epsilon, "epsilon");
-  if (!exponent[0] || exponent[0] > BigInt(MAX_EPSILON) * exponent[1]) {
-    refuse("epsilon", `epsilon must be greater than 0 and at most ${MAX_EPSILON}`);
-  }
+  if (!exponent[0] || exponent[0] > BigInt(MAX_EPSILON) * exponent[1]) refuse("epsilon");
   return exponent;
 }
 
-// Without an epsilon the device reports the combined answer as it is; with one it flips that bit by warner.
-function flip({ epsilon }) {
-  return epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon);
-}
+// A coin on the combined bit, where there is an epsilon.
+const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
 
 function decoyShare({ decoy_share: share, decoy_counts: counts }) {
-  if ((share === undefined) === (counts === undefined)) refuse("decoy_share", "give either decoy_share or decoy_counts");
+  if ((share === undefined) === (counts === undefined)) refuse("decoy_share");
   if (counts === undefined) return inside(share, "decoy_share");
   const whole = Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger);
-  if (!whole || !(0 < counts[0] && counts[0] < counts[1] && counts[1] < SCALE)) {
-    refuse("decoy_counts", "decoy_counts must be two whole numbers, [yes, of], with 0 < yes < of");
-  }
+  if (!whole || !(0 < counts[0] && counts[0] < counts[1] && counts[1] < SCALE)) refuse("decoy_counts");
   return counts.map(BigInt);
 }
 
 function inside(text, field) {
   const share = readShare(text, field);
-  if (share[0] === 0n || share[0] === share[1]) refuse(field, `${field} must lie between 0 and 1, both excluded`);
+  if (share[0] === 0n || share[0] === share[1]) refuse(field);
   return share;
 }
 
-// Exact numbers: a rational is a pair of BigInt, [numerator, denominator], in lowest terms.
+// Exact numbers: a rational is a pair of BigInt, [numerator, denominator].
 
-// Reads a number >= 0 in its one published spelling: the shortest decimal, or a fraction where no decimal ends.
+// Reads a number >= 0 in its one published spelling: the shortest decimal, or a reduced fraction where no decimal ends.
 function readNumber(text, field) {
-  const match = typeof text === "string" && /^(\d{1,20})(?:\.(\d{1,40})|\/(\d{1,18}))?$/.exec(text);
-  if (match) {
-    const [, whole, decimals = "", divisor] = match;
-    const value = lowest(BigInt(whole + decimals), divisor ? BigInt(divisor) : 10n ** BigInt(decimals.length));
-    if (value[1] && spell(value) === text) return value;
-  }
-  refuse(field, `${field} must be a number in its shortest spelling, such as "0.75" or "1/3"`);
+  const match = typeof text === "string" && /^(0|[1-9]\d{0,19})(?:\.(\d{0,39}[1-9])|\/([1-9]\d{0,17}))?$/.exec(text);
+  if (!match) refuse(field);
+  const [, whole, decimals = "", divisor] = match;
+  if (!divisor) return [BigInt(whole + decimals), 10n ** BigInt(decimals.length)];
+  const [top, bottom] = [BigInt(whole), BigInt(divisor)];
+  if (common(top, bottom) > 1n || 10n ** 40n % bottom === 0n) refuse(field);
+  return [top, bottom];
 }
 
-/** Read a decimal number exactly. */
 export function readDecimal(text, field) {
   const value = readNumber(text, field);
-  if (text.includes("/")) refuse(field, `${field} must be a decimal number, such as "1.5"`);
+  if (text.includes("/")) refuse(field);
   return value;
 }
 
 function readShare(text, field) {
   const share = readNumber(text, field);
-  if (share[0] > share[1]) refuse(field, `${field} must lie between 0 and 1, got ${text}`);
+  if (share[0] > share[1]) refuse(field);
   return share;
 }
 
-/**
- * Give floor(2^64 e^epsilon), by the series of e^x in fixed point with every step rounded down.
- * Up to epsilon = 100 what is lost stays far below 2^200 in 2^384, so the floor is never in doubt; checked all the same.
- */
+/** Give floor(2^64 e^epsilon) by the series of e^x: what rounding loses stays far below 2^200 in 2^384, which is checked. */
 export function expBelow([top, bottom]) {
   if (top === 0n) return 1n << 64n;
-  if (top > 100n * bottom) refuse("epsilon", "epsilon must be at most 100");
+  if (top > 100n * bottom) refuse("epsilon");
   let [term, sum] = [1n << 384n, 0n];
   for (let k = 1n; term; k++) {
     sum += term;
     term = (term * top) / (bottom * k);
   }
-  if (sum >> 320n !== (sum + (1n << 200n)) >> 320n) {
-    refuse("epsilon", "epsilon is too close to a rounding edge", "change its last digit");
-  }
+  if (sum >> 320n !== (sum + (1n << 200n)) >> 320n) refuse("epsilon");
   return sum >> 320n;
 }
 
-// Division rounded up.
 const ceil = (top, bottom) => (top + bottom - 1n) / bottom;
 
-function lowest(top, bottom) {
-  let [a, b] = [top, bottom];
-  while (b) [a, b] = [b, a % b];
-  return a ? [top / a, bottom / a] : [0n, 0n];
-}
+const common = (a, b) => (b ? common(b, a % b) : a);
 
-function spell([top, bottom]) {
-  let places = 0n;
-  while (places <= 40n && 10n ** places % bottom) places++;
-  if (places > 40n) return `${top}/${bottom}`;
-  if (!places) return `${top}`;
-  const digits = `${(top * 10n ** places) / bottom}`.padStart(Number(places) + 1, "0");
-  return `${digits.slice(0, -Number(places))}.${digits.slice(-Number(places))}`;
-}
-
-function refuse(field, problem, remedy) {
-  throw new MechanismError(problem, remedy, field);
+function refuse(field, problem = "is missing or not as it is published") {
+  throw new MechanismError(problem, field);
 }
 
 function broken(problem) {

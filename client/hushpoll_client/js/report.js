@@ -1,5 +1,5 @@
 // The report: everything that leaves the device; no field of it could hold a true answer. The twin of report.py,
-// memory.py and send.py: drawn once, kept, and only then sent; always the same bytes.
+// memory.py and send.py: drawn once, kept, and only then sent, always the same bytes.
 
 import { randomize, systemSource } from "./channel.js";
 import { RandomnessError, ReportError } from "./errors.js";
@@ -7,18 +7,11 @@ import { canonical } from "./survey.js";
 
 const TIMEOUT = 30_000;
 const WAITS = [5, 10, 20, 40, 60]; // seconds between attempts
-// What an answer of the server means, and whether trying again by hand makes sense.
-const REFUSED = {
-  403: { reason: "uninvited", again: true },
-  404: { reason: "unknown", again: true },
-  409: { reason: "other", again: false },
-  410: { reason: "closed", again: false },
-};
+const REFUSED = { 403: "uninvited", 404: "unknown", 409: "other", 410: "closed" };
 
 /**
- * Randomize a whole form once: a random id and one randomized report for each question, in the survey's order.
- * An answer is the index of an option; for a question with a decoy it is {answer, decoy}, or, where the mechanism takes
- * that, the combined answer alone. Keep the result before the first send and send it again as it is.
+ * Randomize a whole form once: a random id and one report for each question, in the survey's order. An answer is the
+ * index of an option; with a decoy it is {answer, decoy}, or the combined answer alone where the mechanism takes that.
  */
 export function newReport(survey, answers, source = systemSource) {
   if (!Array.isArray(answers) || answers.length !== survey.questions.length) {
@@ -28,7 +21,7 @@ export function newReport(survey, answers, source = systemSource) {
   const bytes = new Uint8Array(16);
   source(bytes);
   // A generator that leaves its array empty would report the truth each time; by chance this happens once in 2^128.
-  if (bytes.every((byte) => byte === 0)) throw new RandomnessError("the source of chance is broken; nothing was sent");
+  if (bytes.every((byte) => byte === 0)) throw new RandomnessError("the source of chance is broken");
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const reports = survey.questions.map((question, index) => randomize(question.channel, given[index], source));
   return { id, reports };
@@ -45,32 +38,29 @@ function deviceAnswer({ id, mechanism, channel }, given) {
   if (mechanism.hasDecoy && typeof given === "object" && given !== null) {
     return mechanism.deviceAnswer(given.answer, given.decoy);
   }
-  if (!mechanism.takesCombined) throw new ReportError(`question "${id}" also needs the decoy's answer`);
-  if (!Number.isInteger(given) || given < 0 || given >= channel.options) {
-    throw new ReportError(`question "${id}" has no answer; every question needs one`);
+  if (!mechanism.takesCombined || !Number.isInteger(given) || given < 0 || given >= channel.options) {
+    throw new ReportError(`question "${id}" has no answer`);
   }
   return given;
 }
 
-/** What this device remembers of a survey: a random id, the reports, whether they have arrived. Nothing else is kept. */
+/** What this device remembers of a survey: the report and whether it has arrived; nothing else. */
 export class Memory {
-  #volatile = null; // the record, where the browser keeps nothing: it lives as long as the page
+  #volatile = null; // the record, where the browser keeps nothing
 
   constructor(survey, storage = () => localStorage) {
     Object.assign(this, { survey, storage, key: `hushpoll:${survey.hash}` });
   }
 
-  /** Whether the browser lets a page keep something. */
   get works() {
     return this.#attempt((storage) => storage.length >= 0) ?? false;
   }
 
-  /** Whether what is kept is lost with this page. */
   get isVolatile() {
     return this.#volatile !== null;
   }
 
-  /** What is kept, {id, reports, state: "waiting" or "sent"}; null where nothing is, or something else. */
+  /** Give {id, reports, state: "waiting" or "sent"}, or null. */
   recall() {
     const kept = this.#volatile ?? this.#attempt((storage) => JSON.parse(storage.getItem(this.key)));
     const { id, reports, state } = kept ?? {};
@@ -83,11 +73,13 @@ export class Memory {
   /** Keep a report before it is sent, or note that it has arrived. */
   keep({ id, reports }, state = "waiting") {
     const record = { id, reports, state };
-    const done = this.#attempt((storage) => (storage.setItem(this.key, JSON.stringify(record)), true));
-    this.#volatile = done ? null : record;
+    this.#volatile = record;
+    this.#attempt((storage) => {
+      storage.setItem(this.key, JSON.stringify(record));
+      this.#volatile = null;
+    });
   }
 
-  /** Clear this device. */
   forget() {
     this.#volatile = null;
     this.#attempt((storage) => storage.removeItem(this.key));
@@ -102,13 +94,12 @@ export class Memory {
   }
 }
 
-/** Sends what is kept, as it is, until it has arrived. */
+/** Sends what is kept, as it is; `retry` is called when it is time for another attempt. */
 export class Sender {
-  #flight = null; // the attempt under way
   #attempts = 0;
+  #flight = null; // the attempt under way
   #timer = null;
 
-  /** `retry` is called when it is time for another attempt that nobody asked for. */
   constructor({ url, memory, invitation, retry }) {
     Object.assign(this, { url, memory, invitation, retry });
   }
@@ -117,17 +108,16 @@ export class Sender {
     return this.#timer !== null;
   }
 
-  /** Forget every attempt: the device may be another person's now. */
+  /** Drop all attempts: the device may be another person's now. */
   stop() {
     clearTimeout(this.#timer);
-    this.#timer = null;
     this.#flight?.abort();
-    this.#flight = null;
+    this.#timer = this.#flight = null;
   }
 
   /**
-   * Make one attempt. Gives {sent: the record}, or {reason, again, seconds until the next attempt}; null where there was
-   * nothing to do, or where this device was cleared meanwhile.
+   * Make one attempt. Gives {sent: the record}, or {reason, again (makes sense by hand), seconds until the next}; null
+   * where there was nothing to send, or where this device was cleared meanwhile.
    */
   async send() {
     const record = this.memory.recall();
@@ -157,7 +147,7 @@ export class Sender {
     if (this.#flight !== attempt) return null;
     this.#flight = null;
     if (status === 200 || status === 201) return this.#arrived(record);
-    return this.memory.recall() && this.#refused(record, status, wait); // otherwise another tab has cleared it
+    return this.memory.recall() && this.#refused(record, status, wait);
   }
 
   #arrived(record) {
@@ -167,7 +157,7 @@ export class Sender {
   }
 
   #refused({ id }, status, wait) {
-    if (REFUSED[status]) return REFUSED[status];
+    if (REFUSED[status]) return { reason: REFUSED[status], again: status < 409 };
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) return { reason: "refused", again: true };
     // A whole classroom must not come back in the same second: the random id spreads them.
     const spread = 1 + parseInt(id.slice(0, 2), 16) / 512;

@@ -3,11 +3,11 @@
 
 import { Channel } from "./channel.js";
 import { BrokenPromise, DocumentError, HushpollError, SurveyError } from "./errors.js";
-import { KINDS, PUBLISH_AGAIN, readFields, readText, short } from "./kind.js";
+import { KINDS, readFields, readText } from "./kind.js";
 import { expBelow, readDecimal, resolve } from "./mechanism.js";
 import { sha256 } from "./sha256.js";
 
-export const CAP = "20"; // the largest total epsilon that this client sends answers for, whatever the survey says
+export const CAP = "20"; // of the total epsilon
 export const VERSION = 1;
 export const MAX_QUESTIONS = 100;
 export const MAX_BYTES = 1 << 20;
@@ -15,17 +15,15 @@ const MAX_DEPTH = 8;
 const DO_NOT_ANSWER = "do not answer; ask for a fresh link";
 
 /**
- * Read and verify the bytes a server served, before a question is shown; throws a SurveyError.
- * Gives {title, intro, settings, hash, ratio, epsilonTotal, questions}; `ratio` is the exact e^epsilon of all questions
- * that have one. Each question is {id, kind, text, options, mechanism, decoy, channel, epsilon}, its kind and its
- * mechanism objects.
+ * Read and verify the bytes a server served, before a question is shown; throws a SurveyError. `ratio` is the exact
+ * e^epsilon of all questions that have one; the kind and the mechanism of a question are objects.
  */
 export function loadSurvey(bytes, expectedHash = null, { cap = CAP } = {}) {
   const hash = sha256(bytes);
   if (expectedHash !== null && hash !== expectedHash) {
     throw new SurveyError([], "its hash is not the one in the link", DO_NOT_ANSWER);
   }
-  if (bytes.length > MAX_BYTES) throw new SurveyError([], `it is larger than ${MAX_BYTES} bytes`, PUBLISH_AGAIN);
+  if (bytes.length > MAX_BYTES) throw new SurveyError([], `it is larger than ${MAX_BYTES} bytes`);
   const survey = readSurvey(parseDocument(bytes));
   const ratio = finiteRatio(survey.questions);
   if (ratio[0] << 64n > ratio[1] * expBelow(readDecimal(String(cap), "cap"))) {
@@ -35,7 +33,6 @@ export function loadSurvey(bytes, expectedHash = null, { cap = CAP } = {}) {
   return Object.freeze({ ...survey, hash, ratio, epsilonTotal });
 }
 
-// The product of the finite ratios, in exact integers.
 function finiteRatio(questions) {
   const ratios = questions.map(({ channel }) => channel.ratio ?? [1n, 1n]);
   return ratios.reduce(([top, bottom], [high, low]) => [top * high, bottom * low]);
@@ -43,56 +40,37 @@ function finiteRatio(questions) {
 
 function readSurvey(value) {
   const fields = readFields(value, [], ["hushpoll", "intro", "questions", "settings", "title"]);
-  if (fields.hushpoll !== VERSION) {
-    throw new SurveyError(["hushpoll"], `version ${short(fields.hushpoll)} is not known`, `write "hushpoll": ${VERSION}`);
-  }
+  if (fields.hushpoll !== VERSION) throw new SurveyError(["hushpoll"], "is a version that is not known");
   const settings = readFields(fields.settings, ["settings"], ["invitation", "kiosk"]);
   for (const [key, flag] of Object.entries(settings)) {
-    if (typeof flag !== "boolean") throw new SurveyError(["settings", key], "must be true or false", PUBLISH_AGAIN);
+    if (typeof flag !== "boolean") throw new SurveyError(["settings", key], "must be true or false");
   }
   const listed = fields.questions;
-  if (!Array.isArray(listed) || listed.length === 0) {
-    throw new SurveyError(["questions"], "must be a list of at least one question", "add a question");
-  }
-  if (listed.length > MAX_QUESTIONS) {
-    throw new SurveyError(["questions"], `has ${listed.length} questions`, `keep at most ${MAX_QUESTIONS}`);
+  if (!Array.isArray(listed) || listed.length === 0 || listed.length > MAX_QUESTIONS) {
+    throw new SurveyError(["questions"], `must be a list of 1 to ${MAX_QUESTIONS} questions`);
   }
   const title = readText(fields.title, ["title"], "title");
   const intro = readText(fields.intro, ["intro"], "intro");
   const questions = listed.map(readQuestion);
-  questions.forEach(({ id }, index) => {
-    if (questions.findIndex((other) => other.id === id) < index) {
-      throw new SurveyError(["questions", index, "id"], `"${id}" is used twice`, "give every question its own id");
-    }
-  });
+  const ids = questions.map(({ id }) => id);
+  const twice = ids.findIndex((id, index) => ids.indexOf(id) < index);
+  if (twice >= 0) throw new SurveyError(["questions", twice, "id"], "is used twice");
   return { title, intro, questions, settings };
 }
 
 function readQuestion(value, index) {
-  const id = typeof value?.id === "string" && /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(value.id) ? value.id : null;
-  try {
-    return Object.freeze(checkQuestion(value, ["questions", index], id));
-  } catch (error) {
-    if (!(error instanceof SurveyError)) throw error;
-    throw new SurveyError(error.path, error.problem, error.remedy, id);
-  }
-}
-
-function checkQuestion(value, at, id) {
+  const at = ["questions", index];
   const named = value?.kind;
   const kind = typeof named === "string" && Object.hasOwn(KINDS, named) && KINDS[named];
-  if (named !== undefined && !kind) {
-    throw new SurveyError([...at, "kind"], `${short(named)} is not a known kind`, `use one of: ${Object.keys(KINDS).join(", ")}`);
-  }
+  if (named !== undefined && !kind) throw new SurveyError([...at, "kind"], "is not known");
   const fields = readFields(value, at, ["channel", "id", "kind", "mechanism", "text", ...(kind?.keys ?? [])]);
-  if (id === null) {
-    throw new SurveyError([...at, "id"], `${short(fields.id)} is no id`, "use letters, digits and _, a letter first, at most 64");
-  }
+  const { id } = fields;
+  if (typeof id !== "string" || !/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is no id");
   const text = readText(fields.text, [...at, "text"], "text");
   const options = Object.freeze(kind.read(fields, at));
   const { mechanism, decoy } = readMechanism(fields, at, kind, options.length);
   const channel = mechanism.device;
-  return { id, kind, text, options, mechanism, decoy, channel, epsilon: channel.epsilon };
+  return Object.freeze({ id, kind, text, options, mechanism, decoy, channel, epsilon: channel.epsilon });
 }
 
 function readMechanism({ mechanism: value, channel }, at, kind, options) {
@@ -100,29 +78,25 @@ function readMechanism({ mechanism: value, channel }, at, kind, options) {
   const { decoy = null, ...given } = readFields(value, here, Object.keys(value ?? {}));
   if (decoy !== null || Object.hasOwn(value, "decoy")) readText(decoy, [...here, "decoy"], "decoy");
   const published = placed(() => Channel.fromJson(channel), at);
-  const mechanism = placed(() => resolve(kind.mechanisms, `a ${kind.name} question`, options, given, published), at, here);
-  if (mechanism.hasDecoy && decoy === null) throw new SurveyError([...here, "decoy"], "is missing", PUBLISH_AGAIN);
-  if (decoy !== null && !mechanism.hasDecoy) {
-    throw new SurveyError([...here, "decoy"], `${mechanism.name} asks no decoy question`, PUBLISH_AGAIN);
-  }
+  const mechanism = placed(() => resolve(kind.mechanisms, options, given, published), at, here);
+  if (mechanism.hasDecoy !== (decoy !== null)) throw new SurveyError([...here, "decoy"], "is missing, or out of place");
   return { mechanism, decoy };
 }
 
-// Says where in the document an error is: at the parameter, or at the integers that are not what they promise.
+// Says where in the document an error is.
 function placed(work, at, here = null) {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof HushpollError)) throw error;
-    const { problem, remedy, field } = error;
+    const { problem, field } = error;
     if (!here || error instanceof BrokenPromise) throw new SurveyError([...at, "channel"], problem, DO_NOT_ANSWER);
-    throw new SurveyError(field ? [...here, field] : here, problem, remedy || PUBLISH_AGAIN);
+    throw new SurveyError(field ? [...here, field] : here, problem);
   }
 }
 
 // Canonical JSON: sorted keys, no spaces, UTF-8 unescaped, whole numbers only.
 
-/** Write a value as canonical JSON text. */
 export function canonical(value, depth = MAX_DEPTH) {
   if (typeof value === "boolean" || value === null) return String(value);
   if (typeof value === "string") return canonicalText(value);
@@ -138,28 +112,25 @@ export function canonical(value, depth = MAX_DEPTH) {
 }
 
 function canonicalText(value) {
-  // Under the u flag the class matches only halves of a surrogate pair that stand alone.
-  if (/[\ud800-\udfff]/u.test(value)) throw new DocumentError("holds half of a character (a lone surrogate)");
-  return JSON.stringify(value); // escapes only the quote, the backslash and controls, as Python's json does
+  // Under the u flag only halves that stand alone match.
+  if (/[\ud800-\udfff]/u.test(value)) throw new DocumentError("holds half of a character");
+  return JSON.stringify(value); // escapes as Python's json does
 }
 
-/**
- * Read canonical JSON: what was read is written again and must give the same text. That one rule catches duplicate
- * keys, spaces, unsorted keys, needless escapes, 1.0 for 1, and 2^53 + 1 (which reads as 2^53).
- */
+// What was read must give the same text again: that catches duplicate and unsorted keys, spaces, escapes, 1.0, 2^53 + 1.
 function parseDocument(bytes) {
   let text, value;
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     value = JSON.parse(text);
   } catch {
-    throw new SurveyError([], "it is not JSON in UTF-8", PUBLISH_AGAIN);
+    throw new SurveyError([], "it is not JSON in UTF-8");
   }
   try {
     if (canonical(value) === text) return value;
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
-    throw new SurveyError([], error.problem, PUBLISH_AGAIN);
+    throw new SurveyError([], error.problem);
   }
-  throw new SurveyError([], "its bytes are not the canonical ones", PUBLISH_AGAIN);
+  throw new SurveyError([], "its bytes are not the canonical ones");
 }
