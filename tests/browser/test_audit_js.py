@@ -19,8 +19,7 @@ DRAWS = 100_000
 
 COUNT = """
 async ([json, draws, seed]) => {
-  const { Channel } = await import("/channel.js");
-  const { randomize } = await import("/randomize.js");
+  const { Channel, randomize } = await import("/channel.js");
   const { sha256 } = await import("/sha256.js");
   // Coins from a seed: xoshiro128** (Blackman and Vigna 2018), quick enough for millions of draws.
   const state = sha256(new TextEncoder().encode(seed)).match(/.{8}/g).map((word) => parseInt(word, 16));
@@ -45,7 +44,7 @@ async ([json, draws, seed]) => {
 
 
 def counts(js: Page, channel: Channel, seed: str | None, draws: int = DRAWS) -> list[list[int]]:
-    """Reports counted by true answer, drawn by the browser's randomize.js."""
+    """Reports counted by true answer, drawn by the browser's channel.js."""
     return js.evaluate(COUNT, [channel.to_json(), draws, seed])
 
 
@@ -94,7 +93,7 @@ def test_the_browser_s_own_generator_draws_from_the_channel(js: Page) -> None:
 def test_the_generator_uses_all_53_bits(js: Page) -> None:
     bits = js.evaluate(
         """async () => {
-          const { draw } = await import("/randomize.js");
+          const { draw } = await import("/channel.js");
           let [some, all] = [0n, 2n ** 53n - 1n];
           for (let i = 0; i < 500; i++) {
             const r = BigInt(draw());

@@ -100,7 +100,7 @@ def test_exponentials(js: Page) -> None:
     differences = replay(
         js,
         """async (vectors) => {
-          const { expBelow, readDecimal } = await import("/mechanisms.js");
+          const { expBelow, readDecimal } = await import("/mechanism.js");
           return vectors.filter((v) => String(expBelow(readDecimal(v.epsilon, "epsilon"))) !== v.exp_below);
         }""",
         "numbers.json",
@@ -118,8 +118,8 @@ def test_surveys(js: Page) -> None:
             return {
               hash: survey.hash,
               total: survey.epsilonTotal === Infinity ? null : survey.epsilonTotal,
-              analysis: survey.questions.map((question) => question.analysis.toJson()),
-              combine: survey.questions.map((question) => question.combine),
+              analysis: survey.questions.map((question) => question.mechanism.analysis.toJson()),
+              combine: survey.questions.map((question) => question.mechanism.combine),
               decoys: survey.questions.map((question) => question.decoy),
               texts: [survey.title, survey.intro, ...survey.questions.flatMap((q) => [q.text, ...q.options])],
               settings: survey.settings,
@@ -168,6 +168,86 @@ def test_reports(js: Page) -> None:
         "reports.json",
     )
     assert differences == []
+
+
+def test_facts(js: Page) -> None:
+    differences = replay(
+        js,
+        """async (surveys, vectors) => {
+          const { loadSurvey } = await import("/survey.js");
+          const read = ({ hash, published }) => [hash, loadSurvey(new TextEncoder().encode(published))];
+          const byHash = Object.fromEntries(surveys.map(read));
+          return vectors.filter((vector) => {
+            const { mechanism } = byHash[vector.survey].questions.find(({ id }) => id === vector.question);
+            const found = [mechanism.reportsAreAnswers, mechanism.knownDecoyTells, mechanism.facts];
+            const expected = [vector.reports_are_answers, vector.known_decoy_tells, vector.facts];
+            return JSON.stringify(found) !== JSON.stringify(expected);
+          });
+        }""",
+        "surveys.json",
+        "facts.json",
+    )
+    assert differences == []
+
+
+def test_registry(js: Page) -> None:
+    """Python and JavaScript know the same forms, mechanisms, kinds and limits, in the same order."""
+    found = js.evaluate(
+        """async () => {
+          const { FORMS, MAX_TABLE } = await import("/channel.js");
+          const { MAX_EPSILON, MECHANISMS } = await import("/mechanism.js");
+          const { KINDS, LENGTHS, MAX_OPTIONS } = await import("/kind.js");
+          const { CAP, MAX_BYTES, MAX_QUESTIONS, VERSION } = await import("/survey.js");
+          return [
+            ...Object.entries(FORMS).map(([form, { keys }]) => ({ form, keys: [...keys].sort() })),
+            ...Object.entries(MECHANISMS).map(([mechanism, one]) => ({
+              mechanism,
+              parameters: [...one.takes].sort(),
+              two_answers: one.twoAnswers,
+              decoy: one.hasDecoy,
+              combine: one.combine,
+              reports_answers: one.reportsAnswers,
+              takes_combined: one.takesCombined,
+              recompiled: one.recompiled,
+            })),
+            ...Object.entries(KINDS).map(([kind, one]) => ({
+              kind,
+              keys: one.keys,
+              widget: one.widget,
+              yes_or_no: one.yesOrNo,
+              fixed_words: one.fixedWords,
+              mechanisms: one.mechanisms.map(({ name }) => name),
+            })),
+            {
+              limits: {
+                cap: CAP,
+                max_bytes: MAX_BYTES,
+                max_epsilon: MAX_EPSILON,
+                max_options: MAX_OPTIONS,
+                max_questions: MAX_QUESTIONS,
+                max_table: MAX_TABLE,
+                version: VERSION,
+                lengths: LENGTHS,
+              },
+            },
+          ];
+        }"""
+    )
+    assert found == json.loads((FOLDER / "registry.json").read_text(encoding="ascii"))
+
+
+def test_objects_carry_their_own_names(js: Page) -> None:
+    named = js.evaluate(
+        """async () => {
+          const { FORMS, Channel } = await import("/channel.js");
+          const { MECHANISMS } = await import("/mechanism.js");
+          const { KINDS } = await import("/kind.js");
+          const forms = [Channel.krr(2, 5), Channel.identity(2)].map((one) => one.toJson().form);
+          const own = [MECHANISMS, KINDS].every((all) => Object.entries(all).every(([name, one]) => one.name === name));
+          return own && JSON.stringify(forms) === JSON.stringify(Object.keys(FORMS));
+        }"""
+    )
+    assert named
 
 
 def test_bad_channels_and_draws(js: Page) -> None:

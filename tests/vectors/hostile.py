@@ -32,6 +32,7 @@ BASE = Survey.from_draft(
 ).document
 WARNER, KRR, OR_POLL, FORCED, FLIP, TRUTH = range(6)
 TEXT = dumps(BASE).decode()
+LIMIT = exp_below(read_decimal("1", "epsilon"))
 
 
 def assemble(parts: list[Any]) -> bytes:
@@ -90,6 +91,8 @@ def documents() -> Iterator[Case]:
         yield fault, parts, {}
     for fault, parts in channels_at_fault():
         yield fault, parts, {}
+    for fault, parts in checked_at_fault():
+        yield fault, parts, {}
     yield "hash_of_another_document", [TEXT], {"expected_hash": "0" * 64}
     yield "hash_in_capitals", [TEXT], {"expected_hash": surveys_hash().upper()}
     yield "hash_shortened", [TEXT], {"expected_hash": surveys_hash()[:32]}
@@ -117,6 +120,14 @@ def controls() -> Iterator[Case]:
     yield "newline_in_introduction", put("intro", "a\nb"), {}
     yield "separators_in_text", put("title", "a\u2028b\u2029c\u00a0"), {}
     yield "a_question_called_constructor", of(WARNER, "id", "constructor"), {}
+    # Integers that are checked, not computed anew: any form and any number of reports, within the epsilon stated.
+    yield "checked_at_its_epsilon_to_one_integer", checked(table(least())), {}
+    yield "checked_in_the_other_form", checked(BASE["questions"][WARNER]["channel"]), {}
+    yield "checked_with_a_smaller_epsilon", checked(table(least() + 10**6)), {}
+    yield "checked_with_more_reports_than_answers", checked(wide(least())), {}
+    yield "checked_with_fewer_reports_than_answers", checked(narrow(least()), options=["a", "b", "c"]), {}
+    yield "checked_with_a_report_that_never_comes", checked(never(least())), {}
+    yield "checked_for_three_options", checked(BASE["questions"][KRR]["channel"], options=["a", "b", "c"]), {}
 
 
 def surveys_hash() -> str:
@@ -412,3 +423,93 @@ def channels_at_fault() -> Iterator[tuple[str, list[Any]]]:
         of(FORCED, "channel", "rows", BASE["questions"][FORCED]["channel"]["rows"][::-1]),
     )
     yield "one_row_of_another_person", of(FORCED, "channel", "rows", [[0, SCALE], [0, SCALE]])
+
+
+def least() -> int:
+    """The least weight w of a table [[2^53 - w, w], [w, 2^53 - w]] whose exact ratio keeps epsilon 1."""
+    weight = -int(-SCALE // (LIMIT + 1))
+    assert Channel.krr(2, weight).ratio <= LIMIT < Channel.krr(2, weight - 1).ratio
+    return weight
+
+
+def table(weight: int) -> dict[str, Any]:
+    """Two answers, two reports."""
+    return {"form": "matrix", "rows": [[SCALE - weight, weight], [weight, SCALE - weight]]}
+
+
+def wide(weight: int) -> dict[str, Any]:
+    """Two answers, four reports: each column of the table is cut in half."""
+    low = -(-weight // 2)
+    high = SCALE // 2 - low
+    return {"form": "matrix", "rows": [[high, high, low, low], [low, low, high, high]]}
+
+
+def narrow(weight: int) -> dict[str, Any]:
+    """Three answers, two reports."""
+    return {"form": "matrix", "rows": [*table(weight)["rows"], [SCALE // 2, SCALE // 2]]}
+
+
+def never(weight: int) -> dict[str, Any]:
+    """A third report that no answer leads to."""
+    return {"form": "matrix", "rows": [[*row, 0] for row in table(weight)["rows"]]}
+
+
+def checked(channel: Any, options: list[str] | None = None, **mechanism: Any) -> list[Any]:
+    """The base document with one more question, whose integers are checked against the epsilon that it states."""
+    question = {"id": "table", "kind": "yes_no", "text": "Did you?", "channel": channel}
+    if options:
+        question |= {"kind": "choice", "options": options}
+    question["mechanism"] = {"name": "matrix", **({"epsilon": "1"} | mechanism)}
+    return put("questions", [*BASE["questions"], question])
+
+
+def checked_at_fault() -> Iterator[tuple[str, list[Any]]]:
+    """Tables that are no channel, do not fit their question, or break the epsilon that they state."""
+    good = table(least())
+    three = ["a", "b", "c"]
+    yield "checked_rows_too_few", checked(good, options=three)
+    yield "checked_rows_too_many", checked(narrow(least()))
+    yield "checked_options_too_few", checked(BASE["questions"][KRR]["channel"])
+    yield (
+        "checked_row_sum_below",
+        checked({"form": "matrix", "rows": [[SCALE - least() - 1, least()], good["rows"][1]]}),
+    )
+    yield (
+        "checked_row_sum_above",
+        checked({"form": "matrix", "rows": [good["rows"][0], [least() + 1, SCALE - least()]]}),
+    )
+    yield "checked_weight_negative", checked({"form": "matrix", "rows": [[SCALE, 0], [-1, SCALE]]})
+    yield "checked_epsilon_above_by_one_integer", checked(table(least() - 1))
+    for row in (0, 1):
+        rows = [list(weights) for weights in good["rows"]]
+        rows[row][row] += 2
+        rows[row][1 - row] -= 2
+        yield f"checked_epsilon_above_in_row_{row + 1}_only", checked({"form": "matrix", "rows": rows})
+    yield "checked_krr_above_by_one_integer", checked({"form": "krr", "options": 2, "weight": least() - 1})
+    yield "checked_unbounded", checked(Channel.identity(2).to_json())
+    yield "checked_unbounded_in_one_report", checked({"form": "matrix", "rows": [[SCALE, 0], [SCALE - 1, 1]]})
+    yield "checked_unbounded_at_the_largest_epsilon", checked(Channel.identity(2).to_json(), epsilon="20")
+    yield "checked_lies_above_its_epsilon", checked(table(SCALE - least() + 1))
+    yield "checked_without_form", checked({"rows": good["rows"]})
+    yield "checked_channel_is_null", checked(None)
+    missing = checked(good)[0].replace(
+        '"mechanism":{"epsilon":"1","name":"matrix"}', '"mechanism":{"name":"matrix"}'
+    )
+    yield "checked_epsilon_missing", [missing]
+    for value in (1, True, None, ["1"], "0", "-1", "20.1", "1/2", "", "x"):
+        yield f"checked_epsilon_{value!r}", checked(good, epsilon=value)
+    yield "checked_epsilon_in_another_spelling", checked(good, epsilon="1.0")
+    yield "checked_parameter_rows", checked(good, rows=good["rows"])
+    yield "checked_parameter_truth", checked(good, truth="0.75")
+    yield "checked_with_a_decoy", checked(good, decoy="Brittany?")
+    yield "checked_under_another_name", checked(good, name="table")
+    yield "checked_total_above_the_cap", crowded()
+
+
+def crowded() -> list[Any]:
+    """Nineteen and a table that keeps its epsilon of 1.5: the total does not."""
+    weight = -int(-SCALE // (exp_below(read_decimal("1.5", "epsilon")) + 1))
+    flip = Survey.from_draft(survey(yes_no("q", {"name": "warner", "epsilon": "19"}))).document
+    one = {"id": "t", "kind": "yes_no", "text": "?", "channel": table(weight)}
+    flip["questions"].append(one | {"mechanism": {"name": "matrix", "epsilon": "1.5"}})
+    return [dumps(flip).decode()]

@@ -142,3 +142,36 @@ def drafts() -> Iterator[tuple[str, Json]]:
             yes_no("p", {"name": "or_poll", "decoy": "d", "decoy_share": "1/2"}),
         ),
     )
+    half = 2**52
+    yield (
+        "integers that are checked, not compiled",
+        survey(
+            yes_no("square", {"name": "matrix", "epsilon": 1.1})
+            | {
+                "channel": {
+                    "form": "matrix",
+                    "rows": [[3 * half // 2, half // 2], [half // 2, 3 * half // 2]],
+                }
+            },
+            yes_no("wide", {"name": "matrix", "epsilon": "1.5"})
+            | {
+                "channel": {
+                    "form": "matrix",
+                    "rows": [
+                        [half, half // 2, half // 4, half // 4],
+                        [half // 4, half // 4, half // 2, half],
+                    ],
+                }
+            },
+            choice("narrow", ["a", "b", "c"], {"name": "matrix", "epsilon": 2})
+            | {
+                "channel": {
+                    "form": "matrix",
+                    "rows": [[3 * half // 2, half // 2], [half, half], [half // 2, 3 * half // 2]],
+                }
+            },
+            choice("kary", ["a", "b", "c"], {"name": "matrix", "epsilon": 20})
+            | {"channel": {"form": "krr", "options": 3, "weight": half // 4}},
+            title="Tables",
+        ),
+    )

@@ -23,8 +23,17 @@ sys.path.insert(0, str(FOLDER))
 import bad_channels  # noqa: E402
 import hostile  # noqa: E402
 import surveys  # noqa: E402
-from hushpoll_client import SCALE, Channel, Report, Survey, SurveyError, mechanisms  # noqa: E402
+from hushpoll_client import (  # noqa: E402
+    SCALE,
+    Channel,
+    Report,
+    Survey,
+    SurveyError,
+    limits,
+    mechanisms,
+)
 from hushpoll_client.exact import exp_below  # noqa: E402
+from hushpoll_client.kind import KINDS  # noqa: E402
 
 EPSILONS = ["0.01", "0.1", "0.5", "1", "1.5", "2", "3", "4", "8", "14", "20"]
 FEW = 10  # up to so many options every answer and every boundary is listed
@@ -215,9 +224,67 @@ def number_vectors() -> list[dict[str, str]]:
     return [{"epsilon": text, "exp_below": str(int(exp_below(Fraction(text)) * 2**64))} for text in texts]
 
 
+def fact_vectors() -> list[dict[str, Any]]:
+    """What the reports of every question give away for certain."""
+    vectors = []
+    for _name, draft in surveys.drafts():
+        survey = Survey.from_draft(draft)
+        for question in survey.questions:
+            mechanism = question.mechanism
+            facts = [
+                {"report": one.report, "leaves": list(one.leaves), "decoy": one.decoy}
+                for one in mechanism.facts
+            ]
+            vectors.append(
+                {
+                    "survey": survey.hash,
+                    "question": question.id,
+                    "reports_are_answers": mechanism.reports_are_answers,
+                    "known_decoy_tells": mechanism.known_decoy_tells,
+                    "facts": facts,
+                }
+            )
+    return vectors
+
+
+def registry() -> list[dict[str, Any]]:
+    """What every client knows: forms, the mechanisms that surveys use, kinds, limits; in the order they are offered."""
+    forms = [{"form": name, "keys": sorted(form.keys)} for name, form in Channel.forms.items()]
+    used = [
+        {
+            "mechanism": one.name,
+            "parameters": sorted(parameter.name for parameter in one.takes),
+            "two_answers": one.two_answers,
+            "decoy": one.has_decoy,
+            "combine": one.combine,
+            "reports_answers": one.reports_answers,
+            "takes_combined": one.takes_combined,
+            "recompiled": one.recompiled,
+        }
+        for one in mechanisms.MECHANISMS.values()
+        if one.in_surveys
+    ]
+    kinds = [
+        {
+            "kind": kind.name,
+            "keys": list(kind.keys),
+            "widget": kind.widget,
+            "yes_or_no": kind.yes_or_no,
+            "fixed_words": kind.fixed_words,
+            "mechanisms": [one.name for one in kind.mechanisms],
+        }
+        for kind in KINDS.values()
+    ]
+    names = [name for name in limits.__all__ if name != "LENGTHS"]
+    numbers = {name.lower(): getattr(limits, name) for name in sorted(names)}
+    return [*forms, *used, *kinds, {"limits": numbers | {"lengths": limits.LENGTHS}}]
+
+
 def build() -> dict[str, str]:
     """Give the text of every file."""
     files: dict[str, list[Any]] = {
+        "registry.json": registry(),
+        "facts.json": fact_vectors(),
         "draws.json": [draw_vector(name, channel) for name, channel in channels()],
         "surveys.json": [survey_vector(name, draft) for name, draft in surveys.drafts()],
         "reports.json": report_vectors(),

@@ -1,54 +1,27 @@
-// A channel: row x holds the chances, in integers out of 2^53, of each report z when the true answer is x.
-// The twin of channel.py. Rows are summed and ratios compared with BigInt, since 2^53 + 1 == 2^53 in doubles.
+// A channel: row x holds the chances, in integers out of 2^53, of each report z when the true answer is x. The twin of
+// channel/ and randomize.py: one class for each published form. BigInt where doubles cannot tell 2^53 + 1 from 2^53.
 
-import { ChannelError } from "./errors.js";
+import { ChannelError, RandomnessError } from "./errors.js";
 
 export const SCALE = 2 ** 53;
-export const MAX_TABLE = 64; // rows and columns of a published table: larger ones have a structured form or are refused
+export const MAX_TABLE = 64; // rows and columns of a published table
 
 export class Channel {
-  #rows; // matrix form only
-
-  constructor(form, options, outcomes, weight, rows = null) {
-    Object.assign(this, { form, options, outcomes, weight });
-    this.#rows = rows;
-    Object.freeze(this);
-  }
-
-  /** K-ary response: `weight` W on every report but the true one, which has the rest, T = 2^53 - (K-1) W. */
   static krr(options, weight) {
-    whole(options, "options", 2);
-    whole(weight, "weight", 1);
-    if (BigInt(options - 1) * BigInt(weight) >= BigInt(SCALE)) {
-      fail(`weight ${weight} is too large: ${options} options leave nothing for the true one`);
-    }
-    return new Channel("krr", options, options, weight);
+    return FORMS.krr.of(options, weight);
   }
 
-  /** A table given weight by weight; every row sums to 2^53. */
   static matrix(rows) {
-    if (rows.length < 2) fail(`a channel has at least two rows, one for each true answer, got ${rows.length}`);
-    const width = rows[0].length;
-    if (width < 2) fail(`a channel has at least two columns, one for each report, got ${width}`);
-    rows.forEach((row, x) => {
-      if (row.length !== width) fail(`row ${x + 1} has ${row.length} weights, row 1 has ${width}`);
-      for (const weight of row) whole(weight, `weight in row ${x + 1}`, 0);
-      const total = sum(row.map(BigInt));
-      if (total !== BigInt(SCALE)) fail(`row ${x + 1} sums to ${total}, not to 2^53 = ${SCALE}`);
-    });
-    return new Channel("matrix", rows.length, width, null, rows.map((row) => Object.freeze([...row])));
+    return FORMS.matrix.of(rows);
   }
 
-  /** The channel that reports the truth: unbounded epsilon. */
+  /** The channel that reports the truth. */
   static identity(options) {
-    const each = [...Array(options).keys()];
-    return Channel.matrix(each.map((x) => each.map((z) => (x === z ? SCALE : 0))));
+    return Channel.matrix(count(options).map((x) => count(options).map((z) => (x === z ? SCALE : 0))));
   }
 
-  /**
-   * Round a table of BigInt weights, normalised per row, toward privacy: the ratio of the result never exceeds the
-   * table's own, and zeros stay zeros. Mixing every row with the average row only lowers ratios.
-   */
+  // Rounds a table of BigInt weights, normalised per row: the ratio never grows, since every row is mixed with the
+  // average row if need be, and zeros stay zeros.
   static fromProbabilities(rows) {
     const totals = rows.map(sum);
     const common = [...new Set(totals)].reduce((a, b) => a * b);
@@ -66,10 +39,47 @@ export class Channel {
         return Channel.matrix(table.map((row) => row.map(Number)));
       }
     }
-    fail("a probability is too small to be written as an integer out of 2^53");
+    fail("a probability is too small");
   }
 
-  /** Send this channel's reports through another one (post-processing: epsilon cannot grow). */
+  /** Read a published form; anything unexpected is refused. */
+  static fromJson(value) {
+    const name = value?.form;
+    const form = typeof name === "string" && Object.hasOwn(FORMS, name) && FORMS[name];
+    if (!form || Object.keys(value).sort().join() !== ["form", ...form.keys].sort().join()) fail("is of no known form");
+    return form.of(...form.keys.map((key) => value[key]));
+  }
+
+  /** What a report is on the wire. */
+  get wire() {
+    const { outcomes } = this;
+    return {
+      words: `a whole number from 0 to ${outcomes - 1}`,
+      legal: (report) => Number.isInteger(report) && report >= 0 && report < outcomes,
+    };
+  }
+
+  get rows() {
+    return count(this.options).map((x) => this.row(x));
+  }
+
+  /** For display, as is epsilon: claims are checked with the exact ratio. */
+  probability(x, z) {
+    return this.row(x)[z] / SCALE;
+  }
+
+  get epsilon() {
+    if (!this.ratio) return Infinity;
+    const [top, bottom] = this.ratio;
+    return Math.log1p(Number(top - bottom) / Number(bottom));
+  }
+
+  /** The report for a true answer and given draws. */
+  report(answer, ...draws) {
+    return this.pick(answer, () => whole(draws.shift(), "draw", 0, SCALE - 1));
+  }
+
+  /** Send this channel's reports through another one. */
   then(after) {
     const table = columns(after.rows);
     return Channel.fromProbabilities(
@@ -77,80 +87,95 @@ export class Channel {
     );
   }
 
-  /** Read a published form; anything unexpected is refused. */
-  static fromJson(value) {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) fail("a channel is an object with a form");
-    const keys = Object.keys(value).sort().join();
-    if (value.form === "krr" && keys === "form,options,weight") return Channel.krr(value.options, value.weight);
-    if (value.form !== "matrix" || keys !== "form,rows") {
-      fail(`unknown channel form ${JSON.stringify(value.form)} with keys ${keys}; known: "krr", "matrix"`);
-    }
-    const { rows } = value;
-    if (!Array.isArray(rows) || !rows.every(Array.isArray)) fail("rows must be a list of lists of integers");
-    if (rows.length > MAX_TABLE || rows.some((row) => row.length > MAX_TABLE)) {
-      fail(`a table has at most ${MAX_TABLE} rows and columns`);
-    }
-    return Channel.matrix(rows);
+  check(answer) {
+    return whole(answer, "answer", 0, this.options - 1);
+  }
+}
+
+/** K options; every wrong report has the weight W, the true one T = 2^53 - (K-1) W. */
+class KaryChannel extends Channel {
+  static keys = ["options", "weight"];
+  evenly = true; // all options are treated alike
+
+  static of(options, weight) {
+    whole(options, "options", 2);
+    whole(weight, "weight", 1);
+    if (BigInt(options - 1) * BigInt(weight) >= BigInt(SCALE)) fail("weight leaves nothing for the true option");
+    const truth = SCALE - (options - 1) * weight;
+    return Object.freeze(Object.assign(new KaryChannel(), { options, outcomes: options, weight, truth }));
   }
 
-  /** The weights of all reports when `answer` is true. */
   row(answer) {
-    whole(answer, "answer", 0, this.options - 1);
-    if (this.#rows) return this.#rows[answer];
-    return Array.from({ length: this.options }, (_, z) => (z === answer ? this.truthWeight : this.weight));
+    this.check(answer);
+    return count(this.options).map((z) => (z === answer ? this.truth : this.weight));
   }
 
-  /** The whole table; for a K-ary channel it is made on the spot, K by K. */
-  get rows() {
-    return Array.from({ length: this.options }, (_, x) => this.row(x));
-  }
-
-  /** The weight on the true report of a K-ary channel. */
-  get truthWeight() {
-    return SCALE - (this.options - 1) * this.weight;
-  }
-
-  /** The chance of report z when the true answer is x, for display. */
   probability(x, z) {
-    const weight = this.#rows ? this.#rows[x][z] : x === z ? this.truthWeight : this.weight;
-    return weight / SCALE;
+    return (x === z ? this.truth : this.weight) / SCALE;
   }
 
-  /**
-   * The report that the draw r, uniform on 0 .. 2^53 - 1, picks.
-   * krr: r < T keeps the answer; the rest is cut in K-1 pieces of W, one for each next option, around the circle.
-   * matrix: the first report whose cumulative weight exceeds r.
-   */
-  report(answer, r) {
-    whole(answer, "answer", 0, this.options - 1);
-    whole(r, "draw", 0, SCALE - 1);
-    if (!this.#rows) {
-      const truth = this.truthWeight;
-      const offset = r < truth ? 0 : 1 + Math.floor((r - truth) / this.weight); // exact below 2^53
-      return (answer + offset) % this.options;
+  // r < T keeps the answer; each next option, around the circle, has a piece of W.
+  pick(answer, next) {
+    this.check(answer);
+    const r = next();
+    const offset = r < this.truth ? 0 : 1 + Math.floor((r - this.truth) / this.weight); // exact below 2^53
+    return (answer + offset) % this.options;
+  }
+
+  get ratio() {
+    return worst([[BigInt(this.truth), BigInt(this.weight)]]);
+  }
+
+  toJson() {
+    return { form: "krr", options: this.options, weight: this.weight };
+  }
+}
+
+/** Any channel, weight by weight. */
+class TableChannel extends Channel {
+  static keys = ["rows"];
+
+  static of(rows) {
+    const fits = (list) => Array.isArray(list) && list.length > 1 && list.length <= MAX_TABLE;
+    if (!fits(rows) || !rows.every((row) => fits(row) && row.length === rows[0].length)) {
+      fail(`rows must be a table of 2 to ${MAX_TABLE} rows and columns`);
     }
+    const width = rows[0].length;
+    rows.forEach((row, x) => {
+      for (const weight of row) whole(weight, `weight in row ${x + 1}`, 0);
+      if (sum(row.map(BigInt)) !== BigInt(SCALE)) fail(`row ${x + 1} does not sum to 2^53`);
+    });
+    const table = Object.freeze(rows.map((row) => Object.freeze([...row])));
+    return Object.freeze(Object.assign(new TableChannel(), { options: rows.length, outcomes: width, table }));
+  }
+
+  row(answer) {
+    return this.table[this.check(answer)];
+  }
+
+  // The first report whose cumulative weight exceeds r.
+  pick(answer, next) {
+    const row = this.row(answer);
+    const r = next();
     let z = 0;
-    for (let above = this.#rows[answer][0]; r >= above; above += this.#rows[answer][z]) z++;
+    for (let above = row[0]; r >= above; above += row[z]) z++;
     return z;
   }
 
   /** The exact e^epsilon, the largest ratio in a column, as [BigInt, BigInt]; null when a zero meets a non-zero. */
   get ratio() {
-    const table = this.#rows ? columns(this.#rows) : [[this.truthWeight, this.weight]];
-    return worst(table.map((column) => column.map(BigInt)));
-  }
-
-  /** The privacy loss ln(ratio), for display (claims are checked with the exact ratio). */
-  get epsilon() {
-    if (!this.ratio) return Infinity;
-    const [top, bottom] = this.ratio;
-    return Math.log1p(Number(top - bottom) / Number(bottom));
+    return worst(columns(this.table.map((row) => row.map(BigInt))));
   }
 
   toJson() {
-    return this.#rows ? { form: "matrix", rows: this.#rows } : { form: "krr", options: this.options, weight: this.weight };
+    return { form: "matrix", rows: this.table };
   }
 }
+
+/** Every form by its published name. */
+export const FORMS = { krr: KaryChannel, matrix: TableChannel };
+
+export const count = (n) => [...Array(n).keys()];
 
 const sum = (weights) => weights.reduce((a, b) => a + b, 0n);
 const columns = (rows) => rows[0].map((_, z) => rows.map((row) => row[z]));
@@ -160,14 +185,14 @@ function worst(table) {
   for (const column of table) {
     const high = column.reduce((a, b) => (a > b ? a : b));
     const low = column.reduce((a, b) => (a < b ? a : b));
-    if (!high) continue; // a report that never happens
+    if (!high) continue; // never reported
     if (!low) return null;
     if (high * bottom > top * low) [top, bottom] = [high, low];
   }
   return [top, bottom];
 }
 
-// Integers that sum to 2^53: each rounded down, what is left goes to the largest remainders.
+// Each weight is rounded down; what is left of 2^53 goes to the largest remainders.
 function rounded(row, total) {
   const scaled = row.map((weight) => weight * BigInt(SCALE));
   const down = scaled.map((weight) => weight / total);
@@ -179,10 +204,32 @@ function rounded(row, total) {
 }
 
 function whole(value, what, low, high = SCALE) {
-  if (!Number.isInteger(value)) fail(`${what} must be an integer, got ${JSON.stringify(value)}`);
-  if (value < low || value > high) fail(`${what} must be from ${low} to ${high}, got ${value}`);
+  // The message never repeats the value: it may be a true answer.
+  if (!Number.isInteger(value) || value < low || value > high) fail(`${what} must be an integer from ${low} to ${high}`);
+  return value;
 }
 
-function fail(message) {
-  throw new ChannelError(message);
+function fail(problem) {
+  throw new ChannelError(problem);
+}
+
+// Drawing: as many numbers as the channel asks for, whatever the answer; none without a safe generator.
+
+export function systemSource(array) {
+  try {
+    globalThis.crypto.getRandomValues(array);
+  } catch {
+    throw new RandomnessError("this browser has no safe source of chance");
+  }
+}
+
+/** Draw a uniform integer from 0 to 2^53 - 1: 21 bits and 32 bits. */
+export function draw(source = systemSource) {
+  const words = new Uint32Array(2);
+  source(words);
+  return (words[0] >>> 11) * 2 ** 32 + words[1];
+}
+
+export function randomize(channel, answer, source = systemSource) {
+  return channel.pick(answer, () => draw(source));
 }

@@ -1,42 +1,44 @@
-// Every error that the client raises on purpose; the twin of errors.py. Messages are for people: what, where, remedy.
+// Every error that the client raises on purpose; the twin of errors.py. A message is the problem and the remedy.
 
 export class HushpollError extends Error {
+  constructor(problem, remedy = "", where = "") {
+    super((where && `${where}: `) + problem + (remedy && `; ${remedy}`));
+    Object.assign(this, { problem, remedy });
+  }
+
   get name() {
     return this.constructor.name;
   }
 }
 /** A table of weights that is no channel, or an answer outside it. */
 export class ChannelError extends HushpollError {}
-/** A published mechanism that this client does not know, or that its channel does not keep. */
+/** Integers that are not what their mechanism promises. */
+export class BrokenPromise extends ChannelError {}
+/** A mechanism that this client cannot honour; `field` is the parameter at fault. */
 export class MechanismError extends HushpollError {
-  constructor(message, field = null) {
-    super(message);
+  constructor(problem, field) {
+    super(problem);
     this.field = field;
   }
 }
 /** Bytes that are not strict JSON. */
 export class DocumentError extends HushpollError {}
-/** No safe source of chance on this device: nothing is drawn. */
+/** No safe source of chance: nothing is drawn. */
 export class RandomnessError extends HushpollError {}
 /** A report that does not fit its survey. */
 export class ReportError extends HushpollError {}
 
-/** A survey document that breaks a rule; `path` leads to the place, as in ["questions", 1, "channel"]. */
+/** A survey document that breaks a rule at `path`, such as ["questions", 1, "channel"]. */
 export class SurveyError extends HushpollError {
-  constructor(path, problem, remedy, question = null) {
-    super(`${spell(path, question)}: ${problem}; ${remedy}`);
-    Object.assign(this, { path, problem, remedy, where: spell(path, question) });
+  constructor(path, problem, remedy = "ask the owner to publish it again") {
+    super(problem, remedy, spell(path));
+    this.path = path;
   }
 }
 
-// Writes a path as people count: question 2 ("reason"), mechanism.epsilon.
-function spell(path, question) {
-  if (path.length === 0) return "survey";
-  if (path[0] !== "questions" || typeof path[1] !== "number") return path.join(".");
-  const name = `question ${path[1] + 1}` + (question ? ` ("${question}")` : "");
-  let rest = "";
-  for (const part of path.slice(2)) {
-    rest += typeof part === "number" ? ` ${part + 1}` : (rest ? "." : "") + part;
-  }
-  return rest ? `${name}, ${rest}` : name;
+// Writes a path as people count: question 2, mechanism.epsilon.
+function spell([first, index, ...rest]) {
+  if (typeof index !== "number") return [first ?? "survey", ...(index ? [index] : [])].join(".");
+  const place = rest.map((part) => (typeof part === "number" ? part + 1 : part)).join(".");
+  return `question ${index + 1}` + (place && `, ${place}`);
 }

@@ -1,24 +1,27 @@
-// The report: everything that leaves the device. The twin of report.py; no field of it could hold a true answer.
+// The report: everything that leaves the device; no field of it could hold a true answer. The twin of report.py,
+// memory.py and send.py: drawn once, kept, and only then sent, always the same bytes.
 
+import { randomize, systemSource } from "./channel.js";
 import { RandomnessError, ReportError } from "./errors.js";
-import { deviceAnswer } from "./mechanisms.js";
-import { randomize, systemSource } from "./randomize.js";
 import { canonical } from "./survey.js";
 
+const TIMEOUT = 30_000;
+const WAITS = [5, 10, 20, 40, 60]; // seconds between attempts
+const REFUSED = { 403: "uninvited", 404: "unknown", 409: "other", 410: "closed" };
+
 /**
- * Randomize a whole form once: a random id and one randomized report for each question, in the survey's order.
- * An answer is the index of an option; for a question with a decoy it is {answer, decoy}, for an OR-poll also the
- * combined answer alone (1 if either is Yes). Keep the result before the first send and send it again as it is.
+ * Randomize a whole form once: a random id and one report for each question, in the survey's order. An answer is the
+ * index of an option; with a decoy it is {answer, decoy}, or the combined answer alone where the mechanism takes that.
  */
 export function newReport(survey, answers, source = systemSource) {
   if (!Array.isArray(answers) || answers.length !== survey.questions.length) {
     throw new ReportError(`${survey.questions.length} answers are needed`);
   }
-  const given = survey.questions.map((question, index) => combined(question, answers[index]));
+  const given = survey.questions.map((question, index) => deviceAnswer(question, answers[index]));
   const bytes = new Uint8Array(16);
   source(bytes);
   // A generator that leaves its array empty would report the truth each time; by chance this happens once in 2^128.
-  if (bytes.every((byte) => byte === 0)) throw new RandomnessError("the source of chance is broken; nothing was sent");
+  if (bytes.every((byte) => byte === 0)) throw new RandomnessError("the source of chance is broken");
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const reports = survey.questions.map((question, index) => randomize(question.channel, given[index], source));
   return { id, reports };
@@ -31,13 +34,135 @@ export function reportBytes({ id, reports }, invitation = null) {
 }
 
 // Checks every answer before anything is drawn, so that a refusal costs no randomness and reveals nothing.
-function combined({ id, combine, channel }, given) {
-  if (combine !== "none" && typeof given === "object" && given !== null) {
-    return deviceAnswer(combine, given.answer, given.decoy);
+function deviceAnswer({ id, mechanism, channel }, given) {
+  if (mechanism.hasDecoy && typeof given === "object" && given !== null) {
+    return mechanism.deviceAnswer(given.answer, given.decoy);
   }
-  if (combine === "same" || combine === "pair") throw new ReportError(`question "${id}" also needs the decoy's answer`);
-  if (!Number.isInteger(given) || given < 0 || given >= channel.options) {
-    throw new ReportError(`question "${id}" has no answer; every question needs one`);
+  if (!mechanism.takesCombined || !Number.isInteger(given) || given < 0 || given >= channel.options) {
+    throw new ReportError(`question "${id}" has no answer`);
   }
   return given;
+}
+
+/** What this device remembers of a survey: the report and whether it has arrived; nothing else. */
+export class Memory {
+  #volatile = null; // the record, where the browser keeps nothing
+
+  constructor(survey, storage = () => localStorage) {
+    Object.assign(this, { survey, storage, key: `hushpoll:${survey.hash}` });
+  }
+
+  get works() {
+    return this.#attempt((storage) => storage.length >= 0) ?? false;
+  }
+
+  get isVolatile() {
+    return this.#volatile !== null;
+  }
+
+  /** Give {id, reports, state: "waiting" or "sent"}, or null. */
+  recall() {
+    const kept = this.#volatile ?? this.#attempt((storage) => JSON.parse(storage.getItem(this.key)));
+    const { id, reports, state } = kept ?? {};
+    const { questions } = this.survey;
+    const fits = ({ channel }, index) => channel.wire.legal(reports[index]);
+    const whole = Array.isArray(reports) && reports.length === questions.length && questions.every(fits);
+    return whole && /^[0-9a-f]{32}$/.test(id) && /^(waiting|sent)$/.test(state) ? { id, reports, state } : null;
+  }
+
+  /** Keep a report before it is sent, or note that it has arrived. */
+  keep({ id, reports }, state = "waiting") {
+    const record = { id, reports, state };
+    this.#volatile = record;
+    this.#attempt((storage) => {
+      storage.setItem(this.key, JSON.stringify(record));
+      this.#volatile = null;
+    });
+  }
+
+  forget() {
+    this.#volatile = null;
+    this.#attempt((storage) => storage.removeItem(this.key));
+  }
+
+  #attempt(work) {
+    try {
+      return work(this.storage());
+    } catch {
+      return null; // a private window may keep nothing
+    }
+  }
+}
+
+/** Sends what is kept, as it is; `retry` is called when it is time for another attempt. */
+export class Sender {
+  #attempts = 0;
+  #flight = null; // the attempt under way
+  #timer = null;
+
+  constructor({ url, memory, invitation, retry }) {
+    Object.assign(this, { url, memory, invitation, retry });
+  }
+
+  get isWaiting() {
+    return this.#timer !== null;
+  }
+
+  /** Drop all attempts: the device may be another person's now. */
+  stop() {
+    clearTimeout(this.#timer);
+    this.#flight?.abort();
+    this.#timer = this.#flight = null;
+  }
+
+  /**
+   * Make one attempt. Gives {sent: the record}, or {reason, again (makes sense by hand), seconds until the next}; null
+   * where there was nothing to send, or where this device was cleared meanwhile.
+   */
+  async send() {
+    const record = this.memory.recall();
+    if (this.#flight || !record) return null;
+    this.stop();
+    const attempt = (this.#flight = new AbortController());
+    const limit = setTimeout(() => attempt.abort(), TIMEOUT);
+    let status = 0; // no answer at all
+    let wait = 0;
+    try {
+      const response = await fetch(this.url, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: reportBytes(record, this.invitation),
+        credentials: "omit",
+        cache: "no-store",
+        redirect: "error",
+        signal: attempt.signal,
+      });
+      // The sign-in page of a hotel's network also says 200: only this server's answers count, and they are no pages.
+      status = response.headers.get("Content-Type")?.startsWith("text/html") ? 0 : response.status;
+      wait = Number(response.headers.get("Retry-After")) || 0;
+    } catch {
+      // Lost, refused or too slow: the report may or may not have arrived. Sending it again is harmless.
+    }
+    clearTimeout(limit);
+    if (this.#flight !== attempt) return null;
+    this.#flight = null;
+    if (status === 200 || status === 201) return this.#arrived(record);
+    return this.memory.recall() && this.#refused(record, status, wait);
+  }
+
+  #arrived(record) {
+    if (this.memory.survey.settings.kiosk) this.memory.forget();
+    else this.memory.keep(record, "sent");
+    return { sent: record };
+  }
+
+  #refused({ id }, status, wait) {
+    if (REFUSED[status]) return { reason: REFUSED[status], again: status < 409 };
+    if (status >= 400 && status < 500 && status !== 408 && status !== 429) return { reason: "refused", again: true };
+    // A whole classroom must not come back in the same second: the random id spreads them.
+    const spread = 1 + parseInt(id.slice(0, 2), 16) / 512;
+    const seconds = Math.ceil(Math.max(wait, WAITS[Math.min(this.#attempts++, WAITS.length - 1)]) * spread);
+    this.#timer = setTimeout(this.retry, 1000 * seconds);
+    return { reason: status ? "busy" : "offline", again: true, seconds };
+  }
 }

@@ -1,7 +1,6 @@
 // SHA-256 (FIPS 180-4). Own code because crypto.subtle is absent on pages that came over plain http.
 
-// The first 32 bits of the fractional parts of the square and cube roots of the first primes, in exact integers:
-// floor(2^32 p^(1/k)) mod 2^32 is an integer k-th root of p 2^(32 k).
+// The first 32 bits of the fractional parts of roots of primes: an integer k-th root of p 2^(32 k), mod 2^32.
 function rootBits(prime, k) {
   const target = BigInt(prime) << BigInt(32 * k);
   let low = 0n;
@@ -22,7 +21,7 @@ const turn = (x, n) => (x >>> n) | (x << (32 - n));
 
 /** Give the SHA-256 of a Uint8Array in lower-case hexadecimal. */
 export function sha256(bytes) {
-  // Padding: a one bit, zeros, and the length in bits as 64 bits, to a multiple of 64 bytes.
+  // Padding: a one bit, zeros, and the length in bits as 64 bits.
   const padded = new Uint8Array(((bytes.length + 8) >> 6 << 6) + 64);
   padded.set(bytes);
   padded[bytes.length] = 0x80;

@@ -23,15 +23,7 @@ _FOLDERS = {
     "respond": Path(__file__).parent / "static",
 }
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-# Every module that the page loads, the one that starts it last; the requests of a page are counted in a test.
-_SCRIPTS = [
-    *(
-        f"client/{name}.js"
-        for name in ("channel", "errors", "mechanisms", "randomize", "report", "sha256", "survey")
-    ),
-    "respond/explain.js",
-    "respond/page.js",
-]
+_START = "respond/page.js"
 
 
 @dataclass(frozen=True)
@@ -69,6 +61,12 @@ def _paths() -> frozenset[str]:
 
 
 @cache
+def _modules() -> list[str]:
+    """Every module that the page loads, the one that starts it last; its requests are counted in a test."""
+    return sorted((path for path in _paths() if path.endswith(".js")), key=lambda path: (path == _START, path))
+
+
+@cache
 def _read(path: str) -> Asset:
     folder, _, name = path.partition("/")
     file = _FOLDERS[folder] / name
@@ -101,7 +99,7 @@ def shell() -> dict[str, Any]:
 def scripts() -> list[dict[str, str]]:
     """Every module of the page with its address and its SHA-256, the one that starts the page last."""
     found = []
-    for path in _SCRIPTS:
+    for path in _modules():
         script = asset(path)
         assert script is not None
         folder, name = path.split("/")

@@ -12,8 +12,11 @@ A test fails while a sentence is missing, left over, fuzzy or not compiled in on
 
 from __future__ import annotations
 
+import re
+
 from flask import Flask, request
 from flask_babel import Babel, get_locale, lazy_gettext
+from hushpoll_client import Survey
 
 __all__ = ["LANGUAGES", "direction", "init_app", "language", "page_strings"]
 
@@ -46,17 +49,30 @@ def direction() -> str:
     return "rtl" if language() == "ar" else "ltr"
 
 
-def page_strings() -> dict[str, str]:
-    """Every sentence that the page's script shows, in the language of this response."""
-    return {key: str(text) for key, text in _STRINGS.items()}
+def page_strings(survey: Survey) -> dict[str, str]:
+    """Every sentence that the page's script shows for a survey, in the language of this response."""
+    used = {question.mechanism.combine for question in survey.questions}
+    return {
+        key: str(text)
+        for key, text in _STRINGS.items()
+        if (about := _COMBINED.fullmatch(key)) is None or about[1] in used
+    }
 
 
+def page_word(key: str, otherwise: str) -> str:
+    """One word of the page's, for the paper form."""
+    return str(_STRINGS.get(key, otherwise))
+
+
+# Sentences about two answers that the device combines: only those of the survey's own mechanisms are sent.
+_COMBINED = re.compile(r"(?:how|report)_([a-z]+)(?:_[0-9]+)?")
 _ = lazy_gettext
 _STRINGS = {
     "yes": _("Yes"),
     "no": _("No"),
-    "same": _("same"),
-    "different": _("different"),
+    # What a report says that is no answer, by the word for what the device does with two answers.
+    "report_same_0": _("different"),
+    "report_same_1": _("same"),
     # Before
     "lead": _(
         "Your answers are mixed with chance on this device before they are sent."
@@ -82,20 +98,23 @@ _STRINGS = {
         "Of 100 people who choose one option, between {low} and {high} are recorded as that option,"
         " depending on which it is."
     ),
+    "any_answer": _(
+        "What is sent could come from any answer; it is at most {n} times likelier from yours."
+    ),
     "so_not": _("So a recorded {option} does not mean you chose {option}."),
     "so_any": _("So a recorded option does not mean you chose it."),
     "reveals": _("A {option} does reveal your {option}."),
     "reveals_other": _("A recorded {recorded} does reveal that you chose {options}."),
-    "or_how": _(
+    "how_or": _(
         "Two questions, one result: this device sends {yes} if at least one of your two answers is {yes},"
         " and {no} if both are {no}."
     ),
-    "or_only": _("It is sent only if both of your answers are {no}."),
-    "cross_how": _(
+    "reveals_both": _("It is sent only if both of your answers are {no}."),
+    "how_same": _(
         "Two questions, one result: this device sends only whether your two answers are the same or"
         " different."
     ),
-    "unrelated_how": _(
+    "how_pair": _(
         "Two questions, one result: chance on this device decides which of your two answers is sent,"
         " the first one in"
         " about {n} of 100 cases. Nobody learns which one it was."
@@ -246,5 +265,6 @@ _STRINGS = {
     ),
     "fail_refused": _("This page refuses the survey: {reason}"),
     "fail_chance": _("This browser has no safe source of chance. Please use another browser."),
+    "fail_page": _("This is a fault of this page, not yours: please tell whoever sent you the link."),
     "closed": _("This survey is closed"),
 }

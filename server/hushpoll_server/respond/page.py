@@ -60,7 +60,7 @@ def render_page(
         "closed": closed,
         "preview": preview,
         "languages": list(languages.LANGUAGES.items()),
-        "strings": languages.page_strings(),
+        "strings": languages.page_strings(survey),
     }
     html = render_template("respond/page.html", data=data, scripts=scripts(), **shell())
     response = compressible(html.encode(), "text/html; charset=utf-8")

@@ -6,15 +6,13 @@ given only where coins or dice make its odds exactly; otherwise the page says wh
 
 from __future__ import annotations
 
-import math
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, render_template, request, url_for
 from flask_babel import gettext as _
+from flask_babel import lazy_gettext
 from hushpoll_client import Question, Survey
 from werkzeug.wrappers import Response as BaseResponse
 from wtforms import BooleanField, Form, HiddenField, RadioField, StringField
@@ -28,98 +26,22 @@ from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import Published, get_store
 
 from .assets import compressible, shell
-from .languages import LANGUAGES
+from .languages import LANGUAGES, page_word
 
 bp = Blueprint("paper", __name__)
 
-_MOST_ROLLS = 3  # more rolls of a die than this, and people lose count
-_COINS = {Fraction(1, 4): (2, 2), Fraction(1, 8): (3, 3), Fraction(3, 8): (3, 1), Fraction(1, 16): (4, 4)}
-
-
-@dataclass(frozen=True)
-class Branch:
-    """What to do when the die gives a number from `low` to `high`; `what` is a key of the template."""
-
-    low: str
-    high: str
-    what: str
-    option: int | None = None
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """How to answer one question on paper.
-
-    Attributes
-    ----------
-    coins, heads : int
-        Toss so many coins; the first branch is for exactly so many heads. 0 coins means a die, or nothing at all.
-    rolls : int
-        Roll a die so often; the digits side by side are the number. Numbers above `last` are rolled again.
-    """
-
-    branches: tuple[Branch, ...] = ()
-    coins: int = 0
-    heads: int = 0
-    rolls: int = 0
-    last: str = ""
-    again: bool = False
-
-
-def instruction(question: Question) -> Instruction | None:
-    """Find coins or dice that make the question's odds exactly; None where there are none."""
-    mechanism = question.mechanism
-    given = mechanism.parameters
-    if "epsilon" in given:
-        return None  # e^epsilon is irrational: no number of coins or dice makes it
-    if mechanism.combine in ("or", "same"):
-        return Instruction()
-    if mechanism.name == "unrelated":
-        return _dice([(Fraction(given["truth"]), "first", None)], "second")
-    if mechanism.name == "warner":
-        truth = Fraction(given["truth"])
-        rare, often = ("opposite", "truth") if truth > Fraction(1, 2) else ("truth", "opposite")
-        share = min(truth, 1 - truth)
-        if share in _COINS:
-            coins, heads = _COINS[share]
-            return Instruction((Branch("", "", rare), Branch("", "", often)), coins=coins, heads=heads)
-        return _dice([(share, rare, None)], often)
-    if mechanism.name == "forced":
-        shares = [(Fraction(share), "forced", option) for option, share in enumerate(given["forced"])]
-        return _dice([branch for branch in shares if branch[0]], "truth")
-    return None
-
-
-def _dice(branches: Sequence[tuple[Fraction, str, int | None]], otherwise: str) -> Instruction | None:
-    """Deal the outcomes of one to three rolls out to the branches; what is left over is rolled again."""
-    whole = math.lcm(*(share.denominator for share, _what, _option in branches))
-    # An exact fit first, then the fewest rolls.
-    rolls = min(
-        (rolls for rolls in range(1, _MOST_ROLLS + 1) if 6**rolls >= whole),
-        key=lambda rolls: (6**rolls % whole != 0, rolls),
-        default=0,
-    )
-    if rolls == 0:
-        return None
-    each = 6**rolls // whole
-    used = each * whole
-    dealt, start = [], 0
-    for share, what, option in branches:
-        end = start + int(share * used)
-        dealt.append(Branch(_face(start, rolls), _face(end - 1, rolls), what, option))
-        start = end
-    dealt.append(Branch(_face(start, rolls), _face(used - 1, rolls), otherwise))
-    return Instruction(tuple(dealt), rolls=rolls, last=_face(used - 1, rolls), again=used < 6**rolls)
-
-
-def _face(outcome: int, rolls: int) -> str:
-    """Write the outcome 0..6^rolls-1 as the faces that a die shows, 1 to 6 each."""
-    return "".join(str(outcome // 6**place % 6 + 1) for place in reversed(range(rolls)))
+# What is asked where a decoy question stands beside the question, by the word for how the two answers are combined.
+_TWO_QUESTIONS = {
+    "legend_or": lazy_gettext("Is at least one of these true for you?"),
+    "legend_same": lazy_gettext("Are your answers to these two questions the same or different?"),
+    "legend_pair": lazy_gettext("Which of these do the steps tell you to answer?"),
+    "choose_or": lazy_gettext("Choose Yes if at least one is true, No if neither is. Do not say which."),
+}
 
 
 def is_possible(survey: Survey) -> bool:
     """Whether every question can be answered on paper; a report is always complete."""
-    return all(instruction(question) is not None for question in survey.questions)
+    return all(question.mechanism.by_hand() is not None for question in survey.questions)
 
 
 def address(survey_hash: str) -> str:
@@ -151,20 +73,52 @@ def _form(survey: Survey) -> Form:
 
 
 def report_labels(question: Question) -> list[str]:
-    """What each report is called on the page."""
-    if question.mechanism.combine == "same":
-        return [_("different"), _("same")]
-    return [_("No"), _("Yes")] if question.kind.fixed_words else list(question.options)
+    """What each report is called on the page: an answer, a word about two answers, or its number."""
+    mechanism = question.mechanism
+    if mechanism.reports_are_answers:
+        return [_("No"), _("Yes")] if question.kind.fixed_words else list(question.options)
+    reports = range(question.channel.outcomes)
+    return [page_word(f"report_{mechanism.combine}_{report}", str(report)) for report in reports]
 
 
-def revealing(question: Question) -> list[str]:
-    """Labels of the reports that only one true answer can lead to: the respondent must know."""
-    columns = zip(*question.mechanism.analysis.rows, strict=True)
-    return [
-        label
-        for label, column in zip(report_labels(question), columns, strict=True)
-        if column.count(0) == len(column) - 1
+def warnings(question: Question) -> list[str]:
+    """What the reports of a question give away, in words: the respondent must know."""
+    labels, mechanism = report_labels(question), question.mechanism
+    both = _("A {option} does reveal that both are {option}.")
+    lines = [
+        both.replace("{option}", labels[fact.report]) for fact in mechanism.facts if fact.decoy is not None
     ]
+    if mechanism.known_decoy_tells:
+        lines.append(
+            _("Someone who knows your answer to the second question can learn more, up to your own answer.")
+        )
+    bare = [
+        labels[fact.report] for fact in mechanism.facts if fact.decoy is None and len(fact.leaves) == 1
+    ]
+    if bare:
+        sentence = _("Nobody is told to choose this answer, so choosing it does reveal that it is true:")
+        lines.append(f"{sentence} {', '.join(map(isolated, bare))}")
+    return lines
+
+
+def any_answer(question: Question) -> str | None:
+    """What can be said of a report that is no answer; None where reports are answers, or words about two answers."""
+    mechanism, ratio = question.mechanism, question.channel.ratio
+    if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
+        return None
+    sentence = _("What is sent could come from any answer; it is at most {n} times likelier from yours.")
+    return sentence.replace("{n}", at_most(ratio))
+
+
+def at_most(ratio: Fraction) -> str:
+    """Write a bound of at least 1 in three digits, never below its value."""
+    size = Fraction(10 ** len(str(int(ratio))), 1000)
+    return f"{float(-(-ratio // size) * size):.10g}"
+
+
+def isolated(text: str) -> str:
+    """Set a designer's words apart from the direction of the sentence around them."""
+    return f"\u2068{text}\u2069"
 
 
 @bp.get("/s/<survey_hash>/paper")
@@ -232,9 +186,12 @@ def _item(index: int, question: Question, form: Form | None) -> dict[str, Any]:
     return {
         "name": f"q{index}",
         "question": question,
-        "how": instruction(question),
+        "how": question.mechanism.by_hand(),
+        "legend": _TWO_QUESTIONS.get(f"legend_{question.mechanism.combine}", question.text),
+        "choose": _TWO_QUESTIONS.get(f"choose_{question.mechanism.combine}"),
         "labels": report_labels(question),
-        "revealing": [] if question.decoy else revealing(question),
+        "any_answer": any_answer(question),
+        "warnings": warnings(question),
         "field": None if form is None else form[f"q{index}"],
     }
 

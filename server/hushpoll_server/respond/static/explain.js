@@ -1,6 +1,9 @@
 // What the respondent is told: what happens to an answer, in whole numbers out of 100, computed from the verified
 // channels and nothing else; and the words and elements that the page is made of. Text only, never HTML.
 
+import { count } from "../client/channel.js";
+import { expBelow } from "../client/mechanism.js";
+
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const lang = document.documentElement.lang;
 
@@ -9,58 +12,64 @@ export function say(key, values = {}) {
   return page.strings[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-/** An element with attributes (null, undefined and false are left out) and children; strings become text. */
+/** An element with attributes and children; strings become text, null and false are left out. */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) element.setAttribute(key, value);
+    if ((value ?? false) !== false) element.setAttribute(key, value);
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
+  element.append(...children.filter(Boolean));
   return element;
 }
 
 export const section = (heading, ...children) => el("section", {}, el("h2", {}, say(heading)), ...children);
 
-/** Sentences about one question as paragraphs, the one-sided truth set apart; `brief` is for beside the question. */
+/** Sentences about one question, the one-sided truth set apart; `brief` is for beside the question. */
 export function paragraphs({ how, odds, so, assumes, warnings }, { brief = false } = {}) {
   const lines = brief ? [how, odds.join(" ")] : [how, odds.join(" "), so, assumes];
   return [
     ...lines.filter(Boolean).map((line) => el("p", {}, line)),
-    warnings.length > 0 && el("p", { class: "warning" }, warnings.join(" ")),
+    warnings.length && el("p", { class: "warning" }, warnings.join(" ")),
   ];
 }
 
-/**
- * Explain one question. Gives { how, odds, so, assumes, warnings, icons }: sentences, lists of them (odds, warnings), and
- * what the icon array shows (or null).
- */
+/** Explain one question in sentences, or lists of them (odds, warnings), and say what the icon array shows. */
 export function explain(question) {
   const labels = optionLabels(question).map(isolated);
-  const recorded = reportLabels(question).map(isolated);
-  // P(report z | true answer x); with a decoy, over the share of people who say Yes to it.
-  const chance = (x, z) => question.analysis.probability(x, z);
-  const about = { question, labels, recorded, chance };
-  const odds = twoByTwo(question) ? twoOptions(about) : moreOptions(about);
+  const { mechanism, channel } = question;
+  const recorded = count(channel.outcomes).map((report) => isolated(reportLabel(question, report)));
+  // With a decoy, over the share of people who say Yes to it.
+  const chance = (x, z) => mechanism.analysis.probability(x, z);
+  const about = { mechanism, labels, recorded, chance };
+  const two = labels.length === 2 && recorded.length === 2;
+  const odds = anyAnswer(question) ? { odds: [anyAnswer(question)] } : two ? twoOptions(about) : moreOptions(about);
   return { ...odds, ...decoy(about), warnings: warnings(about) };
 }
 
-/** The options as the respondent reads them: Yes and No in the page's language, others as the designer wrote them. */
+/** The options as the respondent reads them. */
 export function optionLabels({ kind, options }) {
-  return kind === "yes_no" ? [say("no"), say("yes")] : options;
+  return kind.fixedWords ? [say("no"), say("yes")] : options;
 }
 
-/** What each report stands for. */
-export function reportLabels(question) {
-  return question.combine === "same" ? [say("different"), say("same")] : optionLabels(question);
+/** What a report stands for: an answer, a word about two answers, or nothing but itself. */
+export function reportLabel(question, report) {
+  const { reportsAreAnswers, combine } = question.mechanism;
+  if (reportsAreAnswers) return optionLabels(question)[report];
+  return page.strings[`report_${combine}_${report}`] ?? String(report);
 }
 
-/** A designer's words inside a sentence of this page: set apart where they run the other way. */
+/** What can be said of a report that stands for nothing but itself. */
+export function anyAnswer({ mechanism, channel }) {
+  if (mechanism.reportsAreAnswers || mechanism.hasDecoy) return null;
+  return channel.ratio && say("any_answer", { n: factorAtMost(channel.ratio) });
+}
+
+/** A designer's words inside a sentence: set apart where they run the other way. */
 export function isolated(text) {
   const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufefc]/.test(text);
   return rightToLeft === (document.documentElement.dir === "rtl") ? text : `\u2068${text}\u2069`;
 }
 
-/** Whether the sent result has no finite epsilon. */
 export function isOpen({ channel }) {
   return channel.ratio === null;
 }
@@ -104,7 +113,7 @@ export function numbered(numbers) {
 export function whoTable(survey) {
   const open = survey.questions.some(isOpen);
   const mixed = open ? "only_mixed_open" : "only_mixed";
-  const decoy = survey.questions.some((question) => question.combine !== "none" && isOpen(question));
+  const decoy = survey.questions.some(({ mechanism }) => mechanism.knownDecoyTells);
   const rows = [
     ["who_owner", mixed],
     ["who_thief", mixed],
@@ -117,9 +126,9 @@ export function whoTable(survey) {
 
 export function howWeKnow(survey, linked) {
   const open = survey.questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
-  const finite = survey.questions.filter((question) => !isOpen(question)).reduce((sum, { epsilon }) => sum + epsilon, 0);
-  const total = open.length === 0 ? "know_epsilon" : finite ? "know_open" : "know_only_open";
-  const values = { epsilon: number(finite), factor: number(Math.exp(finite)), list: list(open.map((n) => numbered([n]))) };
+  const { ratio, questions } = survey; // the ratio of all that have one
+  const total = open.length === 0 ? "know_epsilon" : open.length < questions.length ? "know_open" : "know_only_open";
+  const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((n) => numbered([n]))) };
   const rows = survey.questions.map((question, index) => [String(index + 1), question.mechanism.name, epsilonOf(question)]);
   const scripts = [...document.querySelectorAll("[integrity]")];
   return el(
@@ -138,31 +147,43 @@ export function howWeKnow(survey, linked) {
 
 const name = (script) => (script.href || script.src).split("/static/")[1];
 
-// The hash that the browser holds the script against, in the spelling of sha256sum.
+// In the spelling of sha256sum.
 function digest({ integrity }) {
   const bytes = Array.from(atob(integrity.split("-")[1]), (sign) => sign.charCodeAt(0));
   return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function epsilonOf({ channel, analysis, combine, epsilon }) {
-  const own = number(epsilon);
-  const conditional = number(analysis.epsilon);
-  if (channel.ratio !== null) return combine === "none" ? own : say("conditional_too", { epsilon: own, conditional });
-  return combine === "none" || analysis.ratio === null ? say("unbounded") : say("conditional", { epsilon: conditional });
+function epsilonOf({ channel, mechanism: { analysis, hasDecoy } }) {
+  const epsilon = channel.ratio && epsilonAtMost(channel.ratio);
+  const conditional = hasDecoy && analysis.ratio && epsilonAtMost(analysis.ratio);
+  if (!conditional) return epsilon ?? say("unbounded");
+  return epsilon ? say("conditional_too", { epsilon, conditional }) : say("conditional", { epsilon: conditional });
+}
+
+// Bounds: "at most" is rounded up to three digits in exact integers, so that no bound is printed below its value.
+
+export function factorAtMost([top, bottom]) {
+  const size = 10n ** BigInt(String(top / bottom).length);
+  const digits = (1000n * top + bottom * size - 1n) / (bottom * size);
+  return number(Number(digits * size) / 1000);
+}
+
+export function epsilonAtMost([top, bottom]) {
+  const near = Math.log1p(Number(((top - bottom) << 64n) / bottom) / 2 ** 64);
+  const scale = near && 10 ** (2 - Math.floor(Math.log10(near)));
+  let digits = Math.ceil(near * scale - 1e-6);
+  while (top << 64n > bottom * expBelow([BigInt(digits), BigInt(scale || 1)])) digits++;
+  return number(scale && digits / scale);
 }
 
 // Odds ------------------------------------------------------------------------------------------------------------
 
-function twoByTwo({ kind, options, channel }) {
-  return channel.outcomes === 2 && (kind === "yes_no" || options.length === 2);
-}
-
-function twoOptions({ question, labels, recorded, chance }) {
-  // Tell about the report that everybody can give; when only one is hidden, that is the one.
+function twoOptions({ mechanism, labels, recorded, chance }) {
+  // Tell about the report that everybody can give.
   const z = chance(0, 1) > 0 ? 1 : 0;
   const other = 1 - z;
   const odds = [oddsLine(labels[z], recorded[z], chance(z, z)), oddsLine(labels[other], recorded[z], chance(other, z))];
-  const so = question.combine === "same" ? "" : say("so_not", { option: labels[z] });
+  const so = mechanism.reportsAreAnswers && say("so_not", { option: labels[z] });
   // Where one side is certain, the picture is about the other one.
   const shown = chance(z, z) === 1 ? other : z;
   const kept = percent(chance(shown, z));
@@ -170,42 +191,36 @@ function twoOptions({ question, labels, recorded, chance }) {
   return { odds, so, icons: { kept, caption: say("icons", values) } };
 }
 
-function moreOptions({ question, labels, chance }) {
-  if (question.channel.form === "krr") {
+function moreOptions({ mechanism, labels, chance }) {
+  if (mechanism.analysis.evenly) {
     const n = percent(chance(0, 0));
     const odds = [say("odds_any", { n, rest: 100 - n, others: labels.length - 1 })];
     return { odds, so: say("so_any"), icons: { kept: n, caption: say("icons_any", { n, rest: 100 - n }) } };
   }
-  const kept = labels.map((_, x) => percent(chance(x, x)));
-  const range = say("odds_range", { low: Math.min(...kept), high: Math.max(...kept) });
+  const kept = labels.map((_, x) => 100 * chance(x, x));
+  const range = say("odds_range", { low: Math.floor(Math.min(...kept)), high: Math.ceil(Math.max(...kept)) });
   const each = labels.map((label, x) => oddsLine(label, label, chance(x, x)));
   return { odds: labels.length <= 5 ? each : [range], so: say("so_any"), icons: null };
 }
 
-function decoy({ question, labels: [no, yes] }) {
-  const { combine, mechanism } = question;
-  if (combine === "none") return { how: "", assumes: "" };
-  const [top, bottom] = mechanism.decoy_counts ?? fraction(mechanism.decoy_share);
-  const first = combine === "pair" && percent(fraction(mechanism.truth).reduce((a, b) => a / b));
-  const sentence = { or: "or_how", same: "cross_how", pair: "unrelated_how" }[combine];
-  const then = mechanism.epsilon ? ` ${say("then_mixed")}` : "";
-  return { how: say(sentence, { yes, no, n: first }) + then, assumes: say("decoy_assumes", { n: percent(top / bottom), yes }) };
+function decoy({ mechanism: { hasDecoy, combine, parameters }, labels: [no, yes] }) {
+  if (!hasDecoy) return {};
+  const [top, bottom] = parameters.decoy_counts ?? fraction(parameters.decoy_share);
+  const [first, all] = fraction(parameters.truth ?? "1");
+  const then = parameters.epsilon ? ` ${say("then_mixed")}` : "";
+  const how = say(`how_${combine}`, { yes, no, n: percent(first / all) }) + then;
+  return { how, assumes: say("decoy_assumes", { n: percent(top / bottom), yes }) };
 }
 
 // A report that some true answer can never give rules that answer out: the respondent must know.
-function warnings({ question, labels, recorded, chance }) {
-  const lines = [];
-  const all = labels.map((_, x) => x);
-  const columns = question.analysis.ratio === null ? question.channel.outcomes : 0; // finite: every report can mean anything
-  for (let z = 0; z < columns; z++) {
-    const possible = all.filter((x) => chance(x, z) > 0);
-    if (possible.length === 0 || possible.length === all.length) continue;
-    if (possible.length === 1 && recorded[z] === labels[possible[0]]) lines.push(say("reveals", { option: recorded[z] }));
-    else lines.push(say("reveals_other", { recorded: recorded[z], options: any(possible.map((x) => labels[x])) }));
-    if (question.combine === "or") lines.push(say("or_only", { no: labels[0] }));
-  }
-  if (question.combine !== "none" && isOpen(question)) lines.push(say("decoy_known"));
-  return lines;
+function warnings({ mechanism, labels, recorded }) {
+  const lines = mechanism.facts.flatMap(({ report, leaves, decoy }) => {
+    const [option] = leaves.map((x) => labels[x]);
+    const own = leaves.length === 1 && recorded[report] === option;
+    const values = { recorded: recorded[report], options: any(leaves.map((x) => labels[x])) };
+    return [own ? say("reveals", { option }) : say("reveals_other", values), decoy !== null && say("reveals_both", { no: option })];
+  });
+  return [...lines, mechanism.knownDecoyTells && say("decoy_known")].filter(Boolean);
 }
 
 function oddsLine(chosen, recorded, share) {
@@ -214,7 +229,7 @@ function oddsLine(chosen, recorded, share) {
   return say(edge[n] ?? "odds_about", { chosen, recorded, n });
 }
 
-// Never 0 or 100 for what is neither: an icon array must not promise certainty.
+// Never 0 or 100 for what is neither.
 function percent(share) {
   if (share === 0 || share === 1) return 100 * share;
   return Math.min(99, Math.max(1, Math.round(100 * share)));
@@ -230,7 +245,7 @@ const any = (labels) => new Intl.ListFormat(lang, { type: "disjunction" }).forma
 
 const list = (items) => new Intl.ListFormat(lang).format(items);
 
-// Western digits everywhere, as in the sentences and the fingerprints; the decimal mark is the language's.
+// Western digits everywhere, as in the sentences; the decimal mark is the language's.
 const number = (value) => new Intl.NumberFormat(lang, { numberingSystem: "latn", maximumSignificantDigits: 3 }).format(value);
 
 const code = (text) => el("code", { dir: "ltr" }, text);

@@ -1,41 +1,42 @@
 // The respondent's page: before, during, after. Everything is built from the verified document as text, never as HTML.
 // Between loading and Send nothing is requested; what was chosen never leaves the form that is on the screen.
 
-import { newReport, reportBytes } from "../client/report.js";
+import { HushpollError, RandomnessError } from "../client/errors.js";
+import { Memory, newReport, reportBytes, Sender } from "../client/report.js";
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  el, explain, howWeKnow, isolated, isOpen, numbered, oddsCards, optionLabels, paragraphs, reportLabels, say, section, whoTable,
+  anyAnswer, el, explain, howWeKnow, isolated, isOpen, numbered, oddsCards, optionLabels, paragraphs, reportLabel, say, section,
+  whoTable,
 } from "./explain.js";
 
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const main = document.querySelector("main");
 const announcer = document.getElementById("announcer");
 const link = readLink(location.hash);
-const TIMEOUT = 30_000;
-const WAITS = [5, 10, 20, 40, 60]; // seconds between attempts
+const WIDGETS = { options: choice }; // by what a kind asks for
 
-let survey, form; // the form lives in memory only, and only until Send
-let volatile = null; // the record, where the browser keeps nothing
-let attempts = 0;
-let flight = null; // the attempt under way
-let timer;
+let survey, memory, sender;
+let form; // lives in memory only, and only until Send
 
-class Refusal extends Error {}
+class Refusal extends HushpollError {}
 
 async function start() {
-  addEventListener("hashchange", () => location.reload()); // another link to the same survey, perhaps with an invitation
+  addEventListener("hashchange", () => location.reload()); // another link, perhaps with an invitation
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // no half-filled form on a shared device
-  addEventListener("popstate", (event) => survey && !recall() && (event.state?.during ? showQuestions() : showStart()));
-  addEventListener("online", () => timer && deliver({ quiet: true }));
+  addEventListener("popstate", (event) => survey && !memory.recall() && (event.state?.during ? showQuestions() : showStart()));
+  addEventListener("online", () => sender?.isWaiting && deliver({ quiet: true }));
   try {
     survey = await load();
   } catch (error) {
+    if (!(error instanceof HushpollError)) throw error;
     return showFailure(error instanceof Refusal ? error.message : say("fail_refused", { reason: error.message }));
   }
+  memory = new Memory(survey);
+  sender = new Sender({ url: page.reports, memory, invitation: invitation(), retry: () => deliver({ quiet: true }) });
   document.title = survey.title;
   history.replaceState(null, "");
-  const record = recall();
+  const record = memory.recall();
   if (record) showRecord(record);
   else if (page.closed) showFailure(null, say("closed"));
   else showStart();
@@ -48,7 +49,7 @@ function readLink(fragment) {
 }
 
 async function load() {
-  // The hash in the fragment, or else in the address, decides which survey is meant; a draft's preview has neither.
+  // The hash in the fragment, or else in the address, says which survey is meant; a draft's preview has neither.
   const named = link.hash ?? /\/s\/([0-9a-f]{64})/.exec(location.pathname)?.[1] ?? page.hash;
   if (named !== page.hash) throw new Refusal(say("fail_changed"));
   let bytes;
@@ -114,20 +115,21 @@ function languages() {
 
 function showQuestions() {
   form ??= makeForm();
-  show(el("header", {}, el("h1", { dir: "auto" }, survey.title)), ...notices(!memoryWorks() && say("no_memory")), form);
+  show(el("header", {}, el("h1", { dir: "auto" }, survey.title)), ...notices(!memory.works && say("no_memory")), form);
 }
 
 function makeForm() {
   const total = survey.questions.length;
   const cards = survey.questions.map((question, index) => {
+    const draw = WIDGETS[question.kind.widget];
     const odds = el("div", { class: "small", id: `odds-${index}` }, ...paragraphs(explain(question), { brief: true }));
     return el(
       "section",
       { class: "card" },
       el("p", { class: "eyebrow" }, say("question_of", { n: index + 1, total })),
-      choice(`q${index}`, question.text, question, `odds-${index}`),
+      draw(`q${index}`, question.text, question, `odds-${index}`),
       question.decoy && el("p", { class: "eyebrow" }, say("second")),
-      question.decoy && choice(`q${index}-second`, question.decoy, question, `odds-${index}`),
+      question.decoy && draw(`q${index}-second`, question.decoy, question, `odds-${index}`),
       odds,
     );
   });
@@ -148,8 +150,8 @@ function makeForm() {
   return made;
 }
 
-// One group of options. The inputs have no name, so that no form submission could ever carry them; what a name does
-// for radio buttons (one of them, arrow keys, one tab stop, "2 of 4") is done here.
+// One group of options. The inputs have no name, so that no form could ever carry them; what a name does for radio
+// buttons (arrow keys, one tab stop, "2 of 4") is done here.
 function choice(id, text, question, describedBy) {
   const labels = optionLabels(question);
   const inputs = labels.map((_, index) =>
@@ -204,13 +206,12 @@ function send(summary) {
     question.decoy ? { answer: group(`q${index}`), decoy: group(`q${index}-second`) } : group(`q${index}`),
   );
   // Another tab may have drawn already: then that one counts. Drawn once, kept, and only then sent.
-  if (!recall()) {
-    try {
-      remember({ ...newReport(survey, answers), state: "waiting" });
-    } catch {
-      form = null;
-      return showFailure(say("fail_chance"));
-    }
+  try {
+    if (!memory.recall()) memory.keep(newReport(survey, answers));
+  } catch (error) {
+    if (!(error instanceof RandomnessError)) return summarize(summary, say("fail_page"), el("p", {}, say("fail_nothing")));
+    form = null;
+    return showFailure(say("fail_chance"));
   }
   form.reset();
   form = null;
@@ -233,7 +234,11 @@ function showMissing(summary, missing) {
     });
     return el("li", { dir: "auto" }, jump);
   });
-  summary.replaceChildren(el("h2", {}, title), el("ul", {}, ...items));
+  summarize(summary, title, el("ul", {}, ...items));
+}
+
+function summarize(summary, title, more) {
+  summary.replaceChildren(el("h2", {}, title), more);
   summary.hidden = false;
   summary.setAttribute("role", "alert");
   summary.focus();
@@ -243,61 +248,18 @@ function showMissing(summary, missing) {
 
 // Send what is kept, as it is. `quiet` is an attempt that nobody asked for just now: it leaves the screen alone.
 async function deliver({ quiet = false } = {}) {
-  if (flight) return;
-  const record = recall();
-  if (!record) return quiet || showStart();
-  clearTimeout(timer);
-  timer = null;
-  const attempt = (flight = new AbortController());
-  const limit = setTimeout(() => attempt.abort(), TIMEOUT);
+  if (!memory.recall()) return quiet || showStart();
   if (!quiet) show(el("header", {}, el("h1", {}, say("sending"))));
-  let status = 0; // no answer at all
-  let wait = 0;
-  try {
-    const response = await fetch(page.reports, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: reportBytes(record, invitation()),
-      credentials: "omit",
-      cache: "no-store",
-      redirect: "error",
-      signal: attempt.signal,
-    });
-    // The sign-in page of a hotel's network also says 200: only this server's answers count, and they are no pages.
-    status = response.headers.get("Content-Type")?.startsWith("text/html") ? 0 : response.status;
-    wait = Number(response.headers.get("Retry-After")) || 0;
-  } catch {
-    // Lost, refused or too slow: the report may or may not have arrived. Sending it again is harmless.
-  }
-  clearTimeout(limit);
-  if (flight !== attempt) return; // this device was cleared meanwhile: the screen may be the next person's
-  flight = null;
-  if (status === 200 || status === 201) accepted(record);
-  else if (recall()) showWaiting(refusal(status, wait), quiet); // otherwise another tab has cleared it
+  const found = await sender.send();
+  if (found?.sent) showSent(found.sent);
+  else if (found) showWaiting(say(`was_${found.reason}`, { n: found.seconds }), found.again, quiet);
 }
 
 const invitation = () => (survey.settings.invitation ? link.code : null);
 
-// What an answer of the server means: a sentence, and whether trying again makes sense (by itself, or by hand).
-function refusal(status, wait) {
-  const known = { 403: "was_uninvited", 404: "was_unknown", 409: "was_other", 410: "was_closed" };
-  if (known[status]) return { text: say(known[status]), again: status === 403 || status === 404 };
-  if (status >= 400 && status < 500 && status !== 408 && status !== 429) return { text: say("was_refused"), again: true };
-  const [spread] = crypto.getRandomValues(new Uint8Array(1)); // a whole classroom must not come back in the same second
-  const seconds = Math.ceil(Math.max(wait, WAITS[Math.min(attempts++, WAITS.length - 1)]) * (1 + spread / 512));
-  timer = setTimeout(() => deliver({ quiet: true }), 1000 * seconds);
-  return { text: status ? say("was_busy", { n: seconds }) : say("was_offline"), again: true };
-}
-
-function accepted(record) {
-  if (survey.settings.kiosk) forget();
-  else remember({ ...record, state: "sent" });
-  showSent(record);
-}
-
 function showRecord(record) {
   if (record.state === "sent") showSent(record);
-  else showWaiting({ text: "", again: true });
+  else showWaiting("", true);
 }
 
 function showSent(record) {
@@ -314,21 +276,22 @@ function showSent(record) {
 
 function whatWasSent(record) {
   const items = survey.questions.map((question, index) => {
-    const recorded = isolated(reportLabels(question)[record.reports[index]]);
-    return el("li", {}, `${numbered([index + 1])}. `, say("recorded_as", { recorded }));
+    const recorded = isolated(reportLabel(question, record.reports[index]));
+    const any = anyAnswer(question);
+    return el("li", {}, `${numbered([index + 1])}. `, say("recorded_as", { recorded }), any && `. ${any}`);
   });
   const sent = new TextDecoder().decode(reportBytes(record, invitation()));
   const bytes = el("pre", { dir: "ltr", tabindex: "0" }, sent);
   return el("details", {}, el("summary", {}, say("sent_see")), bytes, el("ul", {}, ...items));
 }
 
-function showWaiting({ text, again }, quiet = false) {
+function showWaiting(text, again, quiet = false) {
   const problem = document.getElementById("problem");
   if (quiet && problem) problem.textContent = text;
   else {
     show(
       el("header", {}, el("h1", {}, say("waiting"))),
-      ...notices(volatile && say("no_memory")),
+      ...notices(memory.isVolatile && say("no_memory")),
       el("p", { class: "notice", id: "problem", hidden: text ? false : "" }, text),
       again && el("p", {}, say("waiting_text")),
       clearing(),
@@ -340,11 +303,8 @@ function showWaiting({ text, again }, quiet = false) {
 
 function clearing() {
   const clear = button("clear", () => {
-    clearTimeout(timer);
-    timer = null;
-    flight?.abort();
-    flight = null;
-    forget();
+    sender.stop();
+    memory.forget();
     showStart(say("cleared"));
   }, "quiet");
   return el("details", {}, el("summary", {}, say("clear")), el("p", {}, say("clear_text")), clear);
@@ -356,51 +316,6 @@ function showFailure(text, heading = say("fail_heading")) {
   announce(`${heading}. ${text ?? ""}`);
 }
 
-// The memory of this device: the random id, the reports, and whether they have arrived. Nothing else is ever kept.
-
-const key = () => `hushpoll:${page.hash}`;
-
-function recall() {
-  let kept = volatile;
-  try {
-    kept ??= JSON.parse(localStorage.getItem(key()));
-  } catch {
-    // No storage, or something else under this name: as if nothing were kept.
-  }
-  const { id, reports, state } = kept ?? {};
-  const { questions } = survey;
-  const fits = ({ channel }, i) => Number.isInteger(reports[i]) && reports[i] >= 0 && reports[i] < channel.outcomes;
-  const whole = Array.isArray(reports) && reports.length === questions.length && questions.every(fits);
-  const known = /^[0-9a-f]{32}$/.test(id) && (state === "waiting" || state === "sent");
-  return whole && known ? { id, reports, state } : null;
-}
-
-function remember(record) {
-  try {
-    localStorage.setItem(key(), JSON.stringify(record));
-    volatile = null;
-  } catch {
-    volatile = record; // private windows may keep nothing: then it lives as long as this page
-  }
-}
-
-function forget() {
-  volatile = null;
-  try {
-    localStorage.removeItem(key());
-  } catch {
-    // Nothing was kept.
-  }
-}
-
-function memoryWorks() {
-  try {
-    return localStorage.length >= 0;
-  } catch {
-    return false;
-  }
-}
-
 // Screen ---------------------------------------------------------------------------------------------------------
 
 function show(...children) {
@@ -410,7 +325,7 @@ function show(...children) {
   const heading = main.querySelector("h1");
   heading.tabIndex = -1;
   scrollTo(0, 0);
-  if (!first) heading.focus({ preventScroll: true }); // a reader hears where they are; at loading the page itself speaks
+  if (!first) heading.focus({ preventScroll: true }); // a reader hears where they are
 }
 
 function announce(text) {
@@ -425,4 +340,4 @@ function button(label, action, kind = "") {
   return made;
 }
 
-start();
+start().catch(() => showFailure(say("fail_page")));

@@ -1,0 +1,257 @@
+// The mechanisms: one object each. The twin of mechanism/ and exact.py. A published channel counts only if it is what its
+// mechanism compiles to or, where nothing is compiled, if its exact ratio keeps the epsilon that is stated.
+
+import { BrokenPromise, MechanismError } from "./errors.js";
+import { Channel, count, MAX_TABLE, SCALE } from "./channel.js";
+
+export const MAX_EPSILON = 20;
+const D = BigInt(SCALE);
+
+const MECHANISM = {
+  twoAnswers: false, // fits questions with two answers only
+  hasDecoy: false, // the device also asks a decoy question, Yes or No
+  combine: "none", // what the device does with both answers before it draws
+  reportsAnswers: true, // a report says one of the answers
+  takesCombined: true, // the combined answer alone will do
+  recompiled: true, // the integers are computed anew
+
+  check(given, options, channel) {
+    const { device, analysis = device } = this.compile(given, options);
+    if (JSON.stringify(device.toJson()) !== JSON.stringify(channel.toJson())) broken("is not the channel of this mechanism");
+    return { device, analysis };
+  },
+
+  /** Whether the list of reports is the list of answers. */
+  get reportsAreAnswers() {
+    return this.reportsAnswers && this.device.outcomes === this.analysis.options;
+  },
+
+  /** What reports give away for certain: the answers that one `leaves` possible, and the decoy's or null. */
+  get facts() {
+    const { analysis } = this;
+    const answers = count(analysis.options);
+    if (analysis.ratio) return [];
+    return count(analysis.outcomes)
+      .map((report) => {
+        const leaves = answers.filter((x) => analysis.row(x)[report]);
+        return { report, leaves, decoy: this.decoyTold(report) };
+      })
+      .filter(({ leaves }) => leaves.length && leaves.length < answers.length);
+  },
+
+  /** Whether somebody who knows the decoy's answer can learn more than the odds allow. */
+  get knownDecoyTells() {
+    return this.hasDecoy && !this.device.ratio;
+  },
+
+  decoyTold(report) {
+    const fits = (decoy) => [0, 1].some((answer) => this.device.row(this.combined(answer, decoy))[report]);
+    const told = this.hasDecoy ? [0, 1].filter(fits) : [];
+    return told.length === 1 ? told[0] : null;
+  },
+
+  /** What the device's channel randomizes, of an answer and the decoy's (No is 0, Yes is 1). */
+  deviceAnswer(answer, decoy) {
+    if (![answer, decoy].every((value) => value === 0 || value === 1)) {
+      refuse("decoy", "needs two answers, each 0 or 1");
+    }
+    return this.combined(answer, decoy);
+  },
+};
+
+const DECOY = {
+  __proto__: MECHANISM,
+  takes: ["decoy_share", "decoy_counts", "epsilon"],
+  twoAnswers: true,
+  hasDecoy: true,
+  takesCombined: false,
+};
+
+/** Every mechanism that surveys use. */
+export const MECHANISMS = named({
+  warner: {
+    __proto__: MECHANISM,
+    takes: ["epsilon", "truth"],
+    twoAnswers: true,
+    compile({ epsilon, truth }) {
+      if ((epsilon === undefined) === (truth === undefined)) refuse("epsilon");
+      if (truth === undefined) return { device: krrChannel(2, epsilon) };
+      const [top, bottom] = readShare(truth, "truth");
+      // Toward 1/2 is toward privacy, on either side of it.
+      const kept = 2n * top > bottom ? (top * D) / bottom : ceil(top * D, bottom);
+      if (kept === 0n || kept === D || 2n * kept === D) refuse("truth");
+      return { device: Channel.krr(2, Number(D - kept)) };
+    },
+  },
+
+  krr: {
+    __proto__: MECHANISM,
+    takes: ["epsilon"],
+    compile: ({ epsilon }, options) => ({ device: krrChannel(options, epsilon) }),
+  },
+
+  forced: {
+    __proto__: MECHANISM,
+    takes: ["forced"],
+    compile({ forced: shares }, options) {
+      if (!Array.isArray(shares) || shares.length !== options) refuse("forced");
+      const weights = shares.map((share) => readShare(share, "forced")).map(([top, bottom]) => ceil(top * D, bottom));
+      const truth = D - weights.reduce((a, b) => a + b);
+      if (truth < 1n || truth === D) refuse("forced"); // no room for the truth, or for anything else
+      if (new Set(weights).size === 1) return { device: Channel.krr(options, Number(weights[0])) };
+      if (options > MAX_TABLE) refuse("forced");
+      return { device: Channel.matrix(weights.map((_, x) => weights.map((w, z) => Number(x === z ? w + truth : w)))) };
+    },
+  },
+
+  or_poll: {
+    __proto__: DECOY,
+    combine: "or",
+    takesCombined: true,
+    combined: (answer, decoy) => answer | decoy,
+    compile(given) {
+      const [yes, of] = decoyShare(given);
+      const device = flip(given);
+      return { device, analysis: Channel.fromProbabilities([[of - yes, yes], [0n, of]]).then(device) };
+    },
+  },
+
+  unrelated: {
+    __proto__: DECOY,
+    takes: ["truth", ...DECOY.takes],
+    combine: "pair",
+    combined: (answer, decoy) => 2 * answer + decoy,
+    compile(given) {
+      const [yes, of] = decoyShare(given);
+      const [truth, all] = inside(given.truth, "truth");
+      let device = Channel.fromProbabilities([[all, 0n], [truth, all - truth], [all - truth, truth], [0n, all]]);
+      if (given.epsilon !== undefined) device = device.then(flip(given));
+      const mixed = (no, decoy) => no.map((weight, z) => (of - yes) * BigInt(weight) + yes * BigInt(decoy[z]));
+      const rows = [mixed(device.row(0), device.row(1)), mixed(device.row(2), device.row(3))];
+      return { device, analysis: Channel.fromProbabilities(rows) };
+    },
+  },
+
+  crosswise: {
+    __proto__: DECOY,
+    combine: "same",
+    reportsAnswers: false,
+    combined: (answer, decoy) => Number(answer === decoy),
+    compile(given) {
+      const [yes, of] = decoyShare(given);
+      if (2n * yes === of) refuse("decoy_share");
+      const device = flip(given);
+      return { device, analysis: Channel.fromProbabilities([[yes, of - yes], [of - yes, yes]]).then(device) };
+    },
+  },
+
+  matrix: {
+    __proto__: MECHANISM,
+    takes: ["epsilon"],
+    recompiled: false,
+    check({ epsilon }, options, channel) {
+      const bound = expBelow(positive(epsilon));
+      if (channel.options !== options) broken("has another number of answers");
+      const { ratio } = channel;
+      if (!ratio || ratio[0] << 64n > ratio[1] * bound) broken("has a larger epsilon than is stated");
+      return { device: channel, analysis: channel };
+    },
+  },
+});
+
+function named(mechanisms) {
+  for (const [name, one] of Object.entries(mechanisms)) Object.assign(one, { name });
+  return mechanisms;
+}
+
+/**
+ * Make the mechanism that a document names, if it fits and `channel` is what it promises: its object in MECHANISMS with
+ * `parameters`, `device` (what is drawn from) and `analysis` (from the true answer to the report).
+ */
+export function resolve(fitting, options, { name, ...parameters }, channel) {
+  const found = fitting.find((one) => one.name === name);
+  if (!found || (found.twoAnswers && options !== 2)) refuse("name", "is no mechanism for this question");
+  for (const key of Object.keys(parameters)) if (!found.takes.includes(key)) refuse(key, "is not known here");
+  return Object.freeze({ __proto__: found, parameters, ...found.check(parameters, options, channel) });
+}
+
+// W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly.
+function krrChannel(options, epsilon) {
+  const others = BigInt(options - 1);
+  const weight = ceil(D << 64n, expBelow(positive(epsilon)) + (others << 64n));
+  if (D - others * weight <= weight) refuse("options");
+  return Channel.krr(options, Number(weight));
+}
+
+function positive(epsilon) {
+  const exponent = readDecimal(epsilon, "epsilon");
+  if (!exponent[0] || exponent[0] > BigInt(MAX_EPSILON) * exponent[1]) refuse("epsilon");
+  return exponent;
+}
+
+// A coin on the combined bit, where there is an epsilon.
+const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
+
+function decoyShare({ decoy_share: share, decoy_counts: counts }) {
+  if ((share === undefined) === (counts === undefined)) refuse("decoy_share");
+  if (counts === undefined) return inside(share, "decoy_share");
+  const whole = Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger);
+  if (!whole || !(0 < counts[0] && counts[0] < counts[1] && counts[1] < SCALE)) refuse("decoy_counts");
+  return counts.map(BigInt);
+}
+
+function inside(text, field) {
+  const share = readShare(text, field);
+  if (share[0] === 0n || share[0] === share[1]) refuse(field);
+  return share;
+}
+
+// Exact numbers: a rational is a pair of BigInt, [numerator, denominator].
+
+// Reads a number >= 0 in its one published spelling: the shortest decimal, or a reduced fraction where no decimal ends.
+function readNumber(text, field) {
+  const match = typeof text === "string" && /^(0|[1-9]\d{0,19})(?:\.(\d{0,39}[1-9])|\/([1-9]\d{0,17}))?$/.exec(text);
+  if (!match) refuse(field);
+  const [, whole, decimals = "", divisor] = match;
+  if (!divisor) return [BigInt(whole + decimals), 10n ** BigInt(decimals.length)];
+  const [top, bottom] = [BigInt(whole), BigInt(divisor)];
+  if (common(top, bottom) > 1n || 10n ** 40n % bottom === 0n) refuse(field);
+  return [top, bottom];
+}
+
+export function readDecimal(text, field) {
+  const value = readNumber(text, field);
+  if (text.includes("/")) refuse(field);
+  return value;
+}
+
+function readShare(text, field) {
+  const share = readNumber(text, field);
+  if (share[0] > share[1]) refuse(field);
+  return share;
+}
+
+/** Give floor(2^64 e^epsilon) by the series of e^x: what rounding loses stays far below 2^200 in 2^384, which is checked. */
+export function expBelow([top, bottom]) {
+  if (top === 0n) return 1n << 64n;
+  if (top > 100n * bottom) refuse("epsilon");
+  let [term, sum] = [1n << 384n, 0n];
+  for (let k = 1n; term; k++) {
+    sum += term;
+    term = (term * top) / (bottom * k);
+  }
+  if (sum >> 320n !== (sum + (1n << 200n)) >> 320n) refuse("epsilon");
+  return sum >> 320n;
+}
+
+const ceil = (top, bottom) => (top + bottom - 1n) / bottom;
+
+const common = (a, b) => (b ? common(b, a % b) : a);
+
+function refuse(field, problem = "is missing or not as it is published") {
+  throw new MechanismError(problem, field);
+}
+
+function broken(problem) {
+  throw new BrokenPromise(problem);
+}
