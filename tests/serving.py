@@ -29,6 +29,7 @@ from hushpoll_client import Report, Survey
 from hushpoll_server import create_app
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.config import Config
+from hushpoll_server.store.key import forget as forget_key
 from hushpoll_server.store.surveys import Store, get_store, open_store
 
 # A folder in memory, where the machine has one.
@@ -89,7 +90,10 @@ class Postgres:
         # Migrated once; every test gets a copy.
         self.create("migrated")
         with tempfile.TemporaryDirectory() as folder:
-            open_store(Config(data=Path(folder), database_url=self.url("migrated"))).close()
+            store = open_store(Config(data=Path(folder), database_url=self.url("migrated")))
+            # Every test has a key of its own, and the copy belongs to it.
+            forget_key(store.database)
+            store.close()
 
     def start(self) -> None:
         options = f"-k {self.folder} -c listen_addresses='' -c fsync={self.fsync} -c max_connections=200"
@@ -99,6 +103,21 @@ class Postgres:
 
     def stop(self, mode: str = "immediate") -> None:
         self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop all of its processes in the middle of whatever they do, as a hanging disk does."""
+        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{first}/task/{first}/children").read_text()
+        stopped = [first, *map(int, children.split())]
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def create(self, name: str, template: str = "template0") -> str:
         with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
@@ -265,6 +284,22 @@ class LiveServer:
             assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.05)
         raise AssertionError(self.log.read_text())
+
+    def status(self, path: str) -> int:
+        """The status of an answer, which comes within seconds."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=20) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+    def wait_for(self, path: str, status: int) -> None:
+        """Ask until the answer has this status: one about health may be a second old."""
+        deadline = time.monotonic() + 30
+        while self.status(path) != status:
+            assert time.monotonic() < deadline, f"{path} never answered {status}"
+            time.sleep(0.2)
 
     @property
     def workers(self) -> list[int]:

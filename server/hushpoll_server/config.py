@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -95,13 +96,25 @@ class Config:
                 f"DATA={self.data}: the folder cannot be made ({error.strerror}); choose another"
             ) from None
 
+    @property
+    def key_path(self) -> Path:
+        """Where the secret key is."""
+        return Path(self.secret_key_file) if self.secret_key_file else self.data / "secret.key"
+
     def secret(self) -> bytes:
         """Read the server's secret key, made at the first start."""
-        path = Path(self.secret_key_file) if self.secret_key_file else self.data / "secret.key"
         self.make_folder()
-        if not path.exists():
-            _make_secret(path)
-        return _read_secret(path)
+        if not self.key_path.exists():
+            _make_secret(self.key_path)
+        return _read_secret(self.key_path)
+
+    def open_to_others(self) -> list[str]:
+        """Say what other users of this machine can get at, and what to do about it."""
+        return [
+            f"{path}: other users of this machine can look into it (mode {mode:04o}); chmod {wanted} {path}"
+            for path, wanted in ((self.data, "700"), (self.key_path, "600"))
+            if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077
+        ]
 
 
 def _make_secret(path: Path) -> None:

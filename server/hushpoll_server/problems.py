@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 from flask import Flask, Response, render_template, request
+from gunicorn.http.errors import NoMoreData, ParseException  # type: ignore[import-untyped]
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
@@ -14,6 +15,8 @@ from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as BaseResponse
 
 RETRY_SECONDS = 5
+# Addresses that programs ask, never people.
+HEALTH = ("/healthz", "/livez", "/readyz")
 log = logging.getLogger(__name__)
 
 
@@ -60,7 +63,7 @@ def respond(
 
 
 def _wants_page() -> bool:
-    if request.path.startswith("/api/") or request.path == "/healthz":
+    if request.path.startswith(("/api/", *HEALTH)):
         return False
     best = request.accept_mimetypes.best_match(["application/problem+json", "text/html"])
     return best == "text/html" and request.accept_mimetypes["text/html"] > 0 and "Accept" in request.headers
@@ -91,6 +94,9 @@ def of_exception(error: Exception, place: str) -> Problem:
     if isinstance(error, PoolTimeoutError) or (isinstance(error, DBAPIError) and passes(error)):
         log.error("database not available in %s: %s", place, type(error).__name__)
         return unavailable("the server cannot reach its database right now; try again in a few seconds")
+    if isinstance(error, (ParseException, NoMoreData)):
+        # Read late, as part of a form: the connection's own mistake, found by gunicorn.
+        return Problem(400, "the body is cut off or its chunks are malformed; send it again")
     if isinstance(error, DataError):
         # PostgreSQL's text holds no NUL and its whole numbers end somewhere; SQLite minds neither.
         return Problem(400, "the request holds a character or a number that cannot be; correct it")

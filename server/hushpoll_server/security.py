@@ -160,7 +160,7 @@ class Throttle:
             key = hmac.new(self._key, name.encode("utf-8", "replace"), hashlib.sha256).digest()[:16]
             level, then = self._spent.get(key, (0.0, now))
             level = max(0.0, level - (now - then) * self.limit / self.seconds)
-            if level > 0 and level + cost > self.limit:
+            if level + cost > self.limit:
                 return (level + cost - self.limit) * self.seconds / self.limit
             if len(self._spent) >= self.most_keys:
                 self._spent.clear()

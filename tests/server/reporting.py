@@ -33,8 +33,9 @@ def fill(client: FlaskClient, survey: Survey, n: int, seed: int = 4) -> None:
 def signed_in(app: Flask, store: Store, name: str, role: str) -> FlaskClient:
     """A client with the session of a new account."""
     password = accounts.add_user(store, name, role)
-    token = sign_in(store, name, password)
+    begun = sign_in(store, name, password)
+    assert begun is not None
     client = app.test_client()
     with client.session_transaction() as session:
-        session["token"] = token
+        session["token"] = begun.token
     return client

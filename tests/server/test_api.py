@@ -9,8 +9,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
-from hushpoll_server import create_app
-from hushpoll_server.collect import closing, invitations
+from hushpoll_server import create_app, problems
+from hushpoll_server.collect import closing, health, invitations
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
@@ -259,6 +259,9 @@ def test_reports_are_limited_only_where_asked(config: Config, store: Store, surv
     lines = [new_report(survey).to_bytes() for _ in range(4)]
     late = batch(client, survey, lines, environ_base={"REMOTE_ADDR": "192.0.2.9"})
     problem(late, 429)  # every line counts, or a batch would be the way around the limit
+    first = batch(client, survey, lines, environ_base={"REMOTE_ADDR": "192.0.2.10"})
+    assert "at most 3 reports a minute" in problem(first, 429)["detail"]
+    assert store.count(survey.hash) == 4
     limited.extensions["hushpoll"].close()
 
 
@@ -280,9 +283,12 @@ def test_health(client: FlaskClient, app: Flask, store: Store, monkeypatch: pyte
     def down() -> None:
         raise OperationalError("SELECT 1", {}, Exception("gone"))
 
-    monkeypatch.setattr(store, "read", down)
+    monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(store, "write", down)
     refused = client.get("/healthz")
     problem(refused, 503)
+    problem(client.get("/readyz", headers={"Accept": "text/html"}), 503)
+    assert client.get("/livez").get_json() == {"status": "ok"}
     assert int(refused.headers["Retry-After"]) > 0
 
 
@@ -293,7 +299,7 @@ def test_the_description_names_every_route_and_status(client: FlaskClient, app: 
     routes = {
         rule.rule.replace("<survey_hash>", "{hash}")
         for rule in app.url_map.iter_rules()
-        if rule.rule.startswith("/api/") or rule.rule == "/healthz"
+        if rule.rule.startswith(("/api/", *problems.HEALTH))
     }
     assert routes <= set(described["paths"])
     statuses = set(described["paths"]["/api/surveys/{hash}/reports"]["post"]["responses"])

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from hushpoll_server.config import Config
+from hushpoll_server.people.log import audit_entries
 from hushpoll_server.store.surveys import open_store
 
 from tests.serving import DRAFT, make_survey
@@ -72,6 +73,18 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
     assert "Closes after 2999-12-31 or at 10 reports" in run("survey", "close", survey.hash, "--at", "10")[1]
     assert json.loads(run("survey", "close", survey.hash, "--json")[1])["state"] == "closed"
     assert "closed" in run("survey", "list")[1]
+    store = open_store(config)
+    said = [(entry.actor, entry.action, entry.title) for entry in audit_entries(store)]
+    store.close()
+    actions = [
+        "closed",
+        "closing planned",
+        "closing planned",
+        "invitations made",
+        "invitations made",
+        "published",
+    ]
+    assert said == [("command line", action, survey.title) for action in actions]
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ TABLE: dict[str, dict[str, str]] = {
     "bootstrap.static": PUBLIC,
     "api.describe": PUBLIC,
     "api.health": PUBLIC,
+    "api.live": PUBLIC,
     "api.survey": PUBLIC,
     "api.submit": PUBLIC,
     "api.submit_batch": PUBLIC,

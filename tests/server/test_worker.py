@@ -59,6 +59,16 @@ def test_requests_that_cannot_be_read_get_our_headers_and_nothing_repeated(
     assert "canary" not in server.log.read_text().lower()
 
 
+def test_malformed_chunks_of_a_form_are_the_clients_mistake(live: Callable[..., LiveServer]) -> None:
+    server = live(REQUEST_SECONDS="2")
+    form = b"Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    for path in (b"/sign-in", b"/account"):
+        for chunks in (b"zz\r\n\r\n", b"5\r\nab", b"5\r\nabcdefgh\r\n0\r\n\r\n"):
+            status, _, _ = ask(server.port, b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n" % path + form + chunks)
+            assert status == 400, (path, chunks)
+    assert "Error" not in server.log.read_text()
+
+
 HALF_HEAD = b"POST /api/surveys/" + b"0" * 64 + b"/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 HALF_BODY = b"POST /api/surveys/x/reports HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{"
 HALF_CHUNK = b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n40\r\na"

@@ -9,6 +9,7 @@ from hushpoll_client import HushpollError
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
+from hushpoll_server.people.log import COMMAND_LINE, record
 
 from .output import json_option, print_json
 from .stored import find_survey, opened_store
@@ -53,7 +54,8 @@ def export(hash_: str, out: str, level: float, as_json: bool) -> None:
                 return part
 
             files = write_export(survey, map(counted, read_sealed(store, survey_hash)), folder, level)
-    n = sum(read)
+        n = sum(read)
+        record(store, COMMAND_LINE, "exported", survey_hash, f"{n} reports")
     if as_json:
         print_json({"hash": survey_hash, "n": n, "files": [str(file) for file in files]})
         return

@@ -15,7 +15,13 @@ from hushpoll_server.store.surveys import open_store
 
 
 @click.command(short_help="Run the web server.")
-def serve() -> None:
+@click.option(
+    "--new-key",
+    is_flag=True,
+    help="The secret key was lost: let the database belong to the present one. A report that is sent again after this"
+    " counts twice.",
+)
+def serve(new_key: bool) -> None:
     """Run the web server; the first start makes the data folder, a demo survey and an account.
 
     Settings are environment variables: DATA (folder), DATABASE_URL (postgresql://..., else SQLite in DATA), HOST, PORT,
@@ -32,7 +38,9 @@ def serve() -> None:
     config = Config.from_environment()
     listener = _listen(config)
     config = Config.from_environment({**os.environ, "PORT": str(listener.getsockname()[1])})
-    store = open_store(config)
+    store = open_store(config, new_key=new_key)
+    for warning in config.open_to_others():
+        click.echo(f"Warning: {warning}", err=True)
     demo, password = first_start(store)
     surveys = store.list_surveys()
     store.close()

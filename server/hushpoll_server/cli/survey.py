@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from hushpoll_server.collect import closing, invitations
+from hushpoll_server.people.log import COMMAND_LINE, record
 from hushpoll_server.store.surveys import Store, SurveyState
 
 from .output import json_option, print_json, read_survey
@@ -43,6 +44,8 @@ def publish(file: str, public_results: bool, target: int | None, as_json: bool) 
     document = read_survey(file)
     with opened_store() as store:
         new = store.publish(document, target_n=target, results_public=public_results)
+        if new:
+            record(store, COMMAND_LINE, "published", document.hash, document.title)
         url = f"{store.config.address}/s/{document.hash}#{document.hash}"
     if as_json:
         print_json({"hash": document.hash, "url": url, "new": new})
@@ -88,6 +91,7 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
         closing.close(store, survey_hash, on.date() if on else None, at)
+        record(store, COMMAND_LINE, "closing planned" if on or at else "closed", survey_hash)
         state = store.state(survey_hash)
         assert state is not None
         item = _describe(store, state)
@@ -115,6 +119,7 @@ def invite(hash_: str, number: int, as_json: bool) -> None:
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
         codes = invitations.invite(store, survey_hash, number)
+        record(store, COMMAND_LINE, "invitations made", survey_hash, str(number))
         links = [invitations.link(store.config.address, survey_hash, code) for code in codes]
     if as_json:
         print_json(

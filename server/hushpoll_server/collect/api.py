@@ -8,8 +8,10 @@ from typing import Any
 from flask import Blueprint, Response, current_app, request
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.problems import unavailable
 from hushpoll_server.store.surveys import get_store
 
+from .health import Readiness
 from .intake import Answer, Intake, unknown
 from .openapi import openapi
 
@@ -46,11 +48,22 @@ def describe() -> Response:
     return _respond(Answer(200, json.dumps(openapi()).encode()))
 
 
+@bp.get("/livez")
+def live() -> Response:
+    """Whether the server runs; it does, or this would not be answered."""
+    return _respond(Answer(200, b'{"status": "ok"}'))
+
+
 @bp.get("/healthz")
+@bp.get("/readyz")
 def health() -> Response:
-    """Whether the server reaches its database."""
-    with get_store().read() as tx:
-        tx.exec_driver_sql("SELECT 1 FROM surveys LIMIT 1").all()
+    """Whether the server can store a report: 503 with a full disk, or a database that is away or frozen."""
+    readiness = current_app.extensions["hushpoll_readiness"]
+    assert isinstance(readiness, Readiness)
+    if not readiness.ready():
+        raise unavailable(
+            "the server cannot store anything right now: its disk is full or its database is away"
+        )
     return _respond(Answer(200, b'{"status": "ok"}'))
 
 
@@ -71,4 +84,5 @@ def _init(state: Any) -> None:
     app = state.app
     intake = Intake(app.config["HUSHPOLL"], app.extensions["hushpoll"], app.wsgi_app)
     app.extensions["hushpoll_intake"] = intake
+    app.extensions["hushpoll_readiness"] = Readiness(app.extensions["hushpoll"])
     app.wsgi_app = intake

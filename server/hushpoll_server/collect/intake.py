@@ -130,6 +130,9 @@ class Intake:
 
     def _pace(self, environ: Environ, reports: int = 1) -> None:
         """Ask an address that sends too much to wait; every line of a batch is a report."""
+        if 0 < self.throttle.limit < reports:
+            detail = f"at most {self.throttle.limit} reports a minute are taken from one address; send fewer at once"
+            raise Problem(429, f"{detail}; nothing was stored")
         seconds = self.throttle.wait(environ.get("REMOTE_ADDR", ""), reports)
         if seconds:
             detail = "too many reports from this address; send the same report again later"

@@ -163,19 +163,21 @@ def openapi() -> dict[str, Any]:
                     },
                 }
             },
-            "/healthz": {
-                "get": {
-                    "operationId": "health",
-                    "summary": "Whether the server reaches its database",
-                    "responses": {
-                        "200": {
-                            "description": "It does.",
-                            "content": {"application/json": {"schema": {"type": "object"}}},
-                        },
-                        "503": _problem("It does not; see Retry-After."),
-                    },
-                }
-            },
+            "/healthz": _probe("health", "Whether the server can store a report"),
+            "/readyz": _probe("ready", "The same, under the name that orchestrators use"),
+            "/livez": _probe("live", "Whether the server runs, whatever its database does"),
         },
         "components": {"schemas": {"Report": _REPORT, "Problem": _PROBLEM}},
     }
+
+
+def _probe(name: str, summary: str) -> dict[str, Any]:
+    responses = {
+        "200": {
+            "description": "Yes.",
+            "content": {"application/json": {"schema": {"type": "object"}}},
+        }
+    }
+    if name != "live":
+        responses["503"] = _problem("No; see Retry-After.")
+    return {"get": {"operationId": name, "summary": summary, "responses": responses}}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from flask import Flask, Response, abort, g, redirect, render_template, request, session, url_for
+from flask import Flask, Response, abort, current_app, g, redirect, render_template, request, session, url_for
 from flask.sessions import SecureCookieSessionInterface
 from flask_bootstrap import Bootstrap5
 from flask_wtf.csrf import CSRFError, CSRFProtect
@@ -94,7 +94,12 @@ class WorkspaceSessions(SecureCookieSessionInterface):
     """Cookies that are Secure exactly when the page came over https, so that a laptop on loopback works too."""
 
     def get_cookie_secure(self, app: Flask) -> bool:
-        return request.is_secure or app.config["HUSHPOLL"].public_url.startswith("https://")
+        return cookies_are_secure()
+
+
+def cookies_are_secure() -> bool:
+    """Whether a cookie of this request may travel over https only."""
+    return request.is_secure or current_app.config["HUSHPOLL"].public_url.startswith("https://")
 
 
 def init_app(app: Flask) -> None:

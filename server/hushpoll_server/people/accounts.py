@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import sessions
+from . import sessions, tries
 from .errors import AccountError
 from .log import COMMAND_LINE, note, now
 from .passwords import check_password, hash_of, new_password
@@ -97,6 +97,8 @@ def set_password(store: Store, name: str, password: str, *, actor: str, keep: st
         if not changed.rowcount:
             raise AccountError(f"there is no account named {name!r}; see the list of accounts")
         sessions.end_others(tx, name, keep)
+        # Whoever was locked out by somebody else's tries gets in with the new one.
+        tries.forget(tx, store, "sign-in", name)
         note(tx, actor, "password changed", name)
 
 

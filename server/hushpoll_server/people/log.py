@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select
 
+from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import audit_log
 
@@ -39,11 +40,18 @@ class Entry:
     action: str
     subject: str
     detail: str
+    # Of the survey, where the subject is one.
+    title: str | None
 
 
 def audit_entries(store: Store, limit: int = 100, before: int | None = None) -> list[Entry]:
     """The newest entries first; `before` an id, to page on."""
-    query = select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
+    query = (
+        select(audit_log, surveys.c.title)
+        .join_from(audit_log, surveys, surveys.c.hash == audit_log.c.subject, isouter=True)
+        .order_by(audit_log.c.id.desc())
+        .limit(limit)
+    )
     if before is not None:
         query = query.where(audit_log.c.id < before)
     with store.read() as tx:

@@ -14,12 +14,13 @@ from wtforms.validators import EqualTo, InputRequired, Length
 from hushpoll_server.fields import choices
 from hushpoll_server.store.surveys import get_store
 
-from . import accounts, log, passwords, sessions
+from . import accounts, devices, log, passwords, sessions, tries
 from . import sign_in as signing_in
 from .access import (
     audit,
     can_edit,
     can_read_survey,
+    cookies_are_secure,
     current_user,
     guard_forms,
     init_app,
@@ -32,6 +33,7 @@ from .access import (
 )
 from .errors import AccountError
 from .passwords import SHORTEST_PASSWORD
+from .sign_in import SignedIn
 
 __all__ = ["audit", "bp", "can_edit", "can_read_survey", "current_user", "login_required", "role_required"]
 
@@ -100,17 +102,33 @@ def sign_in() -> str | Response | tuple[str, int]:
     if not form.validate_on_submit():
         return render_template("accounts/sign_in.html", form=form), 422 if form.errors else 200
     try:
-        token = signing_in.sign_in(get_store(), form.name.data, form.password.data)
+        device = request.cookies.get(devices.COOKIE)
+        begun = signing_in.sign_in(get_store(), form.name.data, form.password.data, device)
     except AccountError as error:
         form.name.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
         return render_template("accounts/sign_in.html", form=form), 429
-    if token is None:
+    if begun is None:
         form.password.errors = ["This name and password do not belong together. Try again."]
         return render_template("accounts/sign_in.html", form=form), 422
+    return _enter(begun, form.next.data)
+
+
+def _enter(begun: SignedIn, back: str | None) -> Response:
+    """Let somebody in, and remember the device."""
     # A session made before signing in may be known to somebody else: begin a new one.
     session.clear()
-    session["token"] = token
-    return redirect(local_path(form.next.data) or url_for("workspace.home"))
+    session["token"] = begun.token
+    response = redirect(local_path(back) or url_for("workspace.home"))
+    response.set_cookie(
+        devices.COOKIE,
+        begun.device,
+        max_age=devices.KEEP_SECONDS,
+        path=url_for("accounts.sign_in"),
+        secure=cookies_are_secure(),
+        httponly=True,
+        samesite="Strict",
+    )
+    return response
 
 
 @bp.post("/sign-out")
@@ -227,4 +245,5 @@ def audit_log() -> str:
     if before is not None:
         before = min(max(before, 0), 2**31 - 1)  # no entry has a number beyond, and no database takes any
     entries = log.audit_entries(get_store(), 100, before)
-    return render_template("accounts/audit_log.html", entries=entries, before=before)
+    unknown = tries.unknown_names(get_store())
+    return render_template("accounts/audit_log.html", entries=entries, before=before, unknown=unknown)

@@ -3,35 +3,76 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any, NamedTuple
 
-from sqlalchemy import update
+from sqlalchemy import Row, update
 
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import passwords, sessions, tries
+from . import devices, log, passwords, sessions, tries
 from .accounts import User, user_row
 
 
-def sign_in(store: Store, name: str, password: str) -> str | None:
-    """Give a fresh session token, None where name and password do not fit; AccountError while throttled.
+class SignedIn(NamedTuple):
+    """A session that has begun, and the cookie of the device it began on."""
 
-    The throttle counts failures per name tried, whether or not it exists, and doubles the pause from the fifth on.
+    token: str
+    device: str
+
+
+def sign_in(store: Store, name: str, password: str, device: str | None = None) -> SignedIn | None:
+    """Begin a session, None where name and password do not fit; AccountError while throttled.
+
+    The throttle counts failures per name tried, whether or not it exists, and doubles the pause from the fifth on. A
+    device on which the account has been used is counted for itself.
     """
+    row = _right_password(store, name, password, device)
+    return None if row is None else _begin(store, row)
+
+
+def _right_password(store: Store, name: str, password: str, device: str | None) -> Row[Any] | None:
     name = unicodedata.normalize("NFC", name.strip())
     with passwords.turn():
-        tries.count(store, "sign-in", name)
         with store.read() as tx:
             row = user_row(tx, name)
+        number = devices.known(store, row, device)
+        purpose = f"device {number}" if number else "sign-in"
+        _count(store, purpose, name, row)
         fits = passwords.verify(passwords.NOBODY if row is None else row.password_hash, password)
-    if row is None or not fits or not row.active:
+    if row is None:
+        # The name is not written down, for it may be a password. That costs as much time as the line for a known one.
+        tries.tally_unknown(store)
+        return None
+    if not fits or not row.active:
+        log.record(store, name, "sign-in failed", name, "locked account" if fits else "wrong password")
         return None
     with store.write() as tx:
-        tries.forget(tx, store, "sign-in", name)
-        if passwords.needs_rehash(row.password_hash):
-            fresh = passwords.hash_of(password)
-            tx.execute(update(users).where(users.c.name == name).values(password_hash=fresh))
-        return sessions.begin(tx, name)
+        tries.forget(tx, store, purpose, name)
+    return _rehashed(store, row, password)
+
+
+def _count(store: Store, purpose: str, name: str, row: Row[Any] | None) -> None:
+    pause = tries.count(store, purpose, name)
+    if pause and row is not None:
+        log.record(store, name, "sign-in slowed down", name, f"for {pause} seconds")
+
+
+def _rehashed(store: Store, row: Row[Any], password: str) -> Row[Any]:
+    """Hash a password anew where a stronger way is in use by now."""
+    if not passwords.needs_rehash(row.password_hash):
+        return row
+    with store.write() as tx:
+        fresh = passwords.hash_of(password)
+        tx.execute(update(users).where(users.c.name == row.name).values(password_hash=fresh))
+        return user_row(tx, row.name) or row
+
+
+def _begin(store: Store, row: Row[Any]) -> SignedIn:
+    with store.write() as tx:
+        log.note(tx, row.name, "signed in", row.name)
+        token = sessions.begin(tx, row.name)
+    return SignedIn(token, devices.issue(store, row.name, row.password_hash))
 
 
 def password_fits(store: Store, name: str, password: str) -> bool:

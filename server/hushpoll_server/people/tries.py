@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from typing import Any
 
-from sqlalchemy import Connection, delete, update
+from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
@@ -25,30 +26,58 @@ def forget(tx: Connection, store: Store, purpose: str, name: str) -> None:
     tx.execute(delete(sign_in_failures).where(sign_in_failures.c.name_hash == _digest(store, purpose, name)))
 
 
-def count(store: Store, purpose: str, name: str) -> None:
-    """Count a try before its password is looked at, so that many at once cannot slip through; success forgets it."""
+def count(store: Store, purpose: str, name: str) -> int:
+    """Count a try before its password is looked at, so that many at once cannot slip through; success forgets it.
+
+    Gives the seconds for which the next one will be refused, should this one fail.
+    """
     name_hash = _digest(store, purpose, name)
     mine = sign_in_failures.c.name_hash == name_hash
-    put = sqlite_insert if store.database.is_sqlite else postgresql_insert
-    fresh = put(sign_in_failures).values(name_hash=name_hash, failures=0, blocked_until=now())
-    # Finds the row or makes it, and locks it: PostgreSQL lets many write at once, and they must queue here.
-    locked = fresh.on_conflict_do_update(
-        index_elements=["name_hash"], set_={"failures": sign_in_failures.c.failures}
-    ).returning(sign_in_failures.c.failures, sign_in_failures.c.blocked_until)
+    # PostgreSQL lets many write at once, and they must queue here.
+    locked = _find_or_make(store, name_hash, sign_in_failures.c.failures + 1).returning(
+        sign_in_failures.c.failures, sign_in_failures.c.blocked_until
+    )
     with store.write() as tx:
         tx.execute(delete(sign_in_failures).where(sign_in_failures.c.blocked_until < now() - FORGET_AFTER))
-        before = tx.execute(locked).one()
-        wait = before.blocked_until - now()
+        tried = tx.execute(locked).one()
+        wait = tried.blocked_until - now()
         # A longer one comes from a clock that was ahead: it would lock somebody out for as long.
         if 0 < wait <= LONGEST_BLOCK:
             span = f"{wait} seconds" if wait < 120 else f"{-(-wait // 60)} minutes"
             raise AccountError(
                 f"too many tries for this name, by you or by somebody else; wait {span}, then try again"
             )
-        tries = before.failures + 1
-        pause = 0 if tries < FREE_FAILURES else min(LONGEST_BLOCK, 30 * 2 ** (tries - FREE_FAILURES))
-        values = {"failures": tries, "blocked_until": now() + pause}
-        tx.execute(update(sign_in_failures).where(mine).values(**values))
+        beyond = tried.failures - FREE_FAILURES
+        pause = 0 if beyond < 0 else min(LONGEST_BLOCK, 30 * 2 ** min(beyond, 20))
+        tx.execute(update(sign_in_failures).where(mine).values(blocked_until=now() + pause))
+    return pause
+
+
+def tally_unknown(store: Store) -> None:
+    """Count a try for a name that belongs to no account."""
+    with store.write() as tx:
+        tx.execute(_find_or_make(store, _unknown(store), sign_in_failures.c.failures + 1))
+
+
+def unknown_names(store: Store) -> int:
+    """How many such tries there were in the last day."""
+    query = select(sign_in_failures.c.failures).where(
+        sign_in_failures.c.name_hash == _unknown(store),
+        sign_in_failures.c.blocked_until > now() - FORGET_AFTER,
+    )
+    with store.read() as tx:
+        return int(tx.execute(query).scalar_one_or_none() or 0)
+
+
+def _unknown(store: Store) -> str:
+    return _digest(store, "unknown names", "")
+
+
+def _find_or_make(store: Store, name_hash: str, failures: Any) -> Any:
+    """A statement that finds the row or makes it, and locks it."""
+    put = sqlite_insert if store.database.is_sqlite else postgresql_insert
+    fresh = put(sign_in_failures).values(name_hash=name_hash, failures=1, blocked_until=now())
+    return fresh.on_conflict_do_update(index_elements=["name_hash"], set_={"failures": failures})
 
 
 def _digest(store: Store, purpose: str, name: str) -> str:

@@ -21,6 +21,8 @@ from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
+from hushpoll_server.problems import HEALTH
+
 from .arrival import Arrival, arrived
 from .connection import REQUEST_SECONDS, ClientSocket, Connection
 from .refusal import refusal, refusal_of
@@ -30,6 +32,7 @@ LEAVING_SECONDS = 2.0
 # Connections that were waiting when the server was told to stop have so long to say what they want.
 LAST_CALL_SECONDS = 0.5
 _PIECE = 64 * 1024
+_PROBES = tuple(f"GET {path} ".encode() for path in HEALTH)
 _TOO_SLOW = (408, f"the request took longer than {REQUEST_SECONDS} seconds to arrive; send it again")
 
 
@@ -40,11 +43,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         super().__init__(*arguments)
         self.long_threads = max(1, self.cfg.threads // 4)
         self.long_busy = 0
+        self.probes = ThreadPoolExecutor(max_workers=2)
         self.long_queue: deque[Connection] = deque()
         # When each must have done what is expected of it. All of one kind get the same time: the first is due first.
         self.silent: dict[Connection, float] = {}
         self.sending: dict[Connection, float] = {}
         self.leaving: dict[Connection, float] = {}
+
+    def enqueue_req(self, conn: Connection) -> None:
+        """Give a request a thread; questions about health have their own, for when all others wait for a database."""
+        pool = self.probes if conn.received.startswith(_PROBES) else self.tpool
+        future = pool.submit(self.handle, conn)
+        future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
         """Make the threads: those of the settings, and those that read long bodies."""
@@ -230,6 +240,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.wait_for_and_dispatch_events(timeout=0.1)
             self._end_overdue()
         self.tpool.shutdown(wait=False)
+        self.probes.shutdown(wait=False)
         self.poller.close()
         self.method_queue.close()
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.config import Config
 
+from . import key
 from .database import Database
 from .schema import inbox, sealed, surveys
 
@@ -268,22 +269,34 @@ def get_store() -> Store:
     return store
 
 
-def open_store(config: Config | None = None) -> Store:
-    """The store for a command: makes the folder and brings the tables up to date."""
-    from .migrations import upgrade
-
+def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
+    """The store for a command: makes the folder, brings the tables up to date, compares the key with the database's."""
     config = config or Config.from_environment()
     config.make_folder()
+    try:
+        return _open(config, new_key)
+    except (DBAPIError, OSError) as error:
+        place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
+        why = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
+        raise HushpollError(
+            f"{place}: the database cannot be opened ({why}); check that it runs and may be written"
+        ) from None
+
+
+def _open(config: Config, new_key: bool) -> Store:
+    from .migrations import upgrade
+
+    if not new_key:
+        key.refuse_to_replace(config)
     store = Store(config)
     try:
         upgrade(store.database)
-    except DBAPIError as error:
+        if new_key:
+            key.forget(store.database)
+        key.check(config, store.secret, store.database)
+    except BaseException:
         store.close()
-        place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
-        raise HushpollError(
-            f"{place}: the database cannot be opened ({type(error.orig).__name__}); "
-            "check that it runs and may be written"
-        ) from None
+        raise
     return store
 
 

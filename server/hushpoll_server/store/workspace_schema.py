@@ -81,3 +81,11 @@ audit_log = Table(
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False),
 )
+
+# The fingerprint of the secret key, and what the last look at the server's health wrote.
+server_state = Table(
+    "server_state",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("value", String(64), nullable=False),
+)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from alembic import command
 from alembic.config import Config as AlembicConfig
-from sqlalchemy import text
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from hushpoll_client import HushpollError
+from sqlalchemy import Connection, text
 
 from hushpoll_server.store.database import Database
 
@@ -19,5 +22,16 @@ def upgrade(database: Database, revision: str = "head") -> None:
     with database.turn(), database.engine.begin() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        _refuse_newer(settings, connection)
         settings.attributes["connection"] = connection
         command.upgrade(settings, revision)
+
+
+def _refuse_newer(settings: AlembicConfig, connection: Connection) -> None:
+    known = {script.revision for script in ScriptDirectory.from_config(settings).walk_revisions()}
+    foreign = set(MigrationContext.configure(connection).get_current_heads()) - known
+    if foreign:
+        raise HushpollError(
+            f"the database was brought up to date ({', '.join(sorted(foreign))}) by a newer hushpoll than this one; "
+            "install that version again, or restore a backup from before the upgrade"
+        )

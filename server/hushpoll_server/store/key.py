@@ -1,0 +1,75 @@
+"""The secret key and the database belong together, and the database can tell: it keeps a fingerprint of the key.
+
+A second node with a key of its own would not recognise a report that is sent again, and would count it twice; so would
+a server that silently made a new key for a lost one.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+from hushpoll_client import HushpollError
+from sqlalchemy import delete, insert, inspect, select
+from sqlalchemy.exc import IntegrityError
+
+from hushpoll_server.config import Config
+
+from .database import Database
+from .workspace_schema import server_state
+
+_ROW = "key"
+_HOW = (
+    "put the key of this database there (from the first node or the backup; SECRET_KEY_FILE says where to look), "
+    "or, if it is lost for good, start once with `hushpoll serve --new-key`"
+)
+
+
+def fingerprint(secret: bytes) -> str:
+    """What the database may know of a key: a keyed hash, from which nobody finds the key."""
+    return hmac.digest(secret, b"hushpoll: fingerprint of the key", "sha256").hex()
+
+
+def known_fingerprint(database: Database) -> str | None:
+    """The fingerprint of the key that this database belongs to; None for one that is new or from before."""
+    if not inspect(database.engine).has_table(server_state.name):
+        return None
+    with database.read() as tx:
+        query = select(server_state.c.value).where(server_state.c.name == _ROW)
+        return tx.execute(query).scalar_one_or_none()
+
+
+def refuse_to_replace(config: Config) -> None:
+    """Refuse to go on without a key where the database belongs to one."""
+    if config.key_path.exists():
+        return
+    database = Database(config.url)
+    try:
+        known = known_fingerprint(database)
+    finally:
+        database.close()
+    if known is not None:
+        raise HushpollError(f"{config.key_path}: the secret key is missing; {_HOW}")
+
+
+def forget(database: Database) -> None:
+    """Let the next key that comes be the database's."""
+    if inspect(database.engine).has_table(server_state.name):
+        with database.write() as tx:
+            tx.execute(delete(server_state).where(server_state.c.name == _ROW))
+
+
+def check(config: Config, secret: bytes, database: Database) -> None:
+    """Adopt the key where the database has none yet; refuse another one."""
+    ours = fingerprint(secret)
+    known = known_fingerprint(database)
+    if known is None:
+        try:
+            with database.write() as tx:
+                tx.execute(insert(server_state).values(name=_ROW, value=ours))
+        except IntegrityError:
+            # Another node was quicker.
+            known = known_fingerprint(database)
+        else:
+            return
+    if known != ours:
+        raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to; {_HOW}")

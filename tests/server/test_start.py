@@ -1,0 +1,128 @@
+"""What stops a server from starting, each told in one line: a wrong or lost key, a newer database, a bad folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hushpoll_client import HushpollError
+from hushpoll_server.cli import main
+from hushpoll_server.config import Config
+from hushpoll_server.store import database, key
+from hushpoll_server.store.surveys import Store, open_store
+from sqlalchemy import text
+
+from tests.serving import make_survey
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(
+    config: Config, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str]]:
+    """Call the command on the test's store; give its status and what it said on stderr."""
+
+    def call(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setenv("DATA", str(config.data))
+        monkeypatch.setenv("DATABASE_URL", config.database_url)
+        with pytest.raises(SystemExit) as over:
+            main(list(arguments))
+        return int(str(over.value.code)), capsys.readouterr().err
+
+    return call
+
+
+def refused(run: Run, *words: str) -> None:
+    """Check for status 2 and one line with these words."""
+    status, err = run("survey", "list")
+    assert status == 2
+    assert err.count("\n") == 1, err
+    for word in words:
+        assert word in err
+
+
+def test_a_second_node_with_another_key_does_not_start(config: Config, tmp_path: Path) -> None:
+    """It would not recognise reports that are sent again: 60 became 120."""
+    open_store(config).close()
+    other = replace(config, secret_key_file=str(tmp_path / "other.key"))
+    other.key_path.write_text("ab" * 32 + "\n")
+    with pytest.raises(HushpollError, match="not the key that the database belongs to"):
+        open_store(other)
+    same = replace(config, secret_key_file=str(tmp_path / "same.key"))
+    same.key_path.write_bytes(config.key_path.read_bytes())
+    open_store(same).close()
+
+
+def test_a_lost_key_is_not_replaced_in_silence(config: Config, run: Run) -> None:
+    open_store(config).close()
+    config.key_path.unlink()
+    refused(run, "secret.key", "missing", "--new-key")
+    assert not config.key_path.exists()
+    store = open_store(config, new_key=True)
+    assert key.known_fingerprint(store.database) == key.fingerprint(store.secret)
+    store.close()
+    assert run("survey", "list")[0] == 0
+
+
+def test_an_old_database_takes_the_key_that_it_was_used_with(config: Config) -> None:
+    from hushpoll_server.store.migrations import upgrade
+
+    before = Store(config)
+    if before.database.is_sqlite:
+        upgrade(before.database, "0002_workspace")
+    else:
+        key.forget(before.database)
+    assert key.known_fingerprint(before.database) is None
+    before.close()
+    after = open_store(config)
+    after.publish(make_survey())
+    known = key.known_fingerprint(after.database)
+    assert known == key.fingerprint(after.secret)
+    assert after.secret.hex() not in str(known)
+    after.close()
+
+
+def test_a_newer_database_is_refused(config: Config, run: Run) -> None:
+    store = open_store(config)
+    with store.write() as tx:
+        tx.execute(text("UPDATE alembic_version SET version_num = '9999_future'"))
+    store.close()
+    refused(run, "9999_future", "newer hushpoll")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_database_that_is_no_file_is_refused(config: Config, run: Run) -> None:
+    config.make_folder()
+    (config.data / "hushpoll.sqlite3").mkdir()
+    refused(run, "DATA=", "cannot be opened")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_folder_that_may_not_be_written_is_refused(
+    config: Config, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_store(config).close()
+
+    # As on a disk that is mounted to be read only, which stops the superuser too.
+    def read_only(*_arguments: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(database.os, "open", read_only)
+    refused(run, "DATA=", "Read-only file system")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_what_others_can_look_into_is_named(config: Config) -> None:
+    open_store(config).close()
+    assert config.open_to_others() == []
+    config.data.chmod(0o755)
+    config.key_path.chmod(0o640)
+    folder, file = config.open_to_others()
+    assert re.search(r"mode 0755\); chmod 700 \S+data$", folder)
+    assert re.search(r"mode 0640\); chmod 600 \S+secret.key$", file)
