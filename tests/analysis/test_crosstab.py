@@ -442,7 +442,7 @@ def test_bad_tables_are_explained(reports: object, names: tuple[str, str], messa
         ({"by": "one"}, "one group only"),
         ({"option": "Perhaps"}, "no answer 'Perhaps'"),
         ({"reference": 9}, "no answer 9"),
-        ({"level": 95}, "level is 95"),
+        ({"level": 95}, "such as 0.95, got 95"),
         ({"mechanisms": {"warner75": Channel.krr(2, SCALE // 2)}}, "same probability"),
     ],
 )

@@ -312,7 +312,7 @@ def test_coverage_randomized_outcome() -> None:
         ("x2 ~ x1", {}, {"event": 5}, "never 5"),
         ("warner75 ~ x1", {"warner75": WARNER}, {"link": "cauchit"}, "link"),
         ("warner75 ~ x1", {"warner75": WARNER}, {"information": "guess"}, "information"),
-        ("warner75 ~ x1", {"warner75": WARNER}, {"level": 95}, "level is 95"),
+        ("warner75 ~ x1", {"warner75": WARNER}, {"level": 95}, "such as 0.95, got 95"),
         ("ybin ~ forced", {"forced": FORCED}, {"information": "expected"}, "exact predictors"),
         ("ybin ~ forced", {"forced": FORCED}, {"predictors": "~ forced"}, "must not use a randomized"),
         ("ybin ~ forced", {"forced": FORCED}, {"predictors": "~ x1"}, "not in the outcome's formula"),

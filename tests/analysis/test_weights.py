@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import estimate
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weighted import weighted_estimate
 from hushpoll_analysis.sampling.weights import rake, read_design
@@ -27,7 +28,7 @@ def sample() -> pd.DataFrame:
 
 
 def test_mean_total_and_design_effect_agree_with_survey(sample: pd.DataFrame) -> None:
-    got = weighted_estimate(sample, MECHANISMS, "warner75", **DESIGN)
+    got = weighted_estimate(sample, MECHANISMS, "warner75", interval="t", **DESIGN)
     yes, wanted = got.shares[1], GOLDEN["svy_warner_mean_strat_cluster"]["output"]
     assert yes.estimate == pytest.approx(wanted["mean"], abs=1e-9)
     assert yes.se == pytest.approx(wanted["se"], abs=1e-9)
@@ -35,7 +36,7 @@ def test_mean_total_and_design_effect_agree_with_survey(sample: pd.DataFrame) ->
     assert got.degrees_of_freedom == wanted["degf"]
     # survey compares with sampling without replacement from a population of sum(w) people.
     fraction = 1 - len(sample) / sample["w"].sum()
-    assert yes.design_effect / fraction == pytest.approx(wanted["deff"], abs=1e-8)
+    assert yes.sampling_effect / fraction == pytest.approx(wanted["deff"], abs=1e-8)
     total = GOLDEN["svy_warner_total"]["output"]
     assert yes.total == pytest.approx(total["total"], abs=1e-4)
     assert yes.total_se == pytest.approx(total["se"], abs=1e-4)
@@ -155,8 +156,8 @@ def test_bad_designs_are_explained(sample: pd.DataFrame, change: dict[str, objec
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"interval": "wilson"}, "not one of"),
-        ({"level": 95}, "level is 95"),
+        ({"interval": "bayes"}, "not one of"),
+        ({"level": 95}, "between 0 and 1, such as 0.95, got 95"),
         (
             {"mechanisms": {"warner75": mechanisms.krr(options=3, epsilon=1)}, "interval": "logit"},
             "two possible reports",
@@ -167,3 +168,90 @@ def test_bad_requests_are_explained(sample: pd.DataFrame, change: dict[str, obje
     arguments = {"mechanisms": MECHANISMS, "name": "warner75", **change}
     with pytest.raises(AnalysisError, match=message):
         weighted_estimate(sample, **arguments)
+
+
+def test_design_effect_means_what_it_means_elsewhere(sample: pd.DataFrame) -> None:
+    """Variance over that of direct answers; what weights, strata and clusters add is the sampling effect."""
+    plain = estimate(np.bincount(sample["warner75"]), MECHANISMS["warner75"])["Yes"]
+    simple = weighted_estimate(sample, MECHANISMS, "warner75")
+    assert simple[1].design_effect == pytest.approx(plain.design_effect)
+    assert simple[1].sampling_effect == pytest.approx(1)
+    assert (simple[1].low, simple[1].high) == pytest.approx((plain.low, plain.high), abs=1e-4)
+    assert simple.interval == "wilson"
+
+
+def test_raked_totals_stand_for_the_same_population(sample: pd.DataFrame) -> None:
+    margins = {"x2": {0: 0.4, 1: 0.6}}
+    plain = weighted_estimate(sample, MECHANISMS, "warner75", **DESIGN)
+    raked = weighted_estimate(sample, MECHANISMS, "warner75", margins=margins, **DESIGN)
+    population = sample["w"].sum()
+    assert sum(share.total for share in plain.shares) == pytest.approx(population)
+    assert sum(share.total for share in raked.shares) == pytest.approx(population)
+    # Post-stratified by hand: known group sizes times the weighted share within each group.
+    values = channel_view(MECHANISMS["warner75"]).solution([0, 1])[sample["warner75"]]
+    by_group = (
+        pd.DataFrame({"x2": sample["x2"], "w": sample["w"], "wy": sample["w"] * values}).groupby("x2").sum()
+    )
+    wanted = sum(share * by_group["wy"][g] / by_group["w"][g] for g, share in margins["x2"].items())
+    assert raked[1].total == pytest.approx(wanted * population)
+
+
+def test_equal_reports_have_an_interval_and_a_word() -> None:
+    data = pd.DataFrame({"y": [0] * 60, "w": np.linspace(1, 2, 60)})
+    found = weighted_estimate(data, {"y": mechanisms.warner(epsilon=1)}, "y", weights="w")
+    yes = found[1]
+    assert yes.se == pytest.approx(0, abs=1e-12)
+    assert yes.high < 0
+    assert yes.misfit is not None
+    assert yes.misfit < 1e-6
+    assert yes.shown.low == 0 < yes.shown.high < 0.1
+    assert any("data and design disagree" in note for note in found.notes)
+    assert any("All reports are the same" in note for note in found.notes)
+    assert json.loads(json.dumps(found.to_dict()))["shares"][1]["shown"]["low"] == 0
+
+
+def weighted_coverage(sigma: float, n: int, share: float, repetitions: int, method: str) -> float:
+    """Lognormal weights that have nothing to do with the answers."""
+    rng = np.random.default_rng(41)
+    mechanism = mechanisms.warner(epsilon=2)
+    yes = channel_view(mechanism).forward(np.array([1 - share, share]))[1]
+    hits = 0
+    for _ in range(repetitions):
+        data = pd.DataFrame({"y": (rng.random(n) < yes).astype(int), "w": rng.lognormal(0, sigma, n)})
+        one = weighted_estimate(data, {"y": mechanism}, "y", weights="w", interval=method)[1]
+        hits += one.low <= share <= one.high
+    return hits / repetitions
+
+
+def test_heavy_weights_cover_small() -> None:
+    assert weighted_coverage(2, 300, 0.1, 300, "auto") >= 0.93 - 0.03
+    assert weighted_coverage(2, 300, 0.1, 300, "t") < 0.85
+    weights = np.random.default_rng(1).lognormal(0, 2, 500)
+    data = pd.DataFrame({"y": np.arange(500) % 2, "w": weights})
+    found = weighted_estimate(data, {"y": mechanisms.warner(epsilon=2)}, "y", weights="w")
+    assert any("weights are heavy" in note for note in found.notes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sigma", [0.5, 1, 1.5, 2])
+@pytest.mark.parametrize("share", [0, 0.1, 0.3])
+@pytest.mark.parametrize("n", [100, 400, 1000])
+def test_heavy_weights_cover(sigma: float, share: float, n: int) -> None:
+    assert weighted_coverage(sigma, n, share, 2000, "auto") >= 0.93
+
+
+def test_one_positive_weight_is_refused(sample: pd.DataFrame) -> None:
+    weights = np.zeros(len(sample))
+    weights[7] = 3
+    with pytest.raises(AnalysisError, match="all weights but that of row 7 are 0"):
+        weighted_estimate(sample, MECHANISMS, "warner75", weights=weights)
+
+
+def test_a_counted_decoy_keeps_its_interval_under_weights() -> None:
+    poll = mechanisms.or_poll(decoy_counts=(12, 30))
+    data = pd.DataFrame({"y": [0] * 100 + [1] * 120})
+    plain = estimate([100, 120], poll)["Yes"]
+    found = weighted_estimate(data, {"y": poll}, "y")
+    assert found.interval == "mover"
+    assert (found[1].low, found[1].high) == pytest.approx((plain.low, plain.high), abs=2e-3)
+    assert any("consistent" in note for note in found.notes)

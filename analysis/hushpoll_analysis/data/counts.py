@@ -77,18 +77,15 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
 
 def _in_order(counts: Any, outcomes: int, labels: Sequence[Any]) -> Any:
     """Put counts with keys into the channel's order; a report without a count came in 0 times."""
-    if isinstance(counts, Mapping) or (
-        hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1
-    ):
-        pairs = list(counts.items())
-    else:
+    series = hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1
+    if not (series or isinstance(counts, Mapping)):
         return counts
     places: dict[Any, int] = {str(code): code for code in range(outcomes)}
     places |= {code: code for code in range(outcomes)}
     places |= {label: place for place, label in enumerate(labels)}
     ordered: list[Any] = [0] * outcomes
     seen: set[int] = set()
-    for key, value in pairs:
+    for key, value in counts.items():
         place = places.get(key) if isinstance(key, str | int | float | np.generic) else None
         if place is None:
             known = f" or one of {', '.join(map(str, labels))}" if labels else ""

@@ -11,6 +11,7 @@ from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Mechanisms, column_of, randomized_variable, report_codes
+from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = ["Correlation", "correlate"]
@@ -71,8 +72,7 @@ def correlate(
     ----------
     Fox, Tracy, "Measuring associations with randomized response", Social Science Research 13 (1984).
     """
-    if not 0.0 < level < 1.0:
-        raise AnalysisError(f"level is {level:g}; give a proportion between 0 and 1, such as 0.95")
+    check_level(level)
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
     if len(data) < 3:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weights import Column, Margins, read_design
 
@@ -111,5 +112,4 @@ def linear(
 def _check(level: float, information: str) -> None:
     if information not in INFORMATION:
         raise AnalysisError(f"information {information!r} is not one of {', '.join(INFORMATION)}")
-    if not 0.0 < level < 1.0:
-        raise AnalysisError(f"level is {level:g}; give a proportion between 0 and 1, such as 0.95")
+    check_level(level)

@@ -1,27 +1,60 @@
-"""The interval of a weighted frequency: Wilson's at the number of equal answers that it is worth."""
+"""A weighted sample as the equal answers it is worth, so that the intervals of a simple random sample apply."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import numpy as np
 from scipy import stats
 
-from hushpoll_analysis.shares.interval.wilson import score_limits
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.shares.interval import Interval, Resampling, interval
+from hushpoll_analysis.shares.quantities import Quantity, quantity
 
-__all__ = ["effective_limits"]
+__all__ = ["effective_interval", "effective_quantity"]
 
 
-def effective_limits(
-    share: float, variance: float, kish: float, degrees_of_freedom: int, level: float
-) -> tuple[float, float]:
-    """Wilson's limits at the effective size, with t in place of z.
+def effective_quantity(
+    view: ChannelView,
+    frequencies: Floats,
+    target: Floats,
+    decoy: EstimatedDecoy | None,
+    variance: float,
+    kish: float,
+) -> Quantity:
+    """The quantity b.f of weighted report frequencies, with counts that add up to the effective size.
 
-    The size is share (1 - share) / variance, but at most Kish's (sum w)^2 / sum w^2. With heavy weights a few
-    respondents make the linearised variance, and it is far too small when they happen to agree; Kish's size does not
-    depend on what they say.
+    The size is (sum b^2 f - (b.f)^2) / variance, for one frequency f (1 - f) / variance, but at most Kish's
+    (sum w)^2 / sum w^2. With heavy weights a few respondents make the linearised variance, and it is far too small when
+    they happen to agree; Kish's size does not depend on what they say. `variance` is without the decoy's own part.
 
     References
     ----------
     Korn, Graubard (1998), Survey Methodology 24, 193-201; Dean, Pagano (2015), J. Surv. Stat. Methodol. 3, 484-503.
     """
-    unit = share * (1.0 - share)
-    size = min(unit / variance, kish) if variance > 0.0 and unit > 0.0 else kish
-    return score_limits(share, size, float(stats.t.isf((1.0 - level) / 2.0, degrees_of_freedom)))
+    weights = view.solution(target)
+    spread = float((weights - weights @ frequencies) ** 2 @ frequencies)
+    size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else kish
+    # Two answers at least: a variance has n - 1.
+    found = quantity(view, max(size, 2.0) * frequencies, target, view.shares(frequencies), decoy)
+    extra = 0.0 if decoy is None else decoy.slope(view.shares(frequencies), weights) ** 2 * decoy.variance
+    return replace(found, se=math.sqrt(variance + extra))
+
+
+def effective_interval(
+    wanted: Quantity, method: str, level: float, degrees_of_freedom: int
+) -> tuple[Interval, Quantity]:
+    """An interval at the effective size with t in place of z, and the quantity that it belongs to.
+
+    Wilson's interval depends on z^2 / n only, so a size smaller by (z/t)^2 is the same as t; the other methods follow.
+    """
+    tail = (1.0 - level) / 2.0
+    shrink = float(stats.norm.isf(tail) / stats.t.isf(tail, degrees_of_freedom))
+    counts = np.asarray(wanted.counts * shrink**2, dtype=np.float64)
+    line = wanted.line
+    if line is not None:
+        line = replace(line, successes=line.successes * shrink**2, trials=line.trials * shrink**2)
+    scaled = replace(wanted, counts=counts, line=line, se=wanted.se / shrink)
+    return interval(scaled, method, level, Resampling()), scaled

@@ -107,7 +107,8 @@ def read_design(
 ) -> SurveyDesign | None:
     """Read a design from columns (names or values); None when nothing was asked for.
 
-    `margins` rakes the weights to known shares first and takes that into account in the variances.
+    `margins` rakes the weights to known shares first, keeps their sum, and takes the raking into account in the
+    variances.
     """
     if weights is None and strata is None and clusters is None and margins is None:
         return None
@@ -115,7 +116,8 @@ def read_design(
     weight = _weights(data, weights)
     adjusted = None
     if margins is not None:
-        weight = np.asarray(rake(data, margins, weight), dtype=np.float64)
+        # Raked weights have mean 1; people stand for as many others as before.
+        weight = np.asarray(rake(data, margins, weight), dtype=np.float64) * weight.mean()
         adjusted = np.concatenate(
             [_dummies(data, name, shares)[0] for name, shares in margins.items()], axis=1
         )
@@ -207,6 +209,12 @@ def _weights(data: pd.DataFrame, weights: Column) -> Floats:
         raise AnalysisError(f"weight {values[row]:g} in row {row} is negative; weights must be 0 or more")
     if values.sum() == 0:
         raise AnalysisError("all weights are 0; give at least some people a weight")
+    if np.count_nonzero(values) < 2:
+        row = int(np.argmax(values))
+        raise AnalysisError(
+            f"all weights but that of row {row} are 0, so there is one respondent and no standard error; give at least "
+            "two people a weight"
+        )
     return values
 
 

@@ -220,7 +220,7 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
     return ConstrainedEstimate(whole, best.shares, best.log_likelihood, value, best.gap, best.converged)
 
 
-def constrained_shares(counts: npt.NDArray[np.int64], view: ChannelView) -> Maximum:
+def constrained_shares(counts: npt.NDArray[np.int64] | Floats, view: ChannelView) -> Maximum:
     """The maximum for a channel view; counts are valid."""
     observed = counts.astype(np.float64)
     shares = view.likeliest(observed)

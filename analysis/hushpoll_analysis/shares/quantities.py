@@ -19,10 +19,13 @@ SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class OneFrequency:
-    """An estimate that depends on one binomial frequency F only: b.f = intercept + slope F."""
+    """An estimate that depends on one binomial frequency F only: b.f = intercept + slope F.
 
-    successes: int
-    trials: int
+    Effective counts of a weighted sample need not be whole.
+    """
+
+    successes: float
+    trials: float
     intercept: float
     slope: float
 
@@ -56,7 +59,7 @@ class Quantity:
     """
 
     view: ChannelView
-    counts: Counts
+    counts: Counts | Floats
     target: Floats
     weights: Floats
     estimate: float
@@ -69,8 +72,13 @@ class Quantity:
 
     @property
     def n(self) -> int:
-        """The number of reports."""
-        return int(self.counts.sum())
+        """The number of reports; effective ones of a weighted sample are rounded."""
+        return round(self.size)
+
+    @property
+    def size(self) -> float:
+        """What the counts add up to: n, or an effective size."""
+        return float(self.counts.sum())
 
     @property
     def heaviest(self) -> float:
@@ -79,10 +87,14 @@ class Quantity:
 
 
 def quantity(
-    view: ChannelView, counts: Counts, target: Floats, shares: Floats | None, decoy: EstimatedDecoy | None
+    view: ChannelView,
+    counts: Counts | Floats,
+    target: Floats,
+    shares: Floats | None,
+    decoy: EstimatedDecoy | None,
 ) -> Quantity:
     """Estimate a.h; `shares` are the unbiased shares, None when the channel determines only some quantities."""
-    n = int(counts.sum())
+    n = counts.sum().item()
     frequencies = counts / n
     weights = view.solution(target)
     estimate = float(weights @ frequencies)
@@ -111,7 +123,7 @@ def quantity(
     )
 
 
-def line_of(weights: Floats, counts: Counts, view: ChannelView) -> OneFrequency | None:
+def line_of(weights: Floats, counts: Counts | Floats, view: ChannelView) -> OneFrequency | None:
     """The one frequency that carries b.f; None where several do."""
     low, high = float(weights[view.possible].min()), float(weights[view.possible].max())
     tolerance = SAME * max(abs(low), abs(high))
@@ -119,10 +131,11 @@ def line_of(weights: Floats, counts: Counts, view: ChannelView) -> OneFrequency 
     lower = np.abs(weights - low) <= tolerance
     if high - low <= 2 * tolerance or not np.all((upper | lower)[view.possible]):
         return None
-    return OneFrequency(int(counts[upper & view.possible].sum()), int(counts.sum()), low, high - low)
+    successes, trials = counts[upper & view.possible].sum(), counts.sum()
+    return OneFrequency(successes.item(), trials.item(), low, high - low)
 
 
-def _design_effect(target: Floats, shares: Floats | None, variance: float, n: int) -> float | None:
+def _design_effect(target: Floats, shares: Floats | None, variance: float, n: float) -> float | None:
     """Variance over that of the same n answers without randomization; None where the latter is not positive."""
     if shares is None:
         return None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
 
@@ -77,7 +78,7 @@ def crosstab(
     Chen, T., "Analysis of randomized response as purposively misclassified data", Proc. ASA Survey Research (1979).
     """
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
-    _check_level(level)
+    check_level(level)
     joint = read_joint(
         reports, mechanisms, names, _design(reports, weights, strata, clusters, margins), labels
     )
@@ -149,7 +150,7 @@ def compare(
     Zou, Donner, "Construction of confidence limits about effect measures", Statist. Med. 27 (2008); Donner, Zou, Stat.
     Methods Med. Res. 21 (2012).
     """
-    _check_level(level)
+    check_level(level)
     joint = read_joint(
         reports, mechanisms, [by, outcome], _design(reports, weights, strata, clusters, margins), labels
     )
@@ -173,8 +174,3 @@ def _design(
     if isinstance(reports, np.ndarray | list | tuple):
         return None
     raise AnalysisError(f"reports must be a DataFrame or an array of counts, not {type(reports).__name__}")
-
-
-def _check_level(level: float) -> None:
-    if not 0.0 < level < 1.0:
-        raise AnalysisError(f"level is {level:g}; give a proportion between 0 and 1, such as 0.95")

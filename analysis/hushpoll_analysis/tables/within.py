@@ -12,9 +12,9 @@ from scipy import stats
 
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.sampling.effective import effective_limits
+from hushpoll_analysis.sampling.effective import effective_interval, effective_quantity
 from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, interval, method_for
-from hushpoll_analysis.shares.quantities import OneFrequency, Quantity, line_of, quantity
+from hushpoll_analysis.shares.quantities import Quantity, quantity
 
 from .joint import JointReports
 
@@ -31,10 +31,8 @@ class TableShare:
     Attributes
     ----------
     quantity
-        The share as `estimate` sees it: a group of an exact column from a simple random sample.
-    frequency, kish
-        The reported frequency that carries the share under a sample design, and the number of equal answers that the
-        weights are worth.
+        What the interval is made from: all reports, or those of an exact group, at their effective size under a sample
+        design. None for a randomized group, whose share is a ratio.
     """
 
     estimate: float
@@ -42,40 +40,28 @@ class TableShare:
     note: str
     joint: JointReports
     quantity: Quantity | None = None
-    frequency: OneFrequency | None = None
-    kish: float = math.nan
 
     def interval(self, level: float, together: int = 1) -> Interval:
         """Give the interval; Bonferroni over `together` of them."""
-        if self.note:
-            return NAN
-        each = 1.0 - (1.0 - level) / together
-        if self.quantity is not None:
-            return interval(self.quantity, method_for([self.quantity], AUTO, together > 1), each)
-        if self.frequency is not None:
-            return self._effective(self.frequency, each)
-        half = quantile(self.joint, each) * self.se
-        return Interval(self.estimate - half, self.estimate + half, "wald")
+        return self._found(level, together)[0]
 
-    def _effective(self, line: OneFrequency, level: float) -> Interval:
-        design = self.joint.design
-        assert design is not None
-        share = (self.estimate - line.intercept) / line.slope
-        ends = effective_limits(
-            min(max(share, 0.0), 1.0),
-            (self.se / line.slope) ** 2,
-            self.kish,
-            design.degrees_of_freedom,
-            level,
-        )
-        low, high = sorted(line.at(end) for end in ends)
-        return Interval(low, high, "wilson")
+    def _found(self, level: float, together: int) -> tuple[Interval, Quantity | None]:
+        each = 1.0 - (1.0 - level) / together
+        wanted, design = self.quantity, self.joint.design
+        if self.note:
+            return NAN, None
+        if wanted is None:
+            half = quantile(self.joint, each) * self.se
+            return Interval(self.estimate - half, self.estimate + half, "wald"), None
+        if design is not None:
+            return effective_interval(wanted, method_for([wanted], "wilson"), each, design.degrees_of_freedom)
+        return interval(wanted, method_for([wanted], AUTO, together > 1), each), wanted
 
     def shown(self, level: float, together: int = 1) -> tuple[float, float]:
         """Give the limits within [0, 1]; the likelihood interval where all of it lies outside."""
-        found = self.interval(level, together)
-        if self.quantity is not None and not self.note:
-            found = fallback(self.quantity, found, 1.0 - (1.0 - level) / together) or found
+        found, wanted = self._found(level, together)
+        if wanted is not None:
+            found = fallback(wanted, found, 1.0 - (1.0 - level) / together) or found
         low, high = shown_limits(self.estimate, found.low, found.high)
         return float(low[0]), float(high[0])
 
@@ -109,9 +95,8 @@ def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
     slopes = joint.mean_slopes({axis: option})[:, None]
     variance = joint.covariance((joint.functional(rows) - estimate)[None], slopes)[0, 0]
     others = tuple(other for other in range(joint.counts.ndim) if other != axis)
-    return _table_share(
-        joint, axis, option, estimate, math.sqrt(variance), joint.counts.sum(axis=others), None
-    )
+    frequencies = joint.frequencies.sum(axis=others) * joint.n
+    return _table_share(joint, axis, option, estimate, math.sqrt(variance), frequencies, None)
 
 
 def within_group(
@@ -128,7 +113,7 @@ def within_group(
     if note or joint.variables[group].randomized:
         return TableShare(estimate, error, note, joint)
     others = tuple(axis for axis in range(joint.counts.ndim) if axis not in (group, outcome))
-    table = joint.counts.sum(axis=others)
+    table = joint.frequencies.sum(axis=others) * joint.n
     counts = table[number] if group < outcome else table[:, number]
     return _table_share(joint, outcome, option, estimate, error, counts, places)
 
@@ -144,14 +129,19 @@ def _table_share(
 ) -> TableShare:
     """Choose how the interval is made from what carries the estimate."""
     variable = joint.variables[axis]
-    whole = np.rint(counts).astype(np.int64)
     view, target = variable.view, variable.view.unit(option)
+    decoy = None if variable.source is None else estimated_decoy(variable.source)
     if joint.design is None:
-        decoy = None if variable.source is None else estimated_decoy(variable.source)
+        whole = np.rint(counts).astype(np.int64)
         wanted = quantity(view, whole, target, view.shares(whole / whole.sum()), decoy)
-        return TableShare(estimate, error, "", joint, quantity=wanted)
-    line = None if variable.decoy is not None else line_of(view.solution(target), whole, view)
-    return TableShare(estimate, error, "", joint, frequency=line, kish=_kish(joint, places))
+        return TableShare(estimate, error, "", joint, wanted)
+    frequencies = counts / counts.sum()
+    drift = 0.0
+    if decoy is not None:
+        drift = decoy.slope(view.shares(frequencies), view.solution(target)) ** 2 * decoy.variance
+    variance = max(error**2 - drift, 0.0)
+    wanted = effective_quantity(view, frequencies, target, decoy, variance, _kish(joint, places))
+    return TableShare(estimate, error, "", joint, wanted)
 
 
 def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:

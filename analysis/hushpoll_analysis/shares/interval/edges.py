@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scipy.special import bdtr, ndtr
+from scipy.special import betainc, ndtr
 
 from hushpoll_analysis.shares.quantities import Quantity
 
@@ -46,8 +46,9 @@ def misfit(quantity: Quantity) -> float:
     return float(ndtr(-abs(quantity.estimate - edge) / quantity.se))
 
 
-def _tail(successes: int, trials: int, probability: float, less: bool) -> float:
+def _tail(successes: float, trials: float, probability: float, less: bool) -> float:
     """P(X <= k), or P(X >= k) as the lower tail of the failures, so that small values keep their digits."""
-    if less:
-        return float(bdtr(successes, trials, probability))
-    return float(bdtr(trials - successes, trials, 1.0 - probability))
+    if not less:
+        successes, probability = trials - successes, 1.0 - probability
+    failures = trials - successes
+    return float(betainc(failures, successes + 1.0, 1.0 - probability)) if failures > 0 else 1.0

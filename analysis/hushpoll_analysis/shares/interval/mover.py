@@ -58,7 +58,7 @@ class Mover:
         if line is not None:
             ends = [line.at(end) for end in frequency_limits(line.successes, line.trials, level)]
             return min(ends), max(ends)
-        yes, n = int(quantity.counts[1]), quantity.n
+        yes, n = quantity.counts[1].item(), quantity.counts.sum().item()
         reports = Part(yes / n, *frequency_limits(yes, n, level))
         return decoy_limits(quantity, reports, level)
 

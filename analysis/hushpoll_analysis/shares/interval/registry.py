@@ -61,7 +61,7 @@ def method_for(wanted: Sequence[Quantity], requested: str = AUTO, together: bool
         lines = [one.line for one in wanted]
         exact = together or any(one is not None and scarce(one.successes, one.trials) for one in lines)
         requested = ClopperPearson.name if exact else Wilson.name
-    rare = any(scarce(count, one.n) for one in wanted for count in one.counts[one.view.possible])
+    rare = any(scarce(count, one.size) for one in wanted for count in one.counts[one.view.possible])
     for name in (requested, Mover.name, *([Score.name] if rare else [])):
         if all(_BY_NAME[name].fits(one) for one in wanted):
             return name

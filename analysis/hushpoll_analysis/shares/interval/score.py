@@ -32,8 +32,8 @@ class Score:
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Give the score limits, with n."""
         possible = quantity.view.possible
-        weights, frequencies = quantity.weights[possible], quantity.counts[possible] / quantity.n
-        low, high = linear_score_limits(weights[None], frequencies[None], quantity.n, level)
+        weights, frequencies = quantity.weights[possible], quantity.counts[possible] / quantity.size
+        low, high = linear_score_limits(weights[None], frequencies[None], quantity.size, level)
         return float(low[0]), float(high[0])
 
 

@@ -37,7 +37,7 @@ def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> fl
     Charging each share 1 + lambda a (a scaled to 0..1) gives the best shares among all with the same a.h; lambda = 0
     is the maximum, a larger one goes further down. The limit found is believed only with a certificate (`_least`).
     """
-    view, n = quantity.view, quantity.n
+    view, n = quantity.view, quantity.size
     frequencies = quantity.counts / n
     low, high = (sign * bound for bound in quantity.bounds)
     scaled = (sign * quantity.target - min(low, high)) / abs(high - low)
