@@ -18,7 +18,7 @@ from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 
 ROOT = Path(__file__).parent.parent
-MOST = 34
+MOST = 0
 COMBINED = {one.combine for one in MECHANISMS.values()}
 PLANNED = {"scale", "number", "multiple", "columns", "subset", "sampled", "padded", "designed", "geometric"}
 NAMES = {*Channel.forms, *MECHANISMS, *KINDS, *COMBINED, *PLANNED, "exponential", "one_bit", "square_wave"}

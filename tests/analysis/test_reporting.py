@@ -20,7 +20,7 @@ from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.figures import axis_for
 from hushpoll_analysis.results.method import percent
 from hushpoll_analysis.results.rendering import stylesheet
-from hushpoll_analysis.results.survey import SurveyReport
+from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.words import epsilon_text
@@ -74,11 +74,11 @@ def frame(survey: Survey) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def whole(survey: Survey, frame: pd.DataFrame) -> SurveyReport:
+def whole(survey: Survey, frame: pd.DataFrame) -> SurveyResults:
     return report(survey, frame, by="cheated")
 
 
-def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, whole: SurveyReport) -> None:
+def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, whole: SurveyResults) -> None:
     for question in survey.questions:
         counts = np.bincount(frame[f"{question.id}_reported"], minlength=question.channel.outcomes)
         labels = question.options if question.kind.name == "choice" else None
@@ -93,7 +93,7 @@ def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, who
         assert part.lines[-1].constrained == pytest.approx(shares[-1])
 
 
-def test_json_has_the_shape_of_the_contract(whole: SurveyReport, survey: Survey) -> None:
+def test_json_has_the_shape_of_the_contract(whole: SurveyResults, survey: Survey) -> None:
     value = json.loads(whole.to_json())
     assert value["hash"] == survey.hash
     assert value["n"] == 2000
@@ -121,7 +121,7 @@ def test_two_finite_epsilons_add_up() -> None:
     assert "add up to ε = 2.5" in made.privacy
 
 
-def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, whole: SurveyReport) -> None:
+def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, whole: SurveyResults) -> None:
     # 1 % replaced by the worst report, in expectation, against the same shares without it.
     line = whole["cheated"].lines[0]
     channel = survey.questions[0].channel
@@ -135,7 +135,7 @@ def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, w
     assert "If 1 % of the respondents were dishonest" in " ".join(whole["cheated"].remarks)
 
 
-def test_design_effect_is_variance_over_that_of_direct_answers(whole: SurveyReport) -> None:
+def test_design_effect_is_variance_over_that_of_direct_answers(whole: SurveyResults) -> None:
     part = whole["cheated"]
     entry = part.lines[0].entry
     direct = entry.estimate * (1 - entry.estimate) / (whole.n - 1)
@@ -143,7 +143,7 @@ def test_design_effect_is_variance_over_that_of_direct_answers(whole: SurveyRepo
     assert part.n_effective == pytest.approx(whole.n / part.design_effect)
 
 
-def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyReport) -> None:
+def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyResults) -> None:
     text = whole.to_text()
     assert "SE privacy" in text
     assert "reported, not true" in text
@@ -155,7 +155,7 @@ def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyR
 
 
 def test_groups_agree_with_crosstab_and_compare(
-    survey: Survey, frame: pd.DataFrame, whole: SurveyReport
+    survey: Survey, frame: pd.DataFrame, whole: SurveyResults
 ) -> None:
     assert [table.id for table in whole.groups] == ["reason", "tax", "drugs"]
     table = whole.groups[0]
@@ -228,7 +228,7 @@ def test_all_reports_in_one_cell_have_numbers_and_a_warning(survey: Survey) -> N
     assert made.to_html()
 
 
-def test_csv_cells_cannot_act_as_formulas(whole: SurveyReport) -> None:
+def test_csv_cells_cannot_act_as_formulas(whole: SurveyResults) -> None:
     lines = list(csv.DictReader(io.StringIO(whole.to_csv(), newline="")))
     rows = [line for line in lines if not line["group"]]
     assert len(rows) == 7
@@ -240,7 +240,7 @@ def test_csv_cells_cannot_act_as_formulas(whole: SurveyReport) -> None:
     assert float(rows[0]["estimate"]) == whole["cheated"].lines[0].entry.estimate
 
 
-def test_frame_has_every_estimate(whole: SurveyReport) -> None:
+def test_frame_has_every_estimate(whole: SurveyResults) -> None:
     frame = whole.to_frame()
     assert frame["question"].tolist() == ["cheated", *["reason"] * 4, "tax", "drugs"]
     assert frame.loc[0, "estimate"] == whole["cheated"].lines[0].entry.estimate
@@ -279,7 +279,7 @@ class Outline(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_html_is_one_file_that_loads_and_runs_nothing(whole: SurveyReport) -> None:
+def test_html_is_one_file_that_loads_and_runs_nothing(whole: SurveyResults) -> None:
     text = whole.to_html()
     outline = Outline()
     outline.feed(text)
@@ -297,7 +297,7 @@ def test_html_is_one_file_that_loads_and_runs_nothing(whole: SurveyReport) -> No
     assert "Reported, not true" in text
 
 
-def test_the_report_does_not_promise_what_unbounded_questions_cannot_keep(whole: SurveyReport) -> None:
+def test_the_report_does_not_promise_what_unbounded_questions_cannot_keep(whole: SurveyResults) -> None:
     assert whole.revealing == ("tax", "drugs")
     assert "no single report says" not in whole.to_html()
     assert "only where ε is called unbounded (tax, drugs)" in whole.to_html()
@@ -318,14 +318,14 @@ def test_figures_place_shares_on_an_axis_that_holds_them() -> None:
     assert [text for _, text in axis.ticks] == ["0 %", "10 %", "20 %", "30 %", "40 %", "50 %"]
 
 
-def test_notebook_shows_the_report_and_its_style_stays_inside(whole: SurveyReport) -> None:
+def test_notebook_shows_the_report_and_its_style_stays_inside(whole: SurveyResults) -> None:
     shown = whole._repr_html_()
     assert 'class="report"' in shown
     assert "\nbody {" not in shown
     assert "\nh1 {" not in shown
 
 
-def test_plot_draws_every_question(whole: SurveyReport) -> None:
+def test_plot_draws_every_question(whole: SurveyResults) -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -342,7 +342,7 @@ def test_plot_draws_every_question(whole: SurveyReport) -> None:
     pyplot.close(figure)
 
 
-def test_method_names_every_design_it_used(whole: SurveyReport) -> None:
+def test_method_names_every_design_it_used(whole: SurveyResults) -> None:
     for word in (
         "Warner",
         "K-ary",
@@ -383,7 +383,7 @@ def test_the_palette_of_the_file_is_that_of_the_pages() -> None:
         assert color in pages
 
 
-def test_snippet_names_what_was_asked(whole: SurveyReport, survey: Survey, frame: pd.DataFrame) -> None:
+def test_snippet_names_what_was_asked(whole: SurveyResults, survey: Survey, frame: pd.DataFrame) -> None:
     assert "by='cheated'" in whole.snippet
     assert "by=" not in report(survey, frame).snippet
     assert (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
-    from .survey import SurveyReport
+    from .survey import SurveyResults
 
 __all__ = ["Axis", "axis_for", "draw"]
 
@@ -46,7 +46,7 @@ def axis_for(highs: Iterable[float]) -> Axis:
     return Axis(next(end for end in ENDS if top <= end or end == ENDS[-1]))
 
 
-def draw(report: SurveyReport, axes: Any = None) -> Any:
+def draw(report: SurveyResults, axes: Any = None) -> Any:
     """Draw every question's estimates with matplotlib and give the figure.
 
     The thin line is the interval of sampling and privacy, the thick one that of privacy alone.

@@ -16,7 +16,7 @@ from hushpoll_analysis.shares.result import Estimate, LinearEstimate
 
 from .method import question_note
 
-__all__ = ["DISHONEST", "Line", "QuestionReport", "finite", "question_report"]
+__all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
 
 # The share of dishonest people that the report's "could move by" speaks of.
 DISHONEST = 0.01
@@ -78,7 +78,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class QuestionReport:
+class QuestionResults:
     """One question: its counts, and its estimates unless there are too few reports."""
 
     question: Question
@@ -161,13 +161,13 @@ class QuestionReport:
         }
 
 
-def question_report(
+def question_results(
     question: Question, counted: Tally, level: float, interval: str, enough: bool
-) -> QuestionReport:
+) -> QuestionResults:
     """Estimate one question, or only keep its counts when there are too few reports."""
     counts = tuple(int(count) for count in counted.counts[question.id])
     if not enough:
-        return QuestionReport(question, counts, (), None)
+        return QuestionResults(question, counts, (), None)
     labels = None if question.kind.yes_or_no else question.options
     found = estimate(counts, question.mechanism, level, interval, options=labels)
     together = estimate(counts, question.mechanism, level, interval, simultaneous=True, options=labels)
@@ -177,7 +177,7 @@ def question_report(
         Line(one, both, shares[one.option], _shift(found, question, one), z)
         for one, both in zip(found.estimates, together.estimates, strict=True)
     )
-    return QuestionReport(question, counts, lines, found)
+    return QuestionResults(question, counts, lines, found)
 
 
 def _shift(found: Estimate, question: Question, entry: LinearEstimate) -> float:
@@ -187,7 +187,7 @@ def _shift(found: Estimate, question: Question, entry: LinearEstimate) -> float:
     return DISHONEST * max(float(np.max(possible)) - share, share - float(np.min(possible)))
 
 
-def _remarks(part: QuestionReport) -> list[str]:
+def _remarks(part: QuestionResults) -> list[str]:
     assert part.estimate is not None
     said = list(part.estimate.notes)
     effect, effective = part.design_effect, part.n_effective

@@ -21,8 +21,8 @@ from .method import percent
 
 if TYPE_CHECKING:
     from .groups import GroupTable
-    from .question import QuestionReport
-    from .survey import SurveyReport
+    from .question import QuestionResults
+    from .survey import SurveyResults
 
 __all__ = [
     "as_body",
@@ -39,12 +39,12 @@ __all__ = [
 TEXT_WIDTH = 100
 
 
-def as_json(report: SurveyReport, indent: int | None = None) -> str:
+def as_json(report: SurveyResults, indent: int | None = None) -> str:
     """One JSON object; a number that JSON cannot write would be an error, not a nan."""
     return json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
 
 
-def as_csv(report: SurveyReport) -> str:
+def as_csv(report: SurveyResults) -> str:
     """The table of estimates; empty where a number cannot be given.
 
     With groups, their shares follow in the same columns, and `by`, `group` and `note` are added.
@@ -57,7 +57,7 @@ def as_csv(report: SurveyReport) -> str:
     return guarded_csv(rows)
 
 
-def _group_lines(report: SurveyReport) -> list[dict[Any, Any]]:
+def _group_lines(report: SurveyResults) -> list[dict[Any, Any]]:
     return [
         {
             **vars(share),
@@ -76,31 +76,31 @@ def _group_lines(report: SurveyReport) -> list[dict[Any, Any]]:
     ]
 
 
-def as_html(report: SurveyReport) -> str:
+def as_html(report: SurveyResults) -> str:
     """One self-contained file."""
     page = _environment().get_template("report.html")
     return page.render(report=report, body=as_body(report), style=stylesheet(alone=True), version=__version__)
 
 
-def as_body(report: SurveyReport, heading: int = 2, method: bool = True) -> Markup:
+def as_body(report: SurveyResults, heading: int = 2, method: bool = True) -> Markup:
     """The report without page around it, for a page that has its own head and title."""
     body = _environment().get_template("body.html")
     return Markup(body.render(report=report, h=heading, method=method))  # noqa: S704 - the template escapes values
 
 
-def as_method(report: SurveyReport, heading: int = 2) -> Markup:
+def as_method(report: SurveyResults, heading: int = 2) -> Markup:
     """Only the method, for a page that puts something before it."""
     method = _environment().get_template("method.html").render(report=report, h=heading)
     return Markup(f'<div class="report">{method}</div>')  # noqa: S704 - the template escapes every value
 
 
-def as_groups(report: SurveyReport, heading: int = 2) -> Markup:
+def as_groups(report: SurveyResults, heading: int = 2) -> Markup:
     """Only the tables by groups, for a page that shows two questions."""
     groups = _environment().get_template("groups.html").render(report=report, h=heading)
     return Markup(f'<div class="report">{groups}</div>')  # noqa: S704 - the template escapes every value
 
 
-def as_notebook(report: SurveyReport) -> str:
+def as_notebook(report: SurveyResults) -> str:
     """The report inside a notebook's cell: its style applies to nothing else."""
     title = Markup("<h1>{}</h1>").format(report.survey.title)
     style = (
@@ -120,7 +120,7 @@ def stylesheet(alone: bool = False) -> str:
     return "\n".join((folder / name).read_text("utf-8") for name in names)
 
 
-def as_text(report: SurveyReport) -> str:
+def as_text(report: SurveyResults) -> str:
     """The report for a terminal."""
     lines = [
         report.survey.title,
@@ -146,7 +146,7 @@ def as_text(report: SurveyReport) -> str:
     return "\n".join(lines)
 
 
-def _question_text(part: QuestionReport, report: SurveyReport) -> list[str]:
+def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
     lines = [
         *_wrapped(f"{part.id}: {part.question.text}"),
         *_wrapped(f"{part.question.mechanism.name}; {part.privacy}"),
@@ -205,7 +205,7 @@ def _group_text(table: GroupTable) -> list[str]:
     return [*lines, ""]
 
 
-def reported(part: QuestionReport) -> list[tuple[str, int]]:
+def reported(part: QuestionResults) -> list[tuple[str, int]]:
     """Reports as they came in, by what they say: reported, not true."""
     return list(zip(part.question.report_labels, part.counts, strict=True))
 

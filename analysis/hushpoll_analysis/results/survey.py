@@ -18,16 +18,16 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
-from .question import Line, QuestionReport, finite, question_report
+from .question import Line, QuestionResults, finite, question_results
 
-__all__ = ["MINIMUM", "Line", "QuestionReport", "SurveyReport", "report"]
+__all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
 MINIMUM = 50
 
 
 @dataclass(frozen=True, repr=False)
-class SurveyReport:
+class SurveyResults:
     """The report of a survey; made by `report`. Shows itself as text, HTML, JSON, CSV, data frame and figure."""
 
     survey: Survey
@@ -35,11 +35,11 @@ class SurveyReport:
     level: float
     interval: str
     minimum: int
-    questions: tuple[QuestionReport, ...]
+    questions: tuple[QuestionResults, ...]
     by: str | None = None
     groups: tuple[GroupTable, ...] = ()
 
-    def __getitem__(self, question: str) -> QuestionReport:
+    def __getitem__(self, question: str) -> QuestionResults:
         """The part of one question, by its id."""
         wanted = question_of(self.survey, question)
         return next(part for part in self.questions if part.question is wanted)
@@ -148,7 +148,7 @@ class SurveyReport:
         return draw(self, axes)
 
     def __repr__(self) -> str:
-        return f"<SurveyReport of {self.survey.title!r}: {self.n} reports, {len(self.questions)} questions; print it>"
+        return f"<SurveyResults of {self.survey.title!r}: {self.n} reports, {len(self.questions)} questions; print it>"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -196,7 +196,7 @@ def report(
     progress: Progress | None = None,
     only: str | None = None,
     reference: str | None = None,
-) -> SurveyReport:
+) -> SurveyResults:
     """Make the report of a survey from its randomized reports.
 
     Parameters
@@ -221,7 +221,7 @@ def report(
 
     Returns
     -------
-    SurveyReport
+    SurveyResults
 
     Notes
     -----
@@ -241,12 +241,12 @@ def report(
     minimum = max(minimum, 2)  # one report has no variance
     counted = tally(survey, data, by, progress)
     enough = counted.n >= minimum
-    parts = tuple(question_report(q, counted, level, interval, enough) for q in survey.questions)
+    parts = tuple(question_results(q, counted, level, interval, enough) for q in survey.questions)
     groups = group_tables(counted, level, minimum, only, reference) if by is not None and enough else ()
-    return SurveyReport(survey, counted.n, level, interval, minimum, parts, by, groups)
+    return SurveyResults(survey, counted.n, level, interval, minimum, parts, by, groups)
 
 
-def _row(whole: SurveyReport, part: QuestionReport, line: Line) -> dict[str, Any]:
+def _row(whole: SurveyResults, part: QuestionResults, line: Line) -> dict[str, Any]:
     entry = line.entry
     return {
         "question": part.id,

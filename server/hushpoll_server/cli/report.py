@@ -15,7 +15,7 @@ from .output import read_survey
 from .stored import find_survey, opened_store
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.results.survey import SurveyReport
+    from hushpoll_analysis.results.survey import SurveyResults
 
     from hushpoll_server.store.surveys import Store
 
@@ -101,7 +101,7 @@ def _say_what_waits(store: Store, survey_hash: str) -> None:
 
 def _make(
     survey: Survey, source: Any, by: str | None, level: float, minimum: int, total: int | None
-) -> SurveyReport:
+) -> SurveyResults:
     from hushpoll_analysis import report as make_report
 
     with tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
@@ -113,7 +113,7 @@ def _by_name(out: str | None) -> str:
     return endings.get(Path(out).suffix.lower(), "text") if out else "text"
 
 
-def _write(made: SurveyReport, form: str, out: str | None) -> None:
+def _write(made: SurveyResults, form: str, out: str | None) -> None:
     text = {"text": made.to_text, "json": made.to_json, "csv": made.to_csv, "html": made.to_html}[form]()
     if out is None:
         # CSV brings its own line ends.

@@ -63,7 +63,9 @@ def _paths() -> frozenset[str]:
 @cache
 def _modules() -> list[str]:
     """Every module that the page loads, the one that starts it last; its requests are counted in a test."""
-    return sorted((path for path in _paths() if path.endswith(".js")), key=lambda path: (path == _START, path))
+    return sorted(
+        (path for path in _paths() if path.endswith(".js")), key=lambda path: (path == _START, path)
+    )
 
 
 @cache

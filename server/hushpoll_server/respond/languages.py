@@ -98,9 +98,7 @@ _STRINGS = {
         "Of 100 people who choose one option, between {low} and {high} are recorded as that option,"
         " depending on which it is."
     ),
-    "any_answer": _(
-        "What is sent could come from any answer; it is at most {n} times likelier from yours."
-    ),
+    "any_answer": _("What is sent could come from any answer; it is at most {n} times likelier from yours."),
     "so_not": _("So a recorded {option} does not mean you chose {option}."),
     "so_any": _("So a recorded option does not mean you chose it."),
     "reveals": _("A {option} does reveal your {option}."),

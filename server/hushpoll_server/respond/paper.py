@@ -92,9 +92,7 @@ def warnings(question: Question) -> list[str]:
         lines.append(
             _("Someone who knows your answer to the second question can learn more, up to your own answer.")
         )
-    bare = [
-        labels[fact.report] for fact in mechanism.facts if fact.decoy is None and len(fact.leaves) == 1
-    ]
+    bare = [labels[fact.report] for fact in mechanism.facts if fact.decoy is None and len(fact.leaves) == 1]
     if bare:
         sentence = _("Nobody is told to choose this answer, so choosing it does reveal that it is true:")
         lines.append(f"{sentence} {', '.join(map(isolated, bare))}")
@@ -107,7 +105,7 @@ def any_answer(question: Question) -> str | None:
     if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
         return None
     sentence = _("What is sent could come from any answer; it is at most {n} times likelier from yours.")
-    return sentence.replace("{n}", at_most(ratio))
+    return str(sentence).replace("{n}", at_most(float(ratio)))
 
 
 def at_most(ratio: Fraction) -> str:

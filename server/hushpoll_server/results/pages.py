@@ -33,7 +33,7 @@ from hushpoll_server.store.surveys import Store, SurveyState, get_store
 
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
-    from hushpoll_analysis.results.survey import SurveyReport
+    from hushpoll_analysis.results.survey import SurveyResults
 
 bp = Blueprint("results", __name__, template_folder="templates")
 bp.before_request(guard_forms)
@@ -271,7 +271,7 @@ def _question(survey_hash: str, name: str) -> str | None:
 
 def _report(
     survey: Survey, by: str | None, level: float, only: str | None = None, reference: str | None = None
-) -> SurveyReport:
+) -> SurveyResults:
     from hushpoll_analysis.results.survey import report
 
     tallies: Tallies = current_app.extensions["hushpoll_tallies"]
@@ -279,19 +279,19 @@ def _report(
     return report(survey, counted, by=by, level=level, only=only, reference=reference)
 
 
-def _body(made: SurveyReport, method: bool = True) -> str:
+def _body(made: SurveyResults, method: bool = True) -> str:
     from hushpoll_analysis.results.rendering import as_body
 
     return as_body(made, method=method)
 
 
-def _method(made: SurveyReport) -> str:
+def _method(made: SurveyResults) -> str:
     from hushpoll_analysis.results.rendering import as_method
 
     return as_method(made)
 
 
-def _groups_body(made: SurveyReport) -> str:
+def _groups_body(made: SurveyResults) -> str:
     from hushpoll_analysis.results.rendering import as_groups
 
     return as_groups(made)
@@ -311,7 +311,7 @@ def _frame(state: SurveyState, survey: Survey) -> dict[str, Any]:
     }
 
 
-def _file(made: SurveyReport, form: str) -> Response:
+def _file(made: SurveyResults, form: str) -> Response:
     text = {"html": made.to_html, "csv": made.to_csv, "json": made.to_json, "txt": made.to_text}[form]()
     # A spreadsheet takes UTF-8 for what it is only behind a byte order mark.
     data = text.encode("utf-8-sig" if form == "csv" else "utf-8")

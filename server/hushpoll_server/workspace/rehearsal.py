@@ -13,7 +13,7 @@ from wtforms.validators import InputRequired, NumberRange
 from .pages import Page, bp, designer, open_draft
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.results.question import QuestionReport
+    from hushpoll_analysis.results.question import QuestionResults
 
 MOST_SIMULATED = 100_000
 
@@ -79,7 +79,7 @@ def simulated(survey: Survey, n: int, truth: dict[str, list[float]]) -> list[dic
     return [_beside_truth(part, truth[part.id]) for part in report(survey, drawn).questions]
 
 
-def _beside_truth(part: QuestionReport, truth: list[float]) -> dict[str, Any]:
+def _beside_truth(part: QuestionResults, truth: list[float]) -> dict[str, Any]:
     """Put every line of a question's results beside what was set; several intervals hold together."""
     several = len(part.lines) > 1
     entries = [line.simultaneous if several else line.entry for line in part.lines]
