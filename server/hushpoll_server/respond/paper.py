@@ -105,7 +105,7 @@ def any_answer(question: Question) -> str | None:
     if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
         return None
     sentence = _("What is sent could come from any answer; it is at most {n} times likelier from yours.")
-    return str(sentence).replace("{n}", at_most(float(ratio)))
+    return str(sentence.replace("{n}", at_most(ratio)))
 
 
 def at_most(ratio: Fraction) -> str:
