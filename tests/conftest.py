@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# The machines that run the tests are shared and noisy: how long an example takes says nothing.
+settings.register_profile("hushpoll", deadline=None)
+settings.load_profile("hushpoll")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
