@@ -319,6 +319,11 @@ def mechanisms_at_fault() -> Iterator[tuple[str, list[Any]]]:
     }.items():
         yield f"name_{name}", mechanism(WARNER, {"name": value, "epsilon": "1"})
     yield "name_of_the_analysis_only", mechanism(TRUTH, {"name": "mangat", "truth": "0.75"})
+    yield "name_of_the_library_only", mechanism(TRUTH, {"name": "triangular", "decoy_share": "0.75"})
+    for truth in ("0", "1", "3/2", 0.75, None):
+        yield f"mangat_truth_{truth!r}", mechanism(TRUTH, {"name": "mangat", "truth": truth})
+    yield "mangat_with_epsilon", mechanism(TRUTH, {"name": "mangat", "truth": "0.75", "epsilon": "1"})
+    yield "mangat_for_choice", mechanism(KRR, {"name": "mangat", "truth": "0.75"})
     yield "warner_for_three_options", mechanism(KRR, {"name": "warner", "epsilon": "1"})
     yield "or_poll_for_choice", mechanism(KRR, {"name": "or_poll", **DECOY})
     spellings = [

@@ -175,3 +175,10 @@ def drafts() -> Iterator[tuple[str, Json]]:
             title="Tables",
         ),
     )
+    yield (
+        "mangat",
+        survey(
+            yes_no("a", {"name": "mangat", "truth": 0.6}),
+            choice("b", ["x", "y"], {"name": "mangat", "truth": "1/3"}),
+        ),
+    )

@@ -145,6 +145,16 @@ export const MECHANISMS = named({
     },
   },
 
+  mangat: {
+    __proto__: MECHANISM,
+    takes: ["truth"],
+    twoAnswers: true,
+    compile({ truth }) {
+      const [kept, all] = inside(truth, "truth");
+      return { device: Channel.fromProbabilities([[kept, all - kept], [0n, all]]) };
+    },
+  },
+
   matrix: {
     __proto__: MECHANISM,
     takes: ["epsilon"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from hushpoll_client.channel import Channel
@@ -10,6 +11,7 @@ from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_share, spell
 
 from .base import Mechanism
+from .by_hand import Instruction, dice
 from .parameters import Parameter, truth_of
 
 __all__ = ["Mangat", "mangat"]
@@ -20,7 +22,10 @@ class Mangat(Mechanism):
 
     name = "mangat"
     label = "Mangat's design"
-    help = "A Yes is reported as Yes; a No is reported as No with a known probability, else as Yes."
+    help = (
+        "A Yes is reported as Yes; a No is reported as No with a known probability, else as Yes. A No reveals a true No,"
+        " so its epsilon is unbounded."
+    )
     design = "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)"
     formula = "p̂ = (f − (1 − t)) / t"
     symbols = "f: reported frequency of Yes; t: probability that a No is reported as No"
@@ -36,12 +41,15 @@ class Mangat(Mechanism):
         ),
     )
     two_answers = True
-    in_surveys = False
 
     @classmethod
     def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
         """Make it from a document's parameters."""
         return mangat(**given)
+
+    def by_hand(self) -> Instruction | None:
+        """Roll a die: some numbers force a Yes, which is what a true Yes says anyway."""
+        return dice([(1 - Fraction(self.parameters["truth"]), "forced", 1)], "truth")
 
 
 def mangat(truth: Number) -> Mechanism:
