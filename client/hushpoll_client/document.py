@@ -16,16 +16,27 @@ Place = tuple[str | int, ...]
 
 
 def read_fields(
-    value: object, at: Place, required: Iterable[str], optional: Iterable[str] = (), published: bool = False
+    value: object,
+    at: Place,
+    required: Iterable[str],
+    optional: Iterable[str] = (),
+    published: bool = False,
+    later: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Check an object's keys; the published form has the required ones and the optional ones all."""
+    """Check an object's keys; the published form has the required ones and the optional ones all.
+
+    Keys that documents got `later` stand only where they say something, so that every hash of before stays.
+    """
     if not isinstance(value, Mapping):
         raise SurveyError(at, f"must be an object, got {short(value)}", "write { ... } with named fields")
-    needed, known = set(required), {*required, *optional}
-    for key in value:
+    first, extra = {*required, *(optional if published else ())}, set(later)
+    known = {*required, *optional, *extra}
+    for key, item in value.items():
         if key not in known:
             raise SurveyError(at, f"unknown key {short(key)}", f"known here: {', '.join(sorted(known))}")
-    for key in sorted(known if published else needed):
+        if key in extra and item in (None, False, "", [], {}):
+            raise SurveyError((*at, key), "is empty", "leave it out")
+    for key in sorted(first):
         if key not in value:
             raise SurveyError((*at, key), "is missing", "add it")
     return dict(value)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Report, ReportError, Survey, SurveyError, mechanisms, read_answers
+from hushpoll_client.document import read_fields
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 
@@ -275,3 +276,15 @@ def test_a_report_is_one_draw_for_each_answer_and_the_same_bytes_each_time() -> 
 def test_reports_that_do_not_fit_are_refused(body: bytes, message: str) -> None:
     with pytest.raises(ReportError, match=message):
         Report.parse(Survey.from_draft(exam()), body)
+
+
+@pytest.mark.parametrize("empty", [None, False, "", [], {}])
+def test_a_key_that_documents_got_later_is_absent_or_says_something(empty: object) -> None:
+    fields = {"required": ("a",), "optional": ("b",), "later": ("c",)}
+    for published in (False, True):
+        assert read_fields({"a": 1, "b": 2}, (), published=published, **fields) == {"a": 1, "b": 2}
+        assert read_fields({"a": 1, "b": 2, "c": 3}, (), published=published, **fields)["c"] == 3
+        with pytest.raises(SurveyError, match="c: is empty; leave it out"):
+            read_fields({"a": 1, "b": 2, "c": empty}, (), published=published, **fields)
+    with pytest.raises(SurveyError, match="b: is missing"):
+        read_fields({"a": 1}, (), published=True, **fields)

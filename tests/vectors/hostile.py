@@ -305,6 +305,14 @@ def texts_at_fault() -> Iterator[tuple[str, list[Any]]]:
     yield "option_control", of(KRR, "options", ["a\x1b[0m", "b", "c"])
 
 
+def mangat_at_fault() -> Iterator[tuple[str, list[Any]]]:
+    """Mangat's design with a parameter that it does not take, or not so."""
+    for truth in ("0", "1", "3/2", 0.75, None):
+        yield f"mangat_truth_{truth!r}", mechanism(TRUTH, {"name": "mangat", "truth": truth})
+    yield "mangat_with_epsilon", mechanism(TRUTH, {"name": "mangat", "truth": "0.75", "epsilon": "1"})
+    yield "mangat_for_choice", mechanism(KRR, {"name": "mangat", "truth": "0.75"})
+
+
 def mechanisms_at_fault() -> Iterator[tuple[str, list[Any]]]:
     """Mechanisms that are unknown, do not fit, or are not in their published spelling."""
     for name, value in {"list": ["warner"], "text": "warner", "null": None}.items():
@@ -320,10 +328,7 @@ def mechanisms_at_fault() -> Iterator[tuple[str, list[Any]]]:
         yield f"name_{name}", mechanism(WARNER, {"name": value, "epsilon": "1"})
     yield "name_of_the_analysis_only", mechanism(TRUTH, {"name": "mangat", "truth": "0.75"})
     yield "name_of_the_library_only", mechanism(TRUTH, {"name": "triangular", "decoy_share": "0.75"})
-    for truth in ("0", "1", "3/2", 0.75, None):
-        yield f"mangat_truth_{truth!r}", mechanism(TRUTH, {"name": "mangat", "truth": truth})
-    yield "mangat_with_epsilon", mechanism(TRUTH, {"name": "mangat", "truth": "0.75", "epsilon": "1"})
-    yield "mangat_for_choice", mechanism(KRR, {"name": "mangat", "truth": "0.75"})
+    yield from mangat_at_fault()
     yield "warner_for_three_options", mechanism(KRR, {"name": "warner", "epsilon": "1"})
     yield "or_poll_for_choice", mechanism(KRR, {"name": "or_poll", **DECOY})
     spellings = [

@@ -23,8 +23,8 @@ class Mangat(Mechanism):
     name = "mangat"
     label = "Mangat's design"
     help = (
-        "A Yes is reported as Yes; a No is reported as No with a known probability, else as Yes. A No reveals a true No,"
-        " so its epsilon is unbounded."
+        "A Yes is reported as Yes; a No is reported as No with a known probability, else as Yes. A No reveals a true"
+        " No, so its epsilon is unbounded."
     )
     design = "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)"
     formula = "p̂ = (f − (1 − t)) / t"
