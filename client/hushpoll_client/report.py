@@ -14,8 +14,9 @@ from .errors import DocumentError, ReportError
 from .randomize import Source, randomize
 from .survey import Question, Survey
 
-__all__ = ["Report", "read_answers"]
+__all__ = ["FEWEST_REPORTS", "Report", "read_answers"]
 
+FEWEST_REPORTS = 50  # that are sealed together, and that give an estimate
 _ID = re.compile(r"[0-9a-f]{32}")
 
 

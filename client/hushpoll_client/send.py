@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
 from .errors import SubmitError
 from .limits import CAP, MAX_BYTES
+from .link import LOOPBACK, Link
 from .report import Report
 from .survey import Survey
 
-__all__ = ["Link", "fetch_survey", "submit"]
+__all__ = ["fetch_survey", "submit"]
 
 TIMEOUT = 30.0
-_PATH = re.compile(r"(?P<base>(?:/[^?#]*)?)/s/(?P<hash>[0-9a-f]{8,64})/?")
-_HASH = re.compile(r"[0-9a-f]{64}")
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _KEPT = "the mixed report is kept on this machine; run the same command again to send it as it is"
 _REFUSED = {
@@ -32,64 +28,6 @@ _REFUSED = {
     409: "this server holds another report under the same id; nothing was changed there",
     410: "the survey is closed; the report was not stored",
 }
-
-
-@dataclass(frozen=True)
-class Link:
-    """A respondent's link, taken apart: `/s/<hash>#<hash>` or `/s/<hash>#<hash>.<invitation>`.
-
-    The part after # never reaches a server, so the hash in it tells whether the survey is the one that was meant.
-    """
-
-    server: str
-    hash: str
-    invitation: str | None = None
-    in_fragment: bool = True
-
-    @classmethod
-    def parse(cls, url: str) -> Link:
-        """Read a link; a hash in the address that differs from the one after # is refused."""
-        try:
-            parts = urlsplit(url.strip())
-            host = parts.hostname
-        except ValueError:
-            raise SubmitError(f"{url!r} is not an address; copy the whole link") from None
-        if parts.scheme not in ("http", "https") or not host:
-            raise SubmitError(f"{url!r} is not an http or https address; copy the whole link")
-        path = _PATH.fullmatch(parts.path)
-        if path is None:
-            raise SubmitError(
-                f"{url!r} is not the address of a survey; it must end in /s/ and the survey's hash"
-            )
-        named, _, code = parts.fragment.partition(".")
-        if named and not _HASH.fullmatch(named):
-            raise SubmitError("the part after # is not a survey's hash; copy the whole link")
-        if named and not named.startswith(path["hash"]):
-            raise SubmitError(
-                "the hash after # is not that of the address; do not answer; ask for a fresh link"
-            )
-        full = named or path["hash"]
-        if not _HASH.fullmatch(full):
-            raise SubmitError(
-                "a short address needs the survey's hash after #; open it in a browser and copy the link"
-            )
-        return cls(f"{parts.scheme}://{parts.netloc}{path['base']}", full, code or None, bool(named))
-
-    @property
-    def unprotected(self) -> bool:
-        """Whether somebody on the way could read or change what is exchanged."""
-        parts = urlsplit(self.server)
-        return parts.scheme == "http" and parts.hostname not in _LOOPBACK
-
-    @property
-    def document_url(self) -> str:
-        """Where the published survey is."""
-        return f"{self.server}/api/surveys/{self.hash}"
-
-    @property
-    def reports_url(self) -> str:
-        """Where reports go."""
-        return f"{self.document_url}/reports"
 
 
 def fetch_survey(link: Link, cap: str = CAP, timeout: float = TIMEOUT) -> Survey:
@@ -171,7 +109,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def _open(request: urllib.request.Request, timeout: float) -> Any:
     # A proxy of the environment is for the world outside, not for this machine.
-    local = urlsplit(request.full_url).hostname in _LOOPBACK
+    local = urlsplit(request.full_url).hostname in LOOPBACK
     handlers = [_NoRedirect(), *([urllib.request.ProxyHandler({})] if local else [])]
     request.add_header("User-Agent", "hushpoll")
     return urllib.request.build_opener(*handlers).open(request, timeout=timeout)

@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from hushpoll_client import HushpollError
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from hushpoll_client.link import LOOPBACK as LOOPBACK
+from hushpoll_client.report import FEWEST_REPORTS
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Config:
     # Seconds that a request may take to arrive, from its first byte to its last; a silent connection lasts as long.
     request_seconds: int = 20
     # Fewest reports that are sealed together while a survey is open.
-    seal_at_least: int = 50
+    seal_at_least: int = FEWEST_REPORTS
     # Seconds between two sealings of a busy server.
     seal_every: float = 10.0
     # Reports a minute from one address; 0 means no limit, because classrooms share one address.

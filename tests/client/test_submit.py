@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from hushpoll_client import Report, SubmitError, Survey, SurveyError
+from hushpoll_client.link import Link
 from hushpoll_client.memory import Kept, Memory, state_folder
-from hushpoll_client.send import Link, fetch_survey, submit
+from hushpoll_client.send import fetch_survey, submit
 
 SURVEY = Survey.from_draft(
     {

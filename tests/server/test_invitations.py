@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.link import survey_link
 from hushpoll_server.collect import invitations
 from hushpoll_server.store.schema import invitations as table
 from hushpoll_server.store.surveys import Store
@@ -133,5 +134,5 @@ def test_what_cannot_be_invited_to_is_said(store: Store, invited: Survey) -> Non
 
 
 def test_the_code_stands_in_the_fragment() -> None:
-    link = invitations.link("https://example.org", "ab" * 32, "code")
+    link = survey_link("https://example.org", "ab" * 32, "code")
     assert link == f"https://example.org/s/{'ab' * 32}#{'ab' * 32}.code"

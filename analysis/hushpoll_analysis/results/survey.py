@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.report import FEWEST_REPORTS
 
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.files import Progress, tally
@@ -23,7 +24,7 @@ from .question import Line, QuestionResults, finite, question_results
 __all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
-MINIMUM = 50
+MINIMUM = FEWEST_REPORTS
 
 
 @dataclass(frozen=True, repr=False)

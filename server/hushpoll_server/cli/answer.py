@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 from hushpoll_client import Question, Survey, strict_json
+from hushpoll_client.link import Link
 from hushpoll_client.memory import Kept, Memory
 from hushpoll_client.report import Report, read_answers
-from hushpoll_client.send import Link, fetch_survey, submit
+from hushpoll_client.send import fetch_survey, submit
 from hushpoll_client.words import factor_text
 
 from .output import finite, json_option, print_json

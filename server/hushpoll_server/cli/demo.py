@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 from hushpoll_client import HushpollError
+from hushpoll_client.report import FEWEST_REPORTS
 from tqdm import tqdm
 
 from hushpoll_server.serve import study
@@ -31,7 +32,7 @@ START_SECONDS = 60
 @click.option(
     "-n",
     "--number",
-    type=click.IntRange(50, 100_000),
+    type=click.IntRange(FEWEST_REPORTS, 100_000),
     default=2000,
     show_default=True,
     help="How many respondents.",

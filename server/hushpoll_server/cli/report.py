@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.report import FEWEST_REPORTS
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--minimum",
     type=click.IntRange(min=0),
-    default=50,
+    default=FEWEST_REPORTS,
     show_default=True,
     help="Fewer reports, no estimates.",
 )

@@ -8,6 +8,7 @@ import sys
 
 import click
 from hushpoll_client import HushpollError
+from hushpoll_client.link import survey_link
 
 from hushpoll_server.config import Config
 from hushpoll_server.serve.demo import ACCOUNT, first_start
@@ -74,12 +75,13 @@ def _listen(config: Config) -> socket.socket:
 def _addresses(config: Config, survey_hash: str, password: str | None) -> list[str]:
     address = config.address
     lines = [
-        f"Respondents: {address}/s/{survey_hash}#{survey_hash}",
+        f"Respondents: {survey_link(address, survey_hash)}",
         f"Designers:   {address}/design/",
         f"Report:      {address}/surveys/{survey_hash}/report",
     ]
     if config.host in ("0.0.0.0", "::") and not config.public_url:  # noqa: S104
-        lines.insert(1, f"on phones:   http://{_own_address()}:{config.port}/s/{survey_hash}#{survey_hash}")
+        phones = f"http://{_own_address()}:{config.port}"
+        lines.insert(1, f"on phones:   {survey_link(phones, survey_hash)}")
     if password is not None:
         lines.append(f"Account:     {ACCOUNT}, password {password} (shown only now)")
     return lines

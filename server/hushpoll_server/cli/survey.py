@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import click
+from hushpoll_client.link import survey_link
 
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.people.log import COMMAND_LINE, record
@@ -46,7 +47,7 @@ def publish(file: str, public_results: bool, target: int | None, as_json: bool) 
         new = store.publish(document, target_n=target, results_public=public_results)
         if new:
             record(store, COMMAND_LINE, "published", document.hash, document.title)
-        url = f"{store.config.address}/s/{document.hash}#{document.hash}"
+        url = survey_link(store.config.address, document.hash)
     if as_json:
         print_json({"hash": document.hash, "url": url, "new": new})
     else:
@@ -120,7 +121,7 @@ def invite(hash_: str, number: int, as_json: bool) -> None:
         survey_hash = find_survey(store, hash_)
         codes = invitations.invite(store, survey_hash, number)
         record(store, COMMAND_LINE, "invitations made", survey_hash, str(number))
-        links = [invitations.link(store.config.address, survey_hash, code) for code in codes]
+        links = [survey_link(store.config.address, survey_hash, code) for code in codes]
     if as_json:
         print_json(
             {
@@ -146,5 +147,5 @@ def _describe(store: Store, state: SurveyState) -> dict[str, Any]:
         "closes_at": state.closes_at,
         "closed_on": str(state.closed_on) if state.closed_on else None,
         "results_public": state.results_public,
-        "url": f"{store.config.address}/s/{state.hash}#{state.hash}",
+        "url": survey_link(store.config.address, state.hash),
     }

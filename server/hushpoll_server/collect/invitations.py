@@ -50,8 +50,3 @@ def counts(store: Store, survey_hash: str) -> tuple[int, int]:
     with store.read() as tx:
         found = {bool(spent): int(n) for spent, n in tx.execute(query.group_by(invitations.c.spent))}
     return sum(found.values()), found.get(True, 0)
-
-
-def link(address: str, survey_hash: str, code: str) -> str:
-    """The address to send to one person; the code stands in the fragment, which browsers never send."""
-    return f"{address}/s/{survey_hash}#{survey_hash}.{code}"

@@ -6,13 +6,12 @@ import math
 from typing import Any
 
 from hushpoll_client import Survey, SurveyError
+from hushpoll_client.report import FEWEST_REPORTS
 
 from . import drafts, planner
 from .drafts import Draft
 from .mechanisms import what_it_reveals
 from .privacy import cap
-
-SHORTEST_MINIMUM = 50  # below this many reports the report shows no estimate
 
 
 def checklist(draft: Draft) -> list[tuple[str, str]]:
@@ -52,8 +51,8 @@ def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
         if worst.plan.margin <= draft.margin * 1.0005
         else ("look", f"{said}; you said you need {planner.points(draft.margin)}.")
     ]
-    if draft.expected_n < SHORTEST_MINIMUM:
-        items.append(("look", f"Below {SHORTEST_MINIMUM} reports the report shows no estimate."))
+    if draft.expected_n < FEWEST_REPORTS:
+        items.append(("look", f"Below {FEWEST_REPORTS} reports the report shows no estimate."))
     return items
 
 

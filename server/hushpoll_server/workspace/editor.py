@@ -11,6 +11,7 @@ from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Mechanism, SurveyError
 from hushpoll_client.kind import DEFAULT
 from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
 
 from hushpoll_server.collect.seal import read_sealed
@@ -20,7 +21,6 @@ from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts, mechanisms
-from .checklist import SHORTEST_MINIMUM
 from .drafts import Document, Draft, StaleDraft
 from .forms import QuestionForm, mechanism_choices, place_error
 from .kinds import EDITORS, EditorKind
@@ -211,7 +211,7 @@ def decoy_sources() -> list[tuple[str, str, int]]:
     store = get_store()
     found = []
     for state in sharing.readable(store, current_user, store.list_surveys()):
-        if state.sealed_n < SHORTEST_MINIMUM:
+        if state.sealed_n < FEWEST_REPORTS:
             continue
         survey = store.get_survey(state.hash)
         assert survey is not None

@@ -8,6 +8,8 @@ from typing import Any
 
 from flask import abort, current_app, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.link import survey_link
+from hushpoll_client.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
 
 from hushpoll_server.collect import closing, invitations
@@ -18,7 +20,7 @@ from hushpoll_server.people.errors import AccountError
 from hushpoll_server.store.surveys import SurveyState, get_store
 
 from . import drafts, opens, planner
-from .checklist import SHORTEST_MINIMUM, checklist, one_sided
+from .checklist import checklist, one_sided
 from .drafts import Draft, DraftIsPublished
 from .forms import CloseForm, InviteForm, PublishForm, ShareForm
 from .pages import Page, bp, designer, download, editable_survey, own_draft, reader
@@ -32,8 +34,8 @@ def address() -> str:
 
 
 def respondent_link(survey_hash: str) -> str:
-    """The link to hand out: the hash stands also in the fragment, so that the client can check what it is served."""
-    return f"{address()}/s/{survey_hash}#{survey_hash}"
+    """The link to hand out."""
+    return survey_link(address(), survey_hash)
 
 
 @bp.route("/drafts/<draft_id>/publish", methods=["GET", "POST"])
@@ -135,7 +137,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         opened=opens.by_day(store, current_app.extensions["hushpoll_opens"], survey_hash),
         codes=invitations.counts(store, survey_hash) if published.settings.invitation else None,
         readers=sharing.shared_with(store, survey_hash),
-        minimum=SHORTEST_MINIMUM,
+        minimum=FEWEST_REPORTS,
         **(fresh | forms),
     )
     return page, status
@@ -218,7 +220,7 @@ def _codes_csv(survey_hash: str, codes: list[str]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["code", "link"])
-    writer.writerows((code, invitations.link(address(), survey_hash, code)) for code in codes)
+    writer.writerows((code, survey_link(address(), survey_hash, code)) for code in codes)
     return text.getvalue().encode()
 
 

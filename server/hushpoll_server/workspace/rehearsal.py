@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flask import render_template, request
 from flask_wtf import FlaskForm
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.report import FEWEST_REPORTS
 from wtforms import FloatField, IntegerField
 from wtforms.validators import InputRequired, NumberRange
 
@@ -25,9 +26,13 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
             "Simulated respondents",
             [
                 InputRequired("Type a whole number."),
-                NumberRange(50, MOST_SIMULATED, f"Type a whole number from 50 to {MOST_SIMULATED:,}."),
+                NumberRange(
+                    FEWEST_REPORTS,
+                    MOST_SIMULATED,
+                    f"Type a whole number from {FEWEST_REPORTS} to {MOST_SIMULATED:,}.",
+                ),
             ],
-            default=min(max(n, 50), MOST_SIMULATED),
+            default=min(max(n, FEWEST_REPORTS), MOST_SIMULATED),
         )
     }
     checks = [InputRequired("Type a percentage."), NumberRange(0, 100, "Type a percentage from 0 to 100.")]

@@ -1,0 +1,82 @@
+"""A respondent's link: where the survey is, which one is meant, and perhaps an invitation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from .errors import SubmitError
+
+__all__ = ["LOOPBACK", "Link", "survey_link"]
+
+_PATH = re.compile(r"(?P<base>(?:/[^?#]*)?)/s/(?P<hash>[0-9a-f]{8,64})/?")
+_HASH = re.compile(r"[0-9a-f]{64}")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def survey_link(server: str, survey_hash: str, invitation: str | None = None) -> str:
+    """Give the link to hand out: the hash stands also after #, so that the client can check what it is served."""
+    code = f".{invitation}" if invitation else ""
+    return f"{server.rstrip('/')}/s/{survey_hash}#{survey_hash}{code}"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A respondent's link, taken apart: `/s/<hash>#<hash>` or `/s/<hash>#<hash>.<invitation>`.
+
+    The part after # never reaches a server, so the hash in it tells whether the survey is the one that was meant.
+    """
+
+    server: str
+    hash: str
+    invitation: str | None = None
+    in_fragment: bool = True
+
+    @classmethod
+    def parse(cls, url: str) -> Link:
+        """Read a link; a hash in the address that differs from the one after # is refused."""
+        try:
+            parts = urlsplit(url.strip())
+            host = parts.hostname
+        except ValueError:
+            raise SubmitError(f"{url!r} is not an address; copy the whole link") from None
+        if parts.scheme not in ("http", "https") or not host:
+            raise SubmitError(f"{url!r} is not an http or https address; copy the whole link")
+        path = _PATH.fullmatch(parts.path)
+        if path is None:
+            raise SubmitError(
+                f"{url!r} is not the address of a survey; it must end in /s/ and the survey's hash"
+            )
+        named, _, code = parts.fragment.partition(".")
+        if named and not _HASH.fullmatch(named):
+            raise SubmitError("the part after # is not a survey's hash; copy the whole link")
+        if named and not named.startswith(path["hash"]):
+            raise SubmitError(
+                "the hash after # is not that of the address; do not answer; ask for a fresh link"
+            )
+        full = named or path["hash"]
+        if not _HASH.fullmatch(full):
+            raise SubmitError(
+                "a short address needs the survey's hash after #; open it in a browser and copy the link"
+            )
+        return cls(f"{parts.scheme}://{parts.netloc}{path['base']}", full, code or None, bool(named))
+
+    def __str__(self) -> str:
+        return survey_link(self.server, self.hash, self.invitation)
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether somebody on the way could read or change what is exchanged."""
+        parts = urlsplit(self.server)
+        return parts.scheme == "http" and parts.hostname not in LOOPBACK
+
+    @property
+    def document_url(self) -> str:
+        """Where the published survey is."""
+        return f"{self.server}/api/surveys/{self.hash}"
+
+    @property
+    def reports_url(self) -> str:
+        """Where reports go."""
+        return f"{self.document_url}/reports"
