@@ -149,7 +149,7 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     details.locator("summary").click()
     text = details.inner_text()
     assert "(total epsilon): 2.1." in text
-    assert "by a factor of 8.15 at most" in text
+    assert "by a factor of 8.16 at most" in text
     assert "Your link carries no fingerprint to compare it with." in text
 
 

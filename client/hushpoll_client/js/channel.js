@@ -52,11 +52,7 @@ export class Channel {
 
   /** What a report is on the wire. */
   get wire() {
-    const { outcomes } = this;
-    return {
-      words: `a whole number from 0 to ${outcomes - 1}`,
-      legal: (report) => Number.isInteger(report) && report >= 0 && report < outcomes,
-    };
+    return { legal: (report) => Number.isInteger(report) && report >= 0 && report < this.outcomes };
   }
 
   get rows() {
@@ -172,7 +168,6 @@ class TableChannel extends Channel {
   }
 }
 
-/** Every form by its published name. */
 export const FORMS = { krr: KaryChannel, matrix: TableChannel };
 
 export const count = (n) => [...Array(n).keys()];
