@@ -14,9 +14,10 @@ from flask.testing import FlaskClient
 from hushpoll_client import Question, Survey
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Instruction, Mechanism
+from hushpoll_client.words import at_most
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.invitations import invite
-from hushpoll_server.respond.paper import any_answer, at_most, is_possible, report_labels, warnings
+from hushpoll_server.respond.paper import any_answer, is_possible, report_labels, warnings
 from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
@@ -162,14 +163,7 @@ def test_a_report_that_is_no_answer_has_a_number_and_a_bound(app: Flask) -> None
 def test_a_bound_is_never_written_below_its_value(tenths: int) -> None:
     ratio = question({"name": "warner", "epsilon": str(tenths / 10)}).channel.ratio
     assert ratio is not None
-    assert 1 <= Fraction(at_most(ratio)) / ratio < Fraction(102, 100)
-
-
-def test_a_whole_bound_stays_whole() -> None:
-    assert at_most(Fraction(3)) == "3"
-    assert at_most(Fraction(30042, 10000)) == "3.01"
-    assert at_most(Fraction(999_999, 1000)) == "1000"
-    assert at_most(Fraction(485_165_195)) == "486000000"
+    assert 1 <= Fraction(at_most(float(ratio)).replace(",", "")) / ratio < Fraction(101, 100)
 
 
 @pytest.fixture
