@@ -90,7 +90,7 @@ export class Channel {
 
 /** K options; every wrong report has the weight W, the true one T = 2^53 - (K-1) W. */
 class KaryChannel extends Channel {
-  static keys = ["options", "weight"];
+  static keys = ["options", "weight"]; // as `of` takes them
   evenly = true; // all options are treated alike
 
   static of(options, weight) {
