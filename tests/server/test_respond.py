@@ -20,6 +20,7 @@ from babel.messages.pofile import read_po
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
+from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.collect.closing import close
 from hushpoll_server.respond import assets, languages, paper
@@ -221,6 +222,13 @@ def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(
         f"was_{reason}" for found in reasons for reason in ([found] if isinstance(found, str) else found)
     }
     assert listed == {key for key in strings if key.startswith("was_")}
+
+
+def test_the_page_draws_the_widget_of_every_kind() -> None:
+    source = (PACKAGE / "static" / "page.js").read_text()
+    found = re.search(r"const WIDGETS = \{(.*?)\};", source)
+    assert found
+    assert set(re.findall(r"(\w+):", found[1])) == {kind.widget for kind in KINDS.values()}
 
 
 @pytest.mark.parametrize(
