@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hushpoll_client import Survey
@@ -350,6 +351,73 @@ def test_a_closed_survey_asks_nothing_but_takes_what_was_sent_before(
     assert page.get_by_role("button").count() == 0
 
 
+def test_a_report_that_waits_since_an_older_release_is_sent_as_it_is(
+    page: Page, page_server: LiveServer
+) -> None:
+    """The document, its hash and the record as a browser kept them before forms and mechanisms became objects."""
+    old = json.loads((Path(__file__).parent / "waiting_record.json").read_text(encoding="ascii"))
+    survey = Survey.from_published(old["document"].encode(), old["hash"])
+    link = address(page_server, survey)
+    page.goto(f"{page_server.url}/healthz")
+    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [old["key"], old["value"]])
+    open_page(page, link)
+    heading(page, "Not sent yet")
+    posts = Posts(page)
+    page.get_by_role("button", name="Send now").click()
+    heading(page, "Sent")
+    assert posts.bodies == [old["body"]]
+    assert_one_draw(page_server, survey, posts)
+    assert kept(page, survey) == {**json.loads(old["value"]), "state": "sent"}
+    page.locator("summary", has_text="See exactly").click()
+    assert "Recorded as: Habit" in page.locator("main").inner_text()
+
+
+FAULT = {
+    "en": ["This is a fault of this page, not yours", "Nothing was sent."],
+    "fr": ["La faute vient de cette page, pas de vous", "Rien n’a été envoyé."],
+    "de": ["Das ist ein Fehler dieser Seite, nicht Ihrer", "Es wurde nichts gesendet."],
+    "es": ["Es un fallo de esta página, no suyo", "No se ha enviado nada."],
+    "ar": ["هذا خطأ في هذه الصفحة وليس منك", "لم يُرسَل شيء."],
+}
+
+
+@pytest.mark.parametrize("language", FAULT)
+def test_a_fault_of_the_page_is_called_that_and_the_form_is_kept(
+    page: Page, page_server: LiveServer, language: str
+) -> None:
+    survey = draft(CHEATED, REASON, title=f"Fault {language}")
+    open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
+    posts = Posts(page)
+    page.locator(".bar button").click()
+    for group in page.get_by_role("group").all():
+        group.locator("input").last.check()
+    page.evaluate(
+        "() => { globalThis.pad = String.prototype.padStart; String.prototype.padStart = () => { throw new Error() } }"
+    )
+    send = page.locator("button[type=submit]")
+    send.click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_be_focused()
+    for words in FAULT[language]:
+        expect(alert).to_contain_text(words)
+    assert posts.bodies == []
+    assert kept(page, survey) is None
+    assert page.locator("input:checked").count() == 2  # nothing has to be filled in again
+    page.evaluate("() => { String.prototype.padStart = globalThis.pad }")
+    send.click()
+    page.locator(".done").wait_for()
+    assert_one_draw(page_server, survey, posts)
+
+
+def test_a_fault_while_loading_is_no_blank_page(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Fault while loading")
+    page.add_init_script("Intl.NumberFormat = function () { throw new Error('none') }")
+    open_page(page, address(page_server, survey))
+    heading(page, "This survey cannot be answered here")
+    assert "This is a fault of this page, not yours" in page.locator("main").inner_text()
+    assert page.locator("form, fieldset").count() == 0
+
+
 def test_nothing_is_drawn_without_a_safe_source_of_chance(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="No chance")
     page.add_init_script("Crypto.prototype.getRandomValues = () => { throw new Error('none') }")
@@ -358,5 +426,6 @@ def test_nothing_is_drawn_without_a_safe_source_of_chance(page: Page, page_serve
     fill(page, "Yes")
     press_send(page)
     heading(page, "This survey cannot be answered here")
+    assert "no safe source of chance" in page.locator("main").inner_text()
     assert posts.bodies == []
     assert kept(page, survey) is None

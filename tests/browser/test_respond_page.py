@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from hushpoll_client import Survey
+from hushpoll_client import Survey, mechanisms
+from hushpoll_client.exact import exp_below
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.respondent import (
@@ -28,6 +31,14 @@ from tests.serving import LiveServer
 pytestmark = pytest.mark.browser
 REPORTS = re.compile(r"/api/surveys/[0-9a-f]{64}/reports$")
 MAY = {"decoy": "Was your mother born in May?", "decoy_share": "1/12"}
+
+D = 2**53
+SQUARE = {"form": "matrix", "rows": [[D // 4 * 3, D // 4], [D // 4, D // 4 * 3]]}
+# Two answers, four reports; the largest ratio is a hair above 4.
+WIDE = {
+    "form": "matrix",
+    "rows": [[D // 2, D // 4, D // 8, D // 8], [D // 8 - 1, D // 8 + 1, D // 4, D // 2]],
+}
 
 
 def question(mechanism: dict[str, Any], **more: Any) -> Survey:
@@ -105,6 +116,22 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
             ["Nobody, including us", "does not mean you chose"],
         ),
         (
+            question({"name": "matrix", "epsilon": "1.1"}, channel=SQUARE),
+            [
+                "Of 100 people who choose Yes, about 75 are recorded as Yes.",
+                "Nobody, including us, receives what you actually chose.",
+            ],
+            ["does reveal"],
+        ),
+        (
+            question({"name": "matrix", "epsilon": "1.5"}, channel=WIDE),
+            [
+                "What is sent could come from any answer; it is at most 4.01 times likelier from yours.",
+                "Nobody, including us, receives what you actually chose.",
+            ],
+            ["does reveal", "Of 100 people"],
+        ),
+        (
             question({"name": "unrelated", "truth": "2/3", **MAY}),
             [
                 "the first one in about 67 of 100 cases",
@@ -149,8 +176,64 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     details.locator("summary").click()
     text = details.inner_text()
     assert "(total epsilon): 2.1." in text
-    assert "by a factor of 8.15 at most" in text
+    assert "by a factor of 8.16 at most" in text
     assert "Your link carries no fingerprint to compare it with." in text
+
+
+def test_no_bound_is_printed_below_its_value(page: Page, page_server: LiveServer) -> None:
+    """The one formatter of the page, over epsilons from .1 to 10 and odd ratios, against the exact ratio."""
+    open_page(page, address(page_server, question({"name": "warner", "epsilon": "1.1"}, id="bounds")))
+    page.locator("summary").click()
+    text = page.locator("details").inner_text()
+    assert "(total epsilon): 1.1. " in text
+    assert "by a factor of 3.01 at most" in text  # e^1.1 is 3.004
+    channels = [mechanisms.krr(options, f"{n / 10}").device for n in range(1, 101) for options in (2, 5)]
+    odd = ["0.500001", "3/4", "2/3", "0.999999", "1/1000", "0.9995", "0.5000000000001"]
+    channels += [mechanisms.warner(truth=truth).device for truth in odd]
+    ratios = [channel.ratio for channel in channels] + [Fraction(1), Fraction(1000), Fraction(999_001, 1000)]
+    printed = page.evaluate(
+        """async (ratios) => {
+          const { epsilonAtMost, factorAtMost } = await import("/static/respond/explain.js");
+          const read = ratios.map((pair) => pair.map(BigInt));
+          return read.map((ratio) => [epsilonAtMost(ratio), factorAtMost(ratio)]);
+        }""",
+        [[str(ratio.numerator), str(ratio.denominator)] for ratio in ratios],
+    )
+    for ratio, (epsilon, factor) in zip(ratios, printed, strict=True):
+        said = Fraction(factor.replace(",", ""))
+        assert ratio <= said <= ratio * Fraction(101, 100)
+        assert ratio <= exp_below(Fraction(epsilon))
+        assert float(epsilon) <= math.log(ratio) * 1.01 + 1e-15
+    stated = [epsilon for epsilon, _ in printed[:200:2]]
+    assert stated == [f"{n / 10:g}" for n in range(1, 101)]  # what was asked for, not a hundredth more
+
+
+def test_a_table_wider_than_its_answers_says_what_it_can(browser: Browser, page_server: LiveServer) -> None:
+    survey = draft(
+        {**CHEATED, "mechanism": {"name": "matrix", "epsilon": "1.5"}, "channel": WIDE}, title="Wide"
+    )
+    link = address(page_server, survey)
+    bound = {"en": "at most 4.01 times", "fr": "au plus 4,01 fois", "de": "höchstens 4,01-mal"}
+    bound |= {"es": "como mucho 4,01 veces", "ar": "لا يزيد على 4.01 ضعفًا"}
+    for language, words in bound.items():
+        context = browser.new_context()
+        page = context.new_page()
+        open_page(page, link.replace("#", f"?lang={language}#"))
+        assert words in page.locator(".odds").inner_text().replace("٫", ".")
+        assert page.locator("svg.icons").count() == 0
+        page.locator(".bar button").click()
+        assert words in page.locator("form").inner_text().replace("٫", ".")
+        page.get_by_role("group").locator("input").last.check()
+        with page.expect_request(REPORTS) as sent:
+            page.locator("button[type=submit]").click()
+        report = re.search(r'"reports":\[([0-3])\]', sent.value.post_data or "")
+        assert report
+        page.locator(".done").wait_for()
+        page.locator("summary").first.click()
+        line = page.locator("details li").inner_text().replace("٫", ".")
+        assert words in line
+        assert report[1] in line
+        context.close()
 
 
 def test_the_picture_is_grouped(page: Page, page_server: LiveServer) -> None:

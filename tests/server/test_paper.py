@@ -13,9 +13,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Question, Survey
 from hushpoll_client.channel import SCALE
+from hushpoll_client.mechanism import Instruction, Mechanism
+from hushpoll_client.words import at_most
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.invitations import invite
-from hushpoll_server.respond.paper import Instruction, instruction, is_possible, revealing
+from hushpoll_server.respond.paper import any_answer, is_possible, report_labels, warnings
 from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
@@ -52,7 +54,7 @@ def follow(how: Instruction, outcome: str, answers: list[int]) -> int:
 )
 def test_warner_steps_have_exactly_the_published_odds(truth: str) -> None:
     asked = question({"name": "warner", "truth": truth})
-    how = instruction(asked)
+    how = asked.mechanism.by_hand()
     assert how is not None
     for answer in (0, 1):
         got = Counter(follow(how, outcome, [answer]) for outcome in outcomes(how))
@@ -62,14 +64,14 @@ def test_warner_steps_have_exactly_the_published_odds(truth: str) -> None:
 
 
 def test_two_coins_make_three_quarters_and_one_die_five_sixths() -> None:
-    coins = instruction(question({"name": "warner", "truth": "3/4"}))
+    coins = question({"name": "warner", "truth": "3/4"}).mechanism.by_hand()
     assert coins is not None
     assert (coins.coins, coins.heads, [branch.what for branch in coins.branches]) == (
         2,
         2,
         ["opposite", "truth"],
     )
-    die = instruction(question({"name": "warner", "truth": "5/6"}))
+    die = question({"name": "warner", "truth": "5/6"}).mechanism.by_hand()
     assert die is not None
     assert [(b.low, b.high, b.what) for b in die.branches] == [("1", "1", "opposite"), ("2", "6", "truth")]
     assert not die.again
@@ -83,7 +85,7 @@ def test_forced_steps_have_exactly_the_published_odds(shares: list[str]) -> None
         asked = question({"name": "forced", "forced": shares})
     else:
         asked = question({"name": "forced", "forced": shares}, "choice", options=["A", "B", "C"])
-    how = instruction(asked)
+    how = asked.mechanism.by_hand()
     assert how is not None
     for answer in range(len(shares)):
         got = Counter(follow(how, outcome, [answer]) for outcome in outcomes(how))
@@ -95,7 +97,7 @@ def test_forced_steps_have_exactly_the_published_odds(shares: list[str]) -> None
 
 def test_unrelated_steps_have_exactly_the_published_odds() -> None:
     asked = question({"name": "unrelated", "truth": "2/3", **DECOY})
-    how = instruction(asked)
+    how = asked.mechanism.by_hand()
     assert how is not None
     for answer, decoy in itertools.product((0, 1), repeat=2):
         got = Counter(follow(how, outcome, [answer, decoy]) for outcome in outcomes(how))
@@ -115,19 +117,53 @@ def test_unrelated_steps_have_exactly_the_published_odds() -> None:
     ],
 )
 def test_no_steps_where_coins_and_dice_cannot_be_exact(mechanism: dict[str, Any]) -> None:
-    assert instruction(question(mechanism)) is None
+    assert question(mechanism).mechanism.by_hand() is None
 
 
-def test_what_reveals_the_truth_is_known(app: Flask) -> None:
+KNOWN = "Someone who knows your answer to the second question can learn more, up to your own answer."
+BARE = "Nobody is told to choose this answer, so choosing it does reveal that it is true: "
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (question({"name": "warner", "truth": "3/4"}), []),
+        (question({"name": "forced", "forced": ["1/6", "0"]}), [f"{BARE}\u2068Yes\u2069"]),
+        (
+            question({"name": "forced", "forced": ["0", "0", "1/2"]}, "choice", options=["A", "B", "C"]),
+            [f"{BARE}\u2068A\u2069, \u2068B\u2069"],
+        ),
+        (question({"name": "or_poll", **DECOY}), ["A No does reveal that both are No.", KNOWN]),
+        (question({"name": "or_poll", "epsilon": "1", **DECOY}), []),
+        (question({"name": "crosswise", **DECOY}), [KNOWN]),
+        (question({"name": "unrelated", "truth": "2/3", **DECOY}), [KNOWN]),
+    ],
+    ids=lambda value: value.mechanism.name if isinstance(value, Question) else "",
+)
+def test_what_reveals_the_truth_is_said(app: Flask, asked: Question, said: list[str]) -> None:
     with app.test_request_context("/"):
-        check_revealing()
+        assert warnings(asked) == said
+        assert any_answer(asked) is None
 
 
-def check_revealing() -> None:
-    assert revealing(question({"name": "warner", "truth": "3/4"})) == []
-    assert revealing(question({"name": "forced", "forced": ["1/6", "0"]})) == ["Yes"]
-    bare = {"name": "forced", "forced": ["0", "0", "1/2"]}
-    assert revealing(question(bare, "choice", options=["A", "B", "C"])) == ["A", "B"]
+WIDE = {"form": "matrix", "rows": [[2**52, 2**51, 2**50, 2**50], [2**50, 2**50, 2**51, 2**52]]}
+
+
+def test_a_report_that_is_no_answer_has_a_number_and_a_bound(app: Flask) -> None:
+    asked = question({"name": "matrix", "epsilon": "1.4"}, channel=WIDE)
+    with app.test_request_context("/"):
+        assert report_labels(asked) == ["0", "1", "2", "3"]
+        assert any_answer(asked) == (
+            "What is sent could come from any answer; it is at most 4 times likelier from yours."
+        )
+        assert report_labels(question({"name": "crosswise", **DECOY})) == ["different", "same"]
+
+
+@pytest.mark.parametrize("tenths", range(1, 101))
+def test_a_bound_is_never_written_below_its_value(tenths: int) -> None:
+    ratio = question({"name": "warner", "epsilon": str(tenths / 10)}).channel.ratio
+    assert ratio is not None
+    assert 1 <= Fraction(at_most(float(ratio)).replace(",", "")) / ratio < Fraction(101, 100)
 
 
 @pytest.fixture
@@ -272,6 +308,19 @@ def test_a_survey_that_needs_a_device_says_why(client: FlaskClient, survey: Surv
         == 422
     )
     assert stored(store) == []
+
+
+def test_a_report_that_is_no_answer_is_explained_on_the_form(
+    client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No table can be made by hand so far; the form is ready for one that can."""
+    monkeypatch.setattr(Mechanism, "by_hand", lambda _: Instruction())
+    asked = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": {"name": "matrix", "epsilon": "1.4"}}
+    made = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [{**asked, "channel": WIDE}]})
+    store.publish(made)
+    page = client.get(f"/s/{made.hash}/paper?lang=de")
+    assert "mit höchstens 4-mal so großer Wahrscheinlichkeit" in page.text
+    assert page.text.count('name="q0"') == 4
 
 
 def test_the_page_speaks_the_readers_language(client: FlaskClient, paper_survey: Survey) -> None:

@@ -17,10 +17,13 @@ import pytest
 from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
+from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
+from hushpoll_client.kind import KINDS
+from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.collect.closing import close
-from hushpoll_server.respond import assets
+from hushpoll_server.respond import assets, languages, paper
 from hushpoll_server.respond.languages import LANGUAGES
 from hushpoll_server.store.surveys import Store
 
@@ -207,5 +210,42 @@ def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(
     assert isinstance(strings, dict)
     source = "".join(file.read_text() for file in (PACKAGE / "static").glob("*.js"))
     quoted = set(re.findall(r'"([a-z_]+)"', source))
-    assert set(strings) <= quoted
+    # Some names are put together: `how_${combine}`, `was_${reason}`.
+    begun = tuple(re.findall(r"`([a-z]+_)\$\{", source))
+    assert {key for key in strings if not key.startswith(begun)} <= quoted
     assert set(re.findall(r'\bsay\("([a-z_]+)"', source)) <= set(strings)
+    sender = (Path(hushpoll_client.__file__).parent / "js" / "report.js").read_text()
+    reasons = re.findall(r'(?:\d{3}|reason): "([a-z]+)"', sender) + re.findall(
+        r'\? "(\w+)" : "(\w+)"', sender
+    )
+    listed = {
+        f"was_{reason}" for found in reasons for reason in ([found] if isinstance(found, str) else found)
+    }
+    assert listed == {key for key in strings if key.startswith("was_")}
+
+
+def test_the_page_draws_the_widget_of_every_kind() -> None:
+    source = (PACKAGE / "static" / "page.js").read_text()
+    found = re.search(r"const WIDGETS = \{(.*?)\};", source)
+    assert found
+    assert set(re.findall(r"(\w+):", found[1])) == {kind.widget for kind in KINDS.values()}
+
+
+@pytest.mark.parametrize(
+    "name", [one.name for one in MECHANISMS.values() if one.in_surveys and one.has_decoy]
+)
+def test_every_way_of_combining_answers_has_its_words(app: Flask, name: str) -> None:
+    given = {"name": name, "decoy": "?", "decoy_share": "1/3", "truth": "0.7"}
+    mechanism = {
+        key: value for key, value in given.items() if key != "truth" or MECHANISMS[name].takes_key(key)
+    }
+    asked = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": mechanism}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
+    combine = survey.questions[0].mechanism.combine
+    with app.test_request_context("/"):
+        strings = languages.page_strings(survey)
+        labels = paper.report_labels(survey.questions[0])
+    assert [key for key in strings if key.startswith("how_")] == [f"how_{combine}"]
+    assert len(set(labels)) == 2
+    assert not any(label.isdigit() for label in labels)
+    assert f"legend_{combine}" in paper._TWO_QUESTIONS

@@ -52,11 +52,7 @@ export class Channel {
 
   /** What a report is on the wire. */
   get wire() {
-    const { outcomes } = this;
-    return {
-      words: `a whole number from 0 to ${outcomes - 1}`,
-      legal: (report) => Number.isInteger(report) && report >= 0 && report < outcomes,
-    };
+    return { legal: (report) => Number.isInteger(report) && report >= 0 && report < this.outcomes };
   }
 
   get rows() {
@@ -94,7 +90,7 @@ export class Channel {
 
 /** K options; every wrong report has the weight W, the true one T = 2^53 - (K-1) W. */
 class KaryChannel extends Channel {
-  static keys = ["options", "weight"];
+  static keys = ["options", "weight"]; // as `of` takes them
   evenly = true; // all options are treated alike
 
   static of(options, weight) {
@@ -172,7 +168,6 @@ class TableChannel extends Channel {
   }
 }
 
-/** Every form by its published name. */
 export const FORMS = { krr: KaryChannel, matrix: TableChannel };
 
 export const count = (n) => [...Array(n).keys()];

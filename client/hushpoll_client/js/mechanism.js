@@ -97,7 +97,7 @@ export const MECHANISMS = named({
       if (!Array.isArray(shares) || shares.length !== options) refuse("forced");
       const weights = shares.map((share) => readShare(share, "forced")).map(([top, bottom]) => ceil(top * D, bottom));
       const truth = D - weights.reduce((a, b) => a + b);
-      if (truth < 1n || truth === D) refuse("forced"); // no room for the truth, or for anything else
+      if (truth < 1n || truth === D) refuse("forced"); // no room for the truth, or for nothing else
       if (new Set(weights).size === 1) return { device: Channel.krr(options, Number(weights[0])) };
       if (options > MAX_TABLE) refuse("forced");
       return { device: Channel.matrix(weights.map((_, x) => weights.map((w, z) => Number(x === z ? w + truth : w)))) };
@@ -199,7 +199,7 @@ function positive(epsilon) {
   return exponent;
 }
 
-// A coin on the combined bit, where there is an epsilon.
+// A coin on the combined bit.
 const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
 
 function decoyShare({ decoy_share: share, decoy_counts: counts }) {

@@ -29,7 +29,7 @@ export function loadSurvey(bytes, expectedHash = null, { cap = CAP } = {}) {
   if (ratio[0] << 64n > ratio[1] * expBelow(readDecimal(String(cap), "cap"))) {
     throw new SurveyError(["questions"], `the total epsilon of one person is above ${cap}`, DO_NOT_ANSWER);
   }
-  const epsilonTotal = survey.questions.reduce((total, question) => total + question.epsilon, 0);
+  const epsilonTotal = survey.questions.reduce((total, { channel }) => total + channel.epsilon, 0);
   return Object.freeze({ ...survey, hash, ratio, epsilonTotal });
 }
 
@@ -69,8 +69,7 @@ function readQuestion(value, index) {
   const text = readText(fields.text, [...at, "text"], "text");
   const options = Object.freeze(kind.read(fields, at));
   const { mechanism, decoy } = readMechanism(fields, at, kind, options.length);
-  const channel = mechanism.device;
-  return Object.freeze({ id, kind, text, options, mechanism, decoy, channel, epsilon: channel.epsilon });
+  return Object.freeze({ id, kind, text, options, mechanism, decoy, channel: mechanism.device });
 }
 
 function readMechanism({ mechanism: value, channel }, at, kind, options) {

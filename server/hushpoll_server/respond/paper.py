@@ -7,13 +7,13 @@ given only where coins or dice make its odds exactly; otherwise the page says wh
 from __future__ import annotations
 
 import secrets
-from fractions import Fraction
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, render_template, request, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext
 from hushpoll_client import Question, Survey
+from hushpoll_client.words import at_most
 from werkzeug.wrappers import Response as BaseResponse
 from wtforms import BooleanField, Form, HiddenField, RadioField, StringField
 from wtforms.validators import InputRequired, Length, Regexp
@@ -105,13 +105,7 @@ def any_answer(question: Question) -> str | None:
     if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
         return None
     sentence = _("What is sent could come from any answer; it is at most {n} times likelier from yours.")
-    return str(sentence.replace("{n}", at_most(ratio)))
-
-
-def at_most(ratio: Fraction) -> str:
-    """Write a bound of at least 1 in three digits, never below its value."""
-    size = Fraction(10 ** len(str(int(ratio))), 1000)
-    return f"{float(-(-ratio // size) * size):.10g}"
+    return str(sentence.replace("{n}", at_most(float(ratio))))
 
 
 def isolated(text: str) -> str:

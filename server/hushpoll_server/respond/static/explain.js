@@ -7,7 +7,6 @@ import { expBelow } from "../client/mechanism.js";
 const page = JSON.parse(document.getElementById("page-data").textContent);
 const lang = document.documentElement.lang;
 
-/** A sentence in the reader's language, with {places} filled. */
 export function say(key, values = {}) {
   return page.strings[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
@@ -25,7 +24,7 @@ export function el(name, attributes = {}, ...children) {
 export const section = (heading, ...children) => el("section", {}, el("h2", {}, say(heading)), ...children);
 
 /** Sentences about one question, the one-sided truth set apart; `brief` is for beside the question. */
-export function paragraphs({ how, odds, so, assumes, warnings }, { brief = false } = {}) {
+export function paragraphs({ how, odds, so, assumes, warnings }, brief = false) {
   const lines = brief ? [how, odds.join(" ")] : [how, odds.join(" "), so, assumes];
   return [
     ...lines.filter(Boolean).map((line) => el("p", {}, line)),
@@ -70,9 +69,7 @@ export function isolated(text) {
   return rightToLeft === (document.documentElement.dir === "rtl") ? text : `\u2068${text}\u2069`;
 }
 
-export function isOpen({ channel }) {
-  return channel.ratio === null;
-}
+export const isOpen = ({ channel }) => channel.ratio === null;
 
 /** A 10 by 10 array of people, grouped: the kept ones first, since scattered ones look like more. */
 export function iconArray(kept) {
@@ -84,7 +81,7 @@ export function iconArray(kept) {
   return svg;
 }
 
-// The sections of the first view --------------------------------------------------------------------------------
+// The sections of the first view
 
 // Questions with the same sentences share one card.
 export function oddsCards(survey) {
@@ -125,11 +122,11 @@ export function whoTable(survey) {
 }
 
 export function howWeKnow(survey, linked) {
-  const open = survey.questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
-  const { ratio, questions } = survey; // the ratio of all that have one
+  const { ratio, questions } = survey;
+  const open = questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
   const total = open.length === 0 ? "know_epsilon" : open.length < questions.length ? "know_open" : "know_only_open";
   const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((n) => numbered([n]))) };
-  const rows = survey.questions.map((question, index) => [String(index + 1), question.mechanism.name, epsilonOf(question)]);
+  const rows = questions.map((question, index) => [String(index + 1), question.mechanism.name, epsilonOf(question)]);
   const scripts = [...document.querySelectorAll("[integrity]")];
   return el(
     "details",
@@ -176,7 +173,7 @@ export function epsilonAtMost([top, bottom]) {
   return number(scale && digits / scale);
 }
 
-// Odds ------------------------------------------------------------------------------------------------------------
+// Odds
 
 function twoOptions({ mechanism, labels, recorded, chance }) {
   // Tell about the report that everybody can give.
@@ -205,11 +202,9 @@ function moreOptions({ mechanism, labels, chance }) {
 
 function decoy({ mechanism: { hasDecoy, combine, parameters }, labels: [no, yes] }) {
   if (!hasDecoy) return {};
-  const [top, bottom] = parameters.decoy_counts ?? fraction(parameters.decoy_share);
-  const [first, all] = fraction(parameters.truth ?? "1");
-  const then = parameters.epsilon ? ` ${say("then_mixed")}` : "";
-  const how = say(`how_${combine}`, { yes, no, n: percent(first / all) }) + then;
-  return { how, assumes: say("decoy_assumes", { n: percent(top / bottom), yes }) };
+  const { truth = "1", decoy_share: share, decoy_counts: counts, epsilon } = parameters;
+  const how = say(`how_${combine}`, { yes, no, n: percent(fraction(truth)) }) + (epsilon ? ` ${say("then_mixed")}` : "");
+  return { how, assumes: say("decoy_assumes", { n: percent(fraction(share ?? counts.join("/"))), yes }) };
 }
 
 // A report that some true answer can never give rules that answer out: the respondent must know.
@@ -237,8 +232,8 @@ function percent(share) {
 
 // "3/4" and "0.75" are the two published spellings of a share.
 function fraction(text) {
-  const [top, bottom = 1] = text.split("/").map(Number);
-  return [top, bottom];
+  const [top, bottom = 1] = text.split("/");
+  return top / bottom;
 }
 
 const any = (labels) => new Intl.ListFormat(lang, { type: "disjunction" }).format(labels);

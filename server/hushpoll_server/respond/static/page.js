@@ -25,7 +25,7 @@ async function start() {
   addEventListener("hashchange", () => location.reload()); // another link, perhaps with an invitation
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // no half-filled form on a shared device
   addEventListener("popstate", (event) => survey && !memory.recall() && (event.state?.during ? showQuestions() : showStart()));
-  addEventListener("online", () => sender?.isWaiting && deliver({ quiet: true }));
+  addEventListener("online", () => sender?.isWaiting && deliver(true));
   try {
     survey = await load();
   } catch (error) {
@@ -33,7 +33,7 @@ async function start() {
     return showFailure(error instanceof Refusal ? error.message : say("fail_refused", { reason: error.message }));
   }
   memory = new Memory(survey);
-  sender = new Sender({ url: page.reports, memory, invitation: invitation(), retry: () => deliver({ quiet: true }) });
+  sender = new Sender({ url: page.reports, memory, invitation: invitation(), retry: () => deliver(true) });
   document.title = survey.title;
   history.replaceState(null, "");
   const record = memory.recall();
@@ -65,7 +65,7 @@ async function load() {
   return loadSurvey(bytes, named);
 }
 
-// Before ---------------------------------------------------------------------------------------------------------
+// Before
 
 function showStart(notice) {
   const open = survey.questions.some(isOpen);
@@ -111,7 +111,7 @@ function languages() {
   return el("nav", { class: "languages", "aria-label": say("languages") }, ...links);
 }
 
-// During ---------------------------------------------------------------------------------------------------------
+// During
 
 function showQuestions() {
   form ??= makeForm();
@@ -122,7 +122,7 @@ function makeForm() {
   const total = survey.questions.length;
   const cards = survey.questions.map((question, index) => {
     const draw = WIDGETS[question.kind.widget];
-    const odds = el("div", { class: "small", id: `odds-${index}` }, ...paragraphs(explain(question), { brief: true }));
+    const odds = el("div", { class: "small", id: `odds-${index}` }, ...paragraphs(explain(question), true));
     return el(
       "section",
       { class: "card" },
@@ -244,10 +244,10 @@ function summarize(summary, title, more) {
   summary.focus();
 }
 
-// After ----------------------------------------------------------------------------------------------------------
+// After
 
 // Send what is kept, as it is. `quiet` is an attempt that nobody asked for just now: it leaves the screen alone.
-async function deliver({ quiet = false } = {}) {
+async function deliver(quiet = false) {
   if (!memory.recall()) return quiet || showStart();
   if (!quiet) show(el("header", {}, el("h1", {}, say("sending"))));
   const found = await sender.send();
@@ -316,7 +316,7 @@ function showFailure(text, heading = say("fail_heading")) {
   announce(`${heading}. ${text ?? ""}`);
 }
 
-// Screen ---------------------------------------------------------------------------------------------------------
+// Screen
 
 function show(...children) {
   const first = main.hasAttribute("aria-busy");
