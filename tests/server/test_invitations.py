@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.link import survey_link
 from hushpoll_server.collect import invitations
+from hushpoll_server.collect.writer import Writer
 from hushpoll_server.store.schema import invitations as table
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
@@ -75,7 +76,7 @@ def test_a_race_for_one_code_has_one_winner(client: FlaskClient, store: Store, i
 
 def test_two_nodes_and_one_code(store: Store, invited: Survey) -> None:
     """Two writers, as on two nodes: one stores, the other refuses; the same report sent to both is stored once."""
-    other = Store(store.config)
+    other = Store(store.config, Writer)
     try:
         for _ in range(5):
             (code,) = invitations.invite(store, invited.hash, 1)

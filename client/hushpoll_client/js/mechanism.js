@@ -1,5 +1,5 @@
-// The mechanisms: one object each. The twin of mechanism/ and exact.py. A published channel counts only if it is what its
-// mechanism compiles to or, where nothing is compiled, if its exact ratio keeps the epsilon that is stated.
+// The mechanisms, the twin of mechanism/ and exact.py. A published channel counts only if it is what its mechanism
+// compiles to or, where nothing is compiled, if its exact ratio keeps the epsilon stated.
 
 import { BrokenPromise, MechanismError } from "./errors.js";
 import { Channel, count, MAX_TABLE, SCALE } from "./channel.js";
@@ -21,7 +21,7 @@ const MECHANISM = {
     return { device, analysis };
   },
 
-  /** Whether the list of reports is the list of answers. */
+  /** Whether reports are the answers. */
   get reportsAreAnswers() {
     return this.reportsAnswers && this.device.outcomes === this.analysis.options;
   },

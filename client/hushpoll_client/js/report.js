@@ -1,5 +1,5 @@
-// The report: everything that leaves the device; no field of it could hold a true answer. The twin of report.py,
-// memory.py and send.py: drawn once, kept, and only then sent, always the same bytes.
+// The report: all that leaves the device; no field of it could hold a true answer. The twin of report.py,
+// memory.py and send.py: drawn once, kept, then sent, always the same bytes.
 
 import { randomize, systemSource } from "./channel.js";
 import { RandomnessError, ReportError } from "./errors.js";
