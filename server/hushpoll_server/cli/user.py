@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from hushpoll_server.people import accounts, passwords
+from hushpoll_server.people import accounts, passwords, second_factor
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.log import COMMAND_LINE
 
@@ -63,13 +63,19 @@ def password(name: str, generate: bool, as_json: bool) -> None:
 @click.option(
     "--lock/--unlock", "lock", default=None, help="Keep the account from signing in, or let it again."
 )
-def change(name: str, role: str | None, lock: bool | None) -> None:
+@click.option(
+    "--second-factor-off", is_flag=True, help="Ask for the password only, for somebody whose phone is lost."
+)
+def change(name: str, role: str | None, lock: bool | None, second_factor_off: bool) -> None:
     """Change the account NAME."""
-    if role is None and lock is None:
-        raise click.UsageError("say what to change: --role, --lock or --unlock")
+    if role is None and lock is None and not second_factor_off:
+        raise click.UsageError("say what to change: --role, --lock, --unlock or --second-factor-off")
     with opened_store() as store:
-        active = None if lock is None else not lock
-        accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
+        if second_factor_off:
+            second_factor.turn_off(store, name, actor=COMMAND_LINE)
+        if role is not None or lock is not None:
+            active = None if lock is None else not lock
+            accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
     click.echo(f"Changed: {name}")
 
 
@@ -79,11 +85,18 @@ def list_users(as_json: bool) -> None:
     """List the accounts with their roles."""
     with opened_store() as store:
         people = accounts.all_users(store)
+        guarded = second_factor.accounts_with(store)
     if as_json:
-        print_json({"users": [{"name": one.name, "role": one.role, "active": one.active} for one in people]})
+        print_json({"users": [_described(one, one.name in guarded) for one in people]})
         return
     for one in people:
-        click.echo(f"{one.role:8}  {one.name}{'' if one.active else '  (locked)'}")
+        said = ["second factor"] if one.name in guarded else []
+        said += [] if one.active else ["locked"]
+        click.echo(f"{one.role:8}  {one.name}" + (f"  ({', '.join(said)})" if said else ""))
+
+
+def _described(one: accounts.User, guarded: bool) -> dict[str, object]:
+    return {"name": one.name, "role": one.role, "active": one.active, "second_factor": guarded}
 
 
 def _ask() -> str | None:

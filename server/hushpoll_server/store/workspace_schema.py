@@ -38,6 +38,23 @@ sign_in_failures = Table(
     Column("blocked_until", BigInteger, nullable=False),
 )
 
+# What makes a key for codes together with the server's secret: whoever has the database alone can make no code.
+second_factors = Table(
+    "second_factors",
+    metadata,
+    Column("user_name", ForeignKey("users.name"), primary_key=True),
+    Column("nonce", String(32), nullable=False),
+    # The half minute of the last code that was used: each is good once.
+    Column("last_step", BigInteger, nullable=False),
+)
+
+recovery_codes = Table(
+    "recovery_codes",
+    metadata,
+    Column("user_name", ForeignKey("users.name"), primary_key=True),
+    Column("digest", String(64), primary_key=True),
+)
+
 drafts = Table(
     "drafts",
     metadata,
