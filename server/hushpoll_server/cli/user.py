@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from hushpoll_server.people import accounts, passwords, second_factor
+from hushpoll_server.people import accounts, passwords, second_factor, tokens
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.log import COMMAND_LINE
 
@@ -97,6 +97,64 @@ def list_users(as_json: bool) -> None:
 
 def _described(one: accounts.User, guarded: bool) -> dict[str, object]:
     return {"name": one.name, "role": one.role, "active": one.active, "second_factor": guarded}
+
+
+@user.group(short_help="Make, list and revoke tokens for programs.")
+def token() -> None:
+    """Work with tokens, by which programs act for an account within their scopes."""
+
+
+@token.command("add", short_help="Make a token and print it once.")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(list(tokens.SCOPES)),
+    multiple=True,
+    required=True,
+    help="What it may do; give it again for more.",
+)
+@click.option("--label", default="command line", show_default=True, help="What it is for.")
+@json_option
+def add_token(name: str, scopes: tuple[str, ...], label: str, as_json: bool) -> None:
+    """Make a token for the account NAME and print it; it is kept only as a hash.
+
+    \b
+    Example:
+      hushpoll user token add ada --scope batch --label "paper forms"
+    """
+    with opened_store() as store:
+        made = tokens.make(store, name, label, scopes, actor=COMMAND_LINE)
+    if as_json:
+        print_json({"name": name, "label": label, "scopes": list(scopes), "token": made})
+        return
+    click.echo(f"Token of {name}, shown only now: {made}")
+
+
+@token.command("list", short_help="List tokens.")
+@click.argument("name", required=False)
+@json_option
+def list_tokens(name: str | None, as_json: bool) -> None:
+    """List the tokens of the account NAME, or of all, with the ID by which they are revoked."""
+    with opened_store() as store:
+        found = tokens.of_account(store, name)
+    if as_json:
+        listed = [
+            {"id": one.id, "name": one.user_name, "label": one.label, "scopes": one.scopes} for one in found
+        ]
+        print_json({"tokens": listed})
+        return
+    for one in found:
+        click.echo(f"{one.id}  {one.user_name}  {','.join(one.scopes)}  {one.label}")
+
+
+@token.command("revoke", short_help="End a token.")
+@click.argument("token_id", metavar="ID")
+def revoke_token(token_id: str) -> None:
+    """End the token ID at once."""
+    with opened_store() as store:
+        gone = tokens.revoke(store, token_id, actor=COMMAND_LINE)
+    click.echo(f"Revoked: {gone.label} of {gone.user_name}")
 
 
 def _ask() -> str | None:

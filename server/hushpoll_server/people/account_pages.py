@@ -1,17 +1,19 @@
-"""One's own account: the password, the sessions, the second factor."""
+"""One's own account: the password, the sessions, the second factor, the tokens."""
 
 from __future__ import annotations
 
 import segno
-from flask import flash, redirect, render_template, session, url_for
+from flask import flash, redirect, render_template, request, session, url_for
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
-from wtforms import PasswordField, StringField
+from wtforms import PasswordField, SelectMultipleField, StringField
 from wtforms.validators import EqualTo, InputRequired, Length
+from wtforms.widgets import CheckboxInput
 
 from hushpoll_server.store.surveys import get_store
+from hushpoll_server.workspace.forms import choices
 
-from . import accounts, second_factor, sessions
+from . import accounts, second_factor, sessions, tokens
 from .access import current_user, login_required
 from .blueprint import bp, sentence
 from .errors import AccountError
@@ -46,6 +48,22 @@ class TurnOnForm(PresentForm):
     )
 
 
+class TokenForm(PresentForm):
+    """A new token: what it is for, and what it may do."""
+
+    label = StringField(
+        "What it is for",
+        [InputRequired("Say what the token is for."), Length(max=64)],
+        description="For yourself, to know it again: the program or the machine that will use it.",
+    )
+    scopes = SelectMultipleField(
+        "What it may do",
+        [InputRequired("Choose at least one.")],
+        choices=choices((scope, f"{scope}: {said}") for scope, said in tokens.SCOPES.items()),
+        option_widget=CheckboxInput(),
+    )
+
+
 @bp.route("/account", methods=["GET", "POST"])
 @login_required
 def account() -> Page:
@@ -72,6 +90,7 @@ def _account_page(form: PasswordForm) -> str:
         form=form,
         second_factor=second_factor.is_on(store, name),
         codes_left=second_factor.recovery_codes_left(store, name),
+        tokens=len(tokens.of_account(store, name)),
     )
 
 
@@ -146,6 +165,38 @@ def renew_recovery_codes() -> Page:
         flash(sentence(error), "problem")
         return redirect(url_for("accounts.account"))
     return render_template("accounts/recovery_codes.html", codes=codes)
+
+
+@bp.route("/account/tokens", methods=["GET", "POST"])
+@login_required
+def own_tokens() -> Page:
+    """List, make and show (once) the tokens of one's own account."""
+    form, made = TokenForm(), None
+    status = _status_of(form)
+    if status is None:
+        status = 200
+        try:
+            made = tokens.make(
+                get_store(), current_user.name, form.label.data, form.scopes.data, actor=current_user.name
+            )
+            form = TokenForm(formdata=None)
+        except AccountError as error:
+            form[error.field].errors, status = [sentence(error)], 422
+    listed = tokens.of_account(get_store(), current_user.name)
+    return render_template("accounts/tokens.html", form=form, made=made, tokens=listed), status
+
+
+@bp.post("/account/tokens/revoke")
+@login_required
+def revoke_token() -> Response:
+    """End a token of one's own."""
+    try:
+        token_id = request.form.get("id", "")
+        gone = tokens.revoke(get_store(), token_id, actor=current_user.name, name=current_user.name)
+        flash(f"The token “{gone.label}” opens nothing any more.", "done")
+    except AccountError as error:
+        flash(sentence(error), "problem")
+    return redirect(url_for("accounts.own_tokens"))
 
 
 def _status_of(form: PresentForm) -> int | None:

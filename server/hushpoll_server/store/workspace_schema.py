@@ -55,6 +55,18 @@ recovery_codes = Table(
     Column("digest", String(64), primary_key=True),
 )
 
+# By a token a program acts for an account; `scopes` are words with a space between.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(12), primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False, index=True),
+    Column("label", String(64), nullable=False),
+    Column("scopes", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
 drafts = Table(
     "drafts",
     metadata,
