@@ -26,7 +26,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from hushpoll_client import Report  # noqa: E402
 
-from tests.serving import LiveServer, Postgres, make_survey  # noqa: E402
+from tests.serving import LiveServer, Postgres, bearer, make_survey  # noqa: E402
 
 CONNECTIONS = 32
 SURVEY = make_survey()
@@ -56,14 +56,14 @@ def wrk(url: str, seconds: int) -> tuple[float, float]:
     return requests / microseconds * 1e6, p99
 
 
-def batch(url: str, query: str = "", reports: int = 10_000) -> float:
+def batch(server: LiveServer, query: str = "", reports: int = 10_000) -> float:
     """Reports per second of one batch."""
     blank = Report.new(SURVEY, [0, 0, 0]).reports
     lines = [Report(secrets.token_hex(16), blank).to_bytes() for _ in range(reports)]
     request = urllib.request.Request(
-        f"{url}/api/surveys/{SURVEY.hash}/reports/batch{query}",
+        f"{server.url}/api/surveys/{SURVEY.hash}/reports/batch{query}",
         b"\n".join(lines),
-        {"Content-Type": "application/x-ndjson"},
+        {"Content-Type": "application/x-ndjson", **bearer(server.store)},
     )
     start = time.perf_counter()
     urllib.request.urlopen(request, timeout=60).close()
@@ -134,8 +134,8 @@ def run(servers: dict[str, LiveServer], rounds: int, seconds: int) -> None:
             )
         for name in servers:
             if name != "bare":
-                plain = batch(servers["bare"].url, f"?{name}")
-                batches[name].append((batch(servers[name].url), plain))
+                plain = batch(servers["bare"], f"?{name}")
+                batches[name].append((batch(servers[name]), plain))
     print()
     for name in servers:
         ratio = statistics.median(a / b for a, b in zip(speed[name], speed["bare"], strict=True))

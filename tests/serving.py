@@ -18,8 +18,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -29,6 +31,7 @@ from hushpoll_client import Report, Survey
 from hushpoll_server import create_app
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.config import Config
+from hushpoll_server.people import accounts, tokens
 from hushpoll_server.store.key import forget as forget_key
 from hushpoll_server.store.surveys import Store, get_store, open_store
 
@@ -234,6 +237,26 @@ def post(client: FlaskClient, survey: Survey, data: bytes, **options: object):  
     """Send a report's bytes."""
     options.setdefault("content_type", "application/json")
     return client.post(f"/api/surveys/{survey.hash}/reports", data=data, **options)
+
+
+_tokens: weakref.WeakKeyDictionary[Store, str] = weakref.WeakKeyDictionary()
+
+
+def bearer(store: Store) -> dict[str, str]:
+    """The header of a program that may send batches."""
+    if store not in _tokens:
+        name = f"sender {secrets.token_hex(4)}"
+        accounts.add_user(store, name, "designer", actor="test")
+        _tokens[store] = tokens.make(store, name, "batches", ["batch"], actor="test")
+    return {"Authorization": f"Bearer {_tokens[store]}"}
+
+
+def post_batch(client: FlaskClient, survey: Survey, data: bytes, **options: Any) -> Any:
+    """Send many reports at once, as a program with a token does."""
+    options.setdefault("content_type", "application/x-ndjson")
+    if "headers" not in options:
+        options["headers"] = bearer(client.application.extensions["hushpoll"])
+    return client.post(f"/api/surveys/{survey.hash}/reports/batch", data=data, **options)
 
 
 class LiveServer:

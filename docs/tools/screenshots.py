@@ -23,6 +23,7 @@ from hushpoll_analysis import simulate
 from hushpoll_client import Report, Survey
 from hushpoll_server.cli.demo import own_server
 from hushpoll_server.config import Config
+from hushpoll_server.people import accounts, tokens
 from hushpoll_server.serve import study
 from hushpoll_server.serve.demo import DRAFT
 from hushpoll_server.store.surveys import open_store
@@ -70,18 +71,20 @@ def pictures(survey: Survey) -> list[Picture]:
     ]
 
 
-def publish(folder: Path) -> Survey:
-    """Publish the two questions of the demo survey whose epsilon is finite, with results for everybody."""
+def publish(folder: Path) -> tuple[Survey, str]:
+    """Publish the two questions of the demo survey whose epsilon is finite; gives a token to send reports by, too."""
     questions = [question for question in DRAFT["questions"] if question["id"] != "copied"]
     intro = "Two questions that people would rather not answer in the open."
     survey = Survey.from_draft({**DRAFT, "intro": intro, "questions": questions})
     store = open_store(Config(data=folder / "data"))
     store.publish(survey, results_public=True)
+    accounts.add_user(store, "pictures", "designer")
+    token = tokens.make(store, "pictures", "reports", ["batch"], actor="pictures")
     store.close()
-    return survey
+    return survey, token
 
 
-def fill(address: str, survey: Survey) -> None:
+def fill(address: str, survey: Survey, token: str) -> None:
     """Send the same seeded reports each time, so that the numbers in the pictures stay."""
     people = study.respondents(REPORTS)
     columns = []
@@ -97,7 +100,7 @@ def fill(address: str, survey: Survey) -> None:
     request = urllib.request.Request(
         f"{address}/api/surveys/{survey.hash}/reports/batch",
         b"\n".join(lines),
-        {"Content-Type": "application/x-ndjson"},
+        {"Content-Type": "application/x-ndjson", "Authorization": f"Bearer {token}"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.status == 201
@@ -143,8 +146,8 @@ def main() -> None:
     if chromium is None:
         sys.exit("no Chromium on PATH; on Debian: apt-get install chromium")
     with tempfile.TemporaryDirectory() as temporary, own_server(Path(temporary), 0) as address:
-        survey = publish(Path(temporary))
-        fill(address, survey)
+        survey, token = publish(Path(temporary))
+        fill(address, survey, token)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             found = dict(visit(browser, address, survey, take=not check))

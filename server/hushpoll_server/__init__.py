@@ -12,7 +12,14 @@ from .config import Config
 from .store import surveys
 
 # Each module offers `bp`. None imports the analysis when it is loaded: that costs a collecting worker 150 MB.
-BLUEPRINTS = ["collect.api", "respond.page", "people.pages", "workspace.home", "results.pages"]
+BLUEPRINTS = [
+    "collect.api",
+    "collect.manage",
+    "respond.page",
+    "people.pages",
+    "workspace.home",
+    "results.pages",
+]
 
 
 def create_app(config: Config | None = None) -> Flask:

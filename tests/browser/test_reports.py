@@ -17,7 +17,7 @@ from hushpoll_client import Survey
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page
 
-from tests.serving import LiveServer, sealed_records
+from tests.serving import LiveServer, bearer, sealed_records
 
 pytestmark = pytest.mark.browser
 ARTEFACTS = Path(__file__).parents[2] / "artefacts"
@@ -76,7 +76,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServe
     request = urllib.request.Request(
         f"{live.url}/api/surveys/{SURVEY.hash}/reports/batch",
         "\n".join(lines).encode(),
-        {"Content-Type": "application/x-ndjson"},
+        {"Content-Type": "application/x-ndjson", **bearer(live.store)},
     )
     urllib.request.urlopen(request).close()
     yield live, password

@@ -14,6 +14,8 @@ from hushpoll_server.people import accounts
 from hushpoll_server.people.sign_in import sign_in
 from hushpoll_server.store.surveys import Store
 
+from tests.serving import post_batch
+
 TRUTH = {"cheated": [0.7, 0.3], "reason": [0.4, 0.3, 0.3, 0.0], "tax": [0.9, 0.1]}
 
 
@@ -22,11 +24,7 @@ def fill(client: FlaskClient, survey: Survey, n: int, seed: int = 4) -> None:
     columns = [codes.tolist() for _, codes in simulate_survey(survey, n, TRUTH, seed)]
     rows = np.array(columns).T.tolist()
     lines = [json.dumps({"id": secrets.token_hex(16), "reports": row}) for row in rows]
-    answer = client.post(
-        f"/api/surveys/{survey.hash}/reports/batch",
-        data="\n".join(lines).encode(),
-        content_type="application/x-ndjson",
-    )
+    answer = post_batch(client, survey, "\n".join(lines).encode())
     assert answer.status_code == 201, answer.text
 
 

@@ -16,7 +16,7 @@ from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from sqlalchemy.exc import OperationalError
 
-from tests.serving import make_survey, new_report, post, sealed_records
+from tests.serving import make_survey, new_report, post, post_batch, sealed_records
 
 
 def problem(response, status: int) -> dict:
@@ -35,8 +35,7 @@ def other_content(report: Report) -> bytes:
 
 
 def batch(client: FlaskClient, survey: Survey, lines: list[bytes], **options):
-    options.setdefault("content_type", "application/x-ndjson")
-    return client.post(f"/api/surveys/{survey.hash}/reports/batch", data=b"\n".join(lines) + b"\n", **options)
+    return post_batch(client, survey, b"\n".join(lines) + b"\n", **options)
 
 
 def test_a_report_is_stored_once(client: FlaskClient, survey: Survey, store: Store) -> None:
@@ -257,9 +256,10 @@ def test_reports_are_limited_only_where_asked(config: Config, store: Store, surv
     other = post(client, survey, new_report(survey).to_bytes(), environ_base={"REMOTE_ADDR": "192.0.2.9"})
     assert other.status_code == 201
     lines = [new_report(survey).to_bytes() for _ in range(4)]
-    late = batch(client, survey, lines, environ_base={"REMOTE_ADDR": "192.0.2.9"})
+    secure = {"base_url": "https://localhost"}
+    late = batch(client, survey, lines, environ_base={"REMOTE_ADDR": "192.0.2.9"}, **secure)
     problem(late, 429)  # every line counts, or a batch would be the way around the limit
-    first = batch(client, survey, lines, environ_base={"REMOTE_ADDR": "192.0.2.10"})
+    first = batch(client, survey, lines, environ_base={"REMOTE_ADDR": "192.0.2.10"}, **secure)
     assert "at most 3 reports a minute" in problem(first, 429)["detail"]
     assert store.count(survey.hash) == 4
     limited.extensions["hushpoll"].close()

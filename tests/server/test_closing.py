@@ -12,7 +12,7 @@ from hushpoll_server.collect import closing
 from hushpoll_server.store import surveys as store_module
 from hushpoll_server.store.surveys import Store, today
 
-from tests.serving import make_survey, new_report, post, sealed_records
+from tests.serving import make_survey, new_report, post, post_batch, sealed_records
 
 
 def send(client: FlaskClient, survey: Survey) -> int:
@@ -93,8 +93,7 @@ def test_a_batch_beyond_the_number_is_refused_as_a_whole(
 ) -> None:
     closing.close(store, survey.hash, at=3)
     lines = b"\n".join(new_report(survey).to_bytes() for _ in range(4))
-    path = f"/api/surveys/{survey.hash}/reports/batch"
-    assert client.post(path, data=lines, content_type="application/x-ndjson").status_code == 410
+    assert post_batch(client, survey, lines).status_code == 410
     assert store.count(survey.hash) == 0
     assert [send(client, survey) for _ in range(4)] == [201, 201, 201, 410]
 

@@ -15,7 +15,7 @@ from hushpoll_server.collect.intake import Intake
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import Store
 
-from tests.serving import make_survey, new_report, sealed_records
+from tests.serving import bearer, make_survey, new_report, sealed_records
 
 SEED = 20_260_101
 ODD_VALUES: list[bytes] = [
@@ -107,7 +107,7 @@ def _attack(client: FlaskClient, store: Store, requests: int, seed: int) -> None
     new = 0
     for number in range(requests):
         path, options = hostile.request()
-        response = client.post(path, **options)
+        response = client.post(path, headers=bearer(store), **options)
         statuses[response.status_code] += 1
         assert response.status_code < 500, (number, path, options, response.data)
         if response.status_code >= 400:

@@ -17,7 +17,7 @@ from hushpoll_client import Survey
 from hushpoll_server.store.surveys import Store
 
 from tests.server.reporting import fill, signed_in
-from tests.serving import make_survey, sealed_records
+from tests.serving import make_survey, post_batch, sealed_records
 
 PAGES = [
     "report",
@@ -242,8 +242,7 @@ def test_a_survey_cannot_put_markup_into_its_report(
     )
     store.publish(survey, "ada")
     lines = [json.dumps({"id": f"{n:032x}", "reports": [n % 3]}) for n in range(90)]
-    batch = f"/api/surveys/{survey.hash}/reports/batch"
-    client.post(batch, data="\n".join(lines).encode(), content_type="application/x-ndjson")
+    post_batch(client, survey, "\n".join(lines).encode())
     for page in ("report", "report.html"):
         text = ada.get(f"/surveys/{survey.hash}/{page}").text
         assert "<script>alert" not in text

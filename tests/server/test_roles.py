@@ -19,9 +19,10 @@ def _row(*answers: str) -> dict[str, str]:
     return dict(zip(WHO, answers, strict=True))
 
 
-# What each kind of asker gets: ok, sign-in (sent to the sign-in page), no (403), hidden (404).
+# What each kind of asker gets: ok, sign-in (sent to the sign-in page), token (401), no (403), hidden (404).
 PUBLIC = _row("ok", "ok", "ok", "ok", "ok", "ok")
 SIGNED_IN = _row("sign-in", "ok", "ok", "ok", "ok", "ok")
+ACCOUNTS = _row("token", "ok", "ok", "ok", "ok", "ok")
 DESIGNERS = _row("sign-in", "ok", "ok", "no", "no", "ok")
 OWN_DRAFT = _row("sign-in", "ok", "hidden", "no", "no", "ok")
 READERS = _row("sign-in", "ok", "hidden", "hidden", "ok", "ok")
@@ -38,14 +39,22 @@ TABLE: dict[str, dict[str, str]] = {
     "api.live": PUBLIC,
     "api.survey": PUBLIC,
     "api.submit": PUBLIC,
-    "api.submit_batch": PUBLIC,
+    "api.submit_batch": ACCOUNTS,
+    "manage.publish": _row("token", "ok", "ok", "no", "no", "ok"),
+    "manage.invite": _row("token", "ok", "no", "no", "no", "ok"),
     "respond.page": PUBLIC,
     "respond.static_file": PUBLIC,
     "respond.paper.page": PUBLIC,
     "respond.paper.send": PUBLIC,
     "accounts.sign_in": PUBLIC,
+    "accounts.sign_in_code": _row("sign-in", "sign-in", "sign-in", "sign-in", "sign-in", "sign-in"),
     "accounts.sign_out": PUBLIC,
     "accounts.account": SIGNED_IN,
+    "accounts.set_up_second_factor": SIGNED_IN,
+    "accounts.turn_second_factor_off": SIGNED_IN,
+    "accounts.renew_recovery_codes": SIGNED_IN,
+    "accounts.own_tokens": SIGNED_IN,
+    "accounts.revoke_token": SIGNED_IN,
     "accounts.sign_out_everywhere": SIGNED_IN,
     "accounts.list_accounts": ADMINS,
     "accounts.change_account": ADMINS,
@@ -132,8 +141,8 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
 def _outcome(response: Any) -> str:
     if response.status_code in (301, 302) and "/sign-in" in response.location:
         return "sign-in"
-    if response.status_code in (403, 404):
-        return {403: "no", 404: "hidden"}[response.status_code]
+    if response.status_code in (401, 403, 404):
+        return {401: "token", 403: "no", 404: "hidden"}[response.status_code]
     # 415 and 422: the route did its work and found the empty form wanting.
     assert response.status_code < 400 or response.status_code in (415, 422), response.text
     return "ok"

@@ -28,6 +28,7 @@ from tests.server.accounts_kit import (
     signed_in,
     submit,
 )
+from tests.serving import post_batch
 
 
 @pytest.fixture(scope="module")
@@ -267,11 +268,7 @@ def test_a_decoys_share_is_taken_from_another_surveys_estimate(
     source = make_published(store)
     respondent = app.test_client()
     lines = [Report.new(source, [int(place < 60)]).to_bytes() for place in range(200)]
-    sent = respondent.post(
-        f"/api/surveys/{source.hash}/reports/batch",
-        data=b"\n".join(lines),
-        content_type="application/x-ndjson",
-    )
+    sent = post_batch(respondent, source, b"\n".join(lines))
     assert sent.status_code == 201
     closing.close(store, source.hash)
     draft = make_draft(store)

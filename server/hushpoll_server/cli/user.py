@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from hushpoll_server.people import accounts, passwords
+from hushpoll_server.people import accounts, passwords, second_factor, tokens
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.log import COMMAND_LINE
 
@@ -63,13 +63,19 @@ def password(name: str, generate: bool, as_json: bool) -> None:
 @click.option(
     "--lock/--unlock", "lock", default=None, help="Keep the account from signing in, or let it again."
 )
-def change(name: str, role: str | None, lock: bool | None) -> None:
+@click.option(
+    "--second-factor-off", is_flag=True, help="Ask for the password only, for somebody whose phone is lost."
+)
+def change(name: str, role: str | None, lock: bool | None, second_factor_off: bool) -> None:
     """Change the account NAME."""
-    if role is None and lock is None:
-        raise click.UsageError("say what to change: --role, --lock or --unlock")
+    if role is None and lock is None and not second_factor_off:
+        raise click.UsageError("say what to change: --role, --lock, --unlock or --second-factor-off")
     with opened_store() as store:
-        active = None if lock is None else not lock
-        accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
+        if second_factor_off:
+            second_factor.turn_off(store, name, actor=COMMAND_LINE)
+        if role is not None or lock is not None:
+            active = None if lock is None else not lock
+            accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
     click.echo(f"Changed: {name}")
 
 
@@ -79,11 +85,76 @@ def list_users(as_json: bool) -> None:
     """List the accounts with their roles."""
     with opened_store() as store:
         people = accounts.all_users(store)
+        guarded = second_factor.accounts_with(store)
     if as_json:
-        print_json({"users": [{"name": one.name, "role": one.role, "active": one.active} for one in people]})
+        print_json({"users": [_described(one, one.name in guarded) for one in people]})
         return
     for one in people:
-        click.echo(f"{one.role:8}  {one.name}{'' if one.active else '  (locked)'}")
+        said = ["second factor"] if one.name in guarded else []
+        said += [] if one.active else ["locked"]
+        click.echo(f"{one.role:8}  {one.name}" + (f"  ({', '.join(said)})" if said else ""))
+
+
+def _described(one: accounts.User, guarded: bool) -> dict[str, object]:
+    return {"name": one.name, "role": one.role, "active": one.active, "second_factor": guarded}
+
+
+@user.group(short_help="Make, list and revoke tokens for programs.")
+def token() -> None:
+    """Work with tokens, by which programs act for an account within their scopes."""
+
+
+@token.command("add", short_help="Make a token and print it once.")
+@click.argument("name")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(list(tokens.SCOPES)),
+    multiple=True,
+    required=True,
+    help="What it may do; give it again for more.",
+)
+@click.option("--label", default="command line", show_default=True, help="What it is for.")
+@json_option
+def add_token(name: str, scopes: tuple[str, ...], label: str, as_json: bool) -> None:
+    """Make a token for the account NAME and print it; it is kept only as a hash.
+
+    \b
+    Example:
+      hushpoll user token add ada --scope batch --label "paper forms"
+    """
+    with opened_store() as store:
+        made = tokens.make(store, name, label, scopes, actor=COMMAND_LINE)
+    if as_json:
+        print_json({"name": name, "label": label, "scopes": list(scopes), "token": made})
+        return
+    click.echo(f"Token of {name}, shown only now: {made}")
+
+
+@token.command("list", short_help="List tokens.")
+@click.argument("name", required=False)
+@json_option
+def list_tokens(name: str | None, as_json: bool) -> None:
+    """List the tokens of the account NAME, or of all, with the ID by which they are revoked."""
+    with opened_store() as store:
+        found = tokens.of_account(store, name)
+    if as_json:
+        listed = [
+            {"id": one.id, "name": one.user_name, "label": one.label, "scopes": one.scopes} for one in found
+        ]
+        print_json({"tokens": listed})
+        return
+    for one in found:
+        click.echo(f"{one.id}  {one.user_name}  {','.join(one.scopes)}  {one.label}")
+
+
+@token.command("revoke", short_help="End a token.")
+@click.argument("token_id", metavar="ID")
+def revoke_token(token_id: str) -> None:
+    """End the token ID at once."""
+    with opened_store() as store:
+        gone = tokens.revoke(store, token_id, actor=COMMAND_LINE)
+    click.echo(f"Revoked: {gone.label} of {gone.user_name}")
 
 
 def _ask() -> str | None:

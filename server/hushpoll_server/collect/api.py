@@ -8,6 +8,7 @@ from typing import Any
 from flask import Blueprint, Response, current_app, request
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.people.access import needed_account
 from hushpoll_server.problems import unavailable
 from hushpoll_server.store.surveys import get_store
 
@@ -38,7 +39,8 @@ def submit(survey_hash: str) -> Response:
 
 @bp.post("/api/surveys/<survey_hash>/reports/batch")
 def submit_batch(survey_hash: str) -> Response:
-    """Store many reports, all or none."""
+    """Store many reports, all or none, for an account: anonymous ones would let an outsider isolate a report."""
+    needed_account("batch")
     return _respond(_intake().many(request.environ, survey_hash))
 
 

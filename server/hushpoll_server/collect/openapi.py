@@ -34,6 +34,25 @@ def _answers(success: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_ACCOUNT: list[dict[str, list[str]]] = [{"token": []}, {"session": []}]
+_WHO = "Needs an account's session or a token with the scope."
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def _made(description: str, also: tuple[str, ...]) -> dict[str, Any]:
+    done = {"content": {"application/json": {"schema": {"type": "object"}}}}
+    refused = {status: _STATUS[status] for status in ("404", "413", "415", "422")}
+    refused |= {"401": _WHO, "403": "The account may not do this."}
+    return {
+        **{status: {"description": description, **done} for status in ("201", *also)},
+        **{status: _problem(text) for status, text in refused.items()},
+        "503": _problem("The database does not answer; see Retry-After."),
+    }
+
+
 _HASH = {
     "name": "hash",
     "in": "path",
@@ -130,9 +149,30 @@ def openapi() -> dict[str, Any]:
                 "parameters": [_HASH],
                 "post": {
                     "operationId": "submitReports",
-                    "summary": "Send up to 10,000 reports (at most 4 MiB), one JSON object per line, all or none",
+                    "summary": "Send up to 10,000 reports (at most 4 MiB), one JSON object per line, all or none"
+                    " (scope batch)",
                     "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": one}}},
-                    "responses": _answers(counted),
+                    "security": _ACCOUNT,
+                    "responses": {**_answers(counted), "401": _problem(_WHO)},
+                },
+            },
+            "/api/surveys": {
+                "post": {
+                    "operationId": "publishSurvey",
+                    "summary": "Publish a survey document (scope publish)",
+                    "security": _ACCOUNT,
+                    "requestBody": _json({"type": "object"}),
+                    "responses": _made("Published; 200 where it was before.", ("200",)),
+                },
+            },
+            "/api/surveys/{hash}/invitations": {
+                "parameters": [_HASH],
+                "post": {
+                    "operationId": "invite",
+                    "summary": "Make invitations (scope invite)",
+                    "security": _ACCOUNT,
+                    "requestBody": _json({"type": "object", "properties": {"number": {"type": "integer"}}}),
+                    "responses": _made("The codes and links, which are kept nowhere.", ()),
                 },
             },
             "/api/surveys/{hash}/results": {
@@ -167,7 +207,13 @@ def openapi() -> dict[str, Any]:
             "/readyz": _probe("ready", "The same, under the name that orchestrators use"),
             "/livez": _probe("live", "Whether the server runs, whatever its database does"),
         },
-        "components": {"schemas": {"Report": _REPORT, "Problem": _PROBLEM}},
+        "components": {
+            "schemas": {"Report": _REPORT, "Problem": _PROBLEM},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "hushpoll"},
+            },
+        },
     }
 
 

@@ -16,9 +16,10 @@ from flask_bootstrap import Bootstrap5
 from flask_wtf.csrf import CSRFError, CSRFProtect
 from werkzeug.local import LocalProxy
 
+from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import get_store
 
-from . import log, sharing
+from . import log, sharing, tokens
 from .accounts import ROLES, User
 from .sign_in import session_user
 
@@ -28,13 +29,40 @@ csrf = CSRFProtect()
 _bootstrap = Bootstrap5()
 
 
+# Pages that a token opens as well, and the scope that it needs.
+_OPEN_TO_TOKENS = {"results.results": "results", "results.export": "export"}
+
+
 def signed_in() -> User | None:
-    """The account of this request's session; asked of the database once per request."""
+    """The account of this request's session, or of its token where a token will do; asked once per request."""
     if "user" not in g:
-        # A session that crossed a network in the clear may be somebody else's by now.
         token = None if unencrypted_from_elsewhere() else session.get("token")
         g.user = session_user(get_store(), token) if isinstance(token, str) else None
+        if g.user is None and request.endpoint in _OPEN_TO_TOKENS:
+            g.user = _bearer(_OPEN_TO_TOKENS[request.endpoint])
     return cast("User | None", g.user)
+
+
+def needed_account(scope: str) -> User:
+    """The account of this request's session, or of a token with that scope; 401 for everybody else."""
+    user = signed_in() or _bearer(scope)
+    if user is None:
+        detail = f"this needs an account's session, or a token with the scope {scope}; send it as Authorization: Bearer"
+        raise Problem(401, detail, {"WWW-Authenticate": "Bearer"})
+    g.user = user
+    return user
+
+
+def _bearer(scope: str) -> User | None:
+    # What crossed a network in the clear, a token or a session, may be somebody else's by now.
+    given = None if unencrypted_from_elsewhere() else request.authorization
+    if given is None or given.type != "bearer" or not given.token:
+        return None
+    found = tokens.bearer(get_store(), given.token, scope)
+    if found is None:
+        return None
+    user, g.token = found
+    return user
 
 
 current_user = cast(User, LocalProxy(signed_in))
@@ -77,6 +105,8 @@ def can_edit(user: User | None, survey_hash: str) -> bool:
 def audit(action: str, subject: str, detail: str = "") -> None:
     """Note in the audit log what the signed-in account did (publish, close, export, share, ...)."""
     user = signed_in()
+    if "token" in g:
+        detail = f"{detail} (token {g.token.label})".strip()
     log.record(get_store(), user.name if user else "nobody", action, subject, detail)
 
 
@@ -155,6 +185,7 @@ __all__ = [
     "keep_private",
     "local_path",
     "login_required",
+    "needed_account",
     "role_required",
     "signed_in",
     "unencrypted_from_elsewhere",

@@ -1,46 +1,31 @@
-"""Sign in and out, one's own account, and what admins do: accounts and the audit log."""
+"""Sign in and out, and what admins do: accounts and the audit log."""
 
 from __future__ import annotations
 
-import datetime
-from typing import cast
-
-from flask import Blueprint, Flask, flash, redirect, render_template, request, session, url_for
+from flask import flash, redirect, render_template, request, session, url_for
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import HiddenField, PasswordField, SelectField, StringField
-from wtforms.validators import EqualTo, InputRequired, Length
+from wtforms.validators import InputRequired, Length
 
 from hushpoll_server.fields import choices
 from hushpoll_server.store.surveys import get_store
 
-from . import accounts, devices, log, passwords, sessions, tries
+from . import account_pages, accounts, devices, log, passwords, second_factor, sessions, tries
 from . import sign_in as signing_in
 from .access import (
-    audit,
-    can_edit,
-    can_read_survey,
     cookies_are_secure,
     current_user,
-    guard_forms,
-    init_app,
-    keep_private,
     local_path,
-    login_required,
     role_required,
     signed_in,
     unencrypted_from_elsewhere,
 )
+from .blueprint import bp, sentence
 from .errors import AccountError
-from .passwords import SHORTEST_PASSWORD
-from .sign_in import SignedIn
+from .sign_in import HalfWay, SignedIn
 
-__all__ = ["audit", "bp", "can_edit", "can_read_survey", "current_user", "login_required", "role_required"]
-
-bp = Blueprint("accounts", __name__, template_folder="templates")
-bp.record_once(lambda state: init_app(cast(Flask, state.app)))
-bp.before_request(guard_forms)
-bp.after_request(keep_private)
+__all__ = ["account_pages", "bp"]
 
 ROLE_HELP = {
     "designer": "makes, publishes and closes surveys",
@@ -48,7 +33,9 @@ ROLE_HELP = {
     "admin": "everything, and accounts and the audit log",
 }
 _ROLE_CHOICES = choices((role, f"{role}: {ROLE_HELP[role]}") for role in accounts.ROLES)
-_NEW_PASSWORD_HINT = f"At least {SHORTEST_PASSWORD} characters. A few unrelated words are good."
+
+
+_SAID = {"second-factor": "second factor off"}
 
 
 class SignInForm(FlaskForm):  # type: ignore[misc]
@@ -59,14 +46,10 @@ class SignInForm(FlaskForm):  # type: ignore[misc]
     next = HiddenField()
 
 
-class PasswordForm(FlaskForm):  # type: ignore[misc]
-    """A new password, with the present one asked again."""
+class CodeForm(FlaskForm):  # type: ignore[misc]
+    """A code from the app, or a recovery code."""
 
-    present = PasswordField("Present password", [InputRequired("Type your present password.")])
-    password = PasswordField(
-        "New password", [InputRequired("Type a new password.")], description=_NEW_PASSWORD_HINT
-    )
-    again = PasswordField("New password again", [EqualTo("password", "The two new passwords differ.")])
+    code = StringField("Code", [InputRequired("Type a code."), Length(max=40)])
 
 
 class AddAccountForm(FlaskForm):  # type: ignore[misc]
@@ -83,14 +66,6 @@ class ChangeAccountForm(FlaskForm):  # type: ignore[misc]
     change = HiddenField()
 
 
-@bp.app_template_filter("when")
-def when(seconds: int | None) -> str:
-    """Write a time of the store for people, in UTC."""
-    if seconds is None:
-        return ""
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%-d %B %Y, %H:%M UTC")
-
-
 @bp.route("/sign-in", methods=["GET", "POST"])
 def sign_in() -> str | Response | tuple[str, int]:
     """Sign in, under a fresh session; refused where the password would cross a network in the clear."""
@@ -105,12 +80,36 @@ def sign_in() -> str | Response | tuple[str, int]:
         device = request.cookies.get(devices.COOKIE)
         begun = signing_in.sign_in(get_store(), form.name.data, form.password.data, device)
     except AccountError as error:
-        form.name.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
+        form.name.errors = [sentence(error)]
         return render_template("accounts/sign_in.html", form=form), 429
     if begun is None:
         form.password.errors = ["This name and password do not belong together. Try again."]
         return render_template("accounts/sign_in.html", form=form), 422
+    if isinstance(begun, HalfWay):
+        session["half_way"] = [*begun, form.next.data]
+        return redirect(url_for("accounts.sign_in_code"))
     return _enter(begun, form.next.data)
+
+
+@bp.route("/sign-in/code", methods=["GET", "POST"])
+def sign_in_code() -> str | Response | tuple[str, int]:
+    """Ask for the second factor of somebody whose password was right."""
+    kept = session.get("half_way")
+    if kept is None or signing_in.half_way_row(get_store(), HalfWay(*kept[:3])) is None:
+        session.pop("half_way", None)
+        return redirect(url_for("accounts.sign_in"))
+    form = CodeForm()
+    status = 422 if form.is_submitted() else 200
+    if form.validate_on_submit():
+        device = request.cookies.get(devices.COOKIE)
+        try:
+            begun = signing_in.finish_with_code(get_store(), HalfWay(*kept[:3]), form.code.data, device)
+            if begun is not None:
+                return _enter(begun, kept[3])
+            form.code.errors = ["This code is not right, or was used before. Wait for the next one."]
+        except AccountError as error:
+            form.code.errors, status = [sentence(error)], 429
+    return render_template("accounts/code.html", form=form), status
 
 
 def _enter(begun: SignedIn, back: str | None) -> Response:
@@ -141,42 +140,6 @@ def sign_out() -> Response:
     return redirect(url_for("accounts.sign_in"))
 
 
-@bp.route("/account", methods=["GET", "POST"])
-@login_required
-def account() -> str | Response | tuple[str, int]:
-    """One's own account: change the password, sign out everywhere."""
-    form = PasswordForm()
-    if not form.validate_on_submit():
-        return render_template("accounts/account.html", form=form), 422 if form.errors else 200
-    try:
-        fits = signing_in.password_fits(get_store(), current_user.name, form.present.data)
-    except AccountError as error:
-        form.present.errors = [f"{str(error)[0].upper()}{str(error)[1:]}."]
-        return render_template("accounts/account.html", form=form), 429
-    if not fits:
-        form.present.errors = ["This is not your present password."]
-        return render_template("accounts/account.html", form=form), 422
-    try:
-        accounts.set_password(
-            get_store(), current_user.name, form.password.data, actor=current_user.name, keep=session["token"]
-        )
-    except AccountError as error:
-        form.password.errors = [str(error)]
-        return render_template("accounts/account.html", form=form), 422
-    flash("Password changed. Every other session of yours has ended.", "done")
-    return redirect(url_for("accounts.account"))
-
-
-@bp.post("/account/sign-out-everywhere")
-@login_required
-def sign_out_everywhere() -> Response:
-    """End all sessions of this account, this one too."""
-    sessions.end_all(get_store(), current_user.name, actor=current_user.name)
-    session.clear()
-    flash("You are signed out on every device.", "done")
-    return redirect(url_for("accounts.sign_in"))
-
-
 @bp.route("/accounts", methods=["GET", "POST"])
 @role_required("admin")
 def list_accounts() -> str | Response | tuple[str, int]:
@@ -194,11 +157,19 @@ def list_accounts() -> str | Response | tuple[str, int]:
             status = 422
     elif form.errors:
         status = 422
-    people = accounts.all_users(get_store())
-    page = render_template(
-        "accounts/accounts.html", form=form, people=people, made=made, roles=accounts.ROLES
+    return _accounts_page(form, made), status
+
+
+def _accounts_page(form: AddAccountForm, made: tuple[str, str] | None) -> str:
+    store = get_store()
+    return render_template(
+        "accounts/accounts.html",
+        form=form,
+        people=accounts.all_users(store),
+        guarded=second_factor.accounts_with(store),
+        made=made,
+        roles=accounts.ROLES,
     )
-    return page, status
 
 
 @bp.post("/accounts/change")
@@ -211,6 +182,8 @@ def change_account() -> str | Response | tuple[str, int]:
     try:
         if change == "password":
             made = (name, _reset_password(name))
+        elif change == "second-factor":
+            second_factor.turn_off(get_store(), name, actor=current_user.name)
         elif change in ("lock", "unlock"):
             accounts.change_account(get_store(), name, actor=current_user.name, active=change == "unlock")
         else:
@@ -219,16 +192,9 @@ def change_account() -> str | Response | tuple[str, int]:
         flash(f"Nothing changed: {error}.", "problem")
         return redirect(url_for("accounts.list_accounts"))
     if made is None:
-        flash(f"{name}: {change}.", "done")
+        flash(f"{name}: {_SAID.get(change, change)}.", "done")
         return redirect(url_for("accounts.list_accounts"))
-    people = accounts.all_users(get_store())
-    return render_template(
-        "accounts/accounts.html",
-        form=AddAccountForm(formdata=None),
-        people=people,
-        made=made,
-        roles=accounts.ROLES,
-    )
+    return _accounts_page(AddAccountForm(formdata=None), made)
 
 
 def _reset_password(name: str) -> str:

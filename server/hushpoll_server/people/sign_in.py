@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import unicodedata
 from typing import Any, NamedTuple
 
@@ -10,8 +11,10 @@ from sqlalchemy import Row, update
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import devices, log, passwords, sessions, tries
+from . import devices, log, passwords, second_factor, sessions, tries
 from .accounts import User, user_row
+from .errors import AccountError
+from .log import now
 
 
 class SignedIn(NamedTuple):
@@ -21,14 +24,61 @@ class SignedIn(NamedTuple):
     device: str
 
 
-def sign_in(store: Store, name: str, password: str, device: str | None = None) -> SignedIn | None:
-    """Begin a session, None where name and password do not fit; AccountError while throttled.
+class HalfWay(NamedTuple):
+    """The password was right, and a code is asked for; good for five minutes and until the password changes."""
 
-    The throttle counts failures per name tried, whether or not it exists, and doubles the pause from the fifth on. A
-    device on which the account has been used is counted for itself.
+    name: str
+    until: int
+    proof: str
+
+
+HALF_WAY_SECONDS = 300
+
+
+def sign_in(store: Store, name: str, password: str, device: str | None = None) -> SignedIn | HalfWay | None:
+    """Begin a session, or ask for the second factor; None where name and password do not fit.
+
+    Raises AccountError while throttled: failures are counted per name tried, whether or not it exists, and the pause
+    doubles from the fifth on. A device on which the account has been used is counted for itself.
     """
     row = _right_password(store, name, password, device)
-    return None if row is None else _begin(store, row)
+    if row is None:
+        return None
+    if second_factor.is_on(store, row.name):
+        until = now() + HALF_WAY_SECONDS
+        return HalfWay(row.name, until, _proof(store, row, until))
+    return _begin(store, row)
+
+
+def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None = None) -> SignedIn | None:
+    """Begin the session of somebody whose password was right; None where the code is not, AccountError as above."""
+    row = half_way_row(store, half)
+    if row is None:
+        raise AccountError("this took too long, or the password has changed; begin again", "code")
+    number = devices.known(store, row, device)
+    purpose = f"code, device {number}" if number else "code"
+    _count(store, purpose, row.name, row)
+    how = second_factor.use(store, row.name, code)
+    if how is None:
+        log.record(store, row.name, "sign-in failed", row.name, "wrong code")
+        return None
+    with store.write() as tx:
+        tries.forget(tx, store, purpose, row.name)
+    return _begin(store, row, how)
+
+
+def half_way_row(store: Store, half: HalfWay) -> Row[Any] | None:
+    """The account that somebody is half way into; None where it is too late."""
+    with store.read() as tx:
+        row = user_row(tx, half.name)
+    if row is None or not row.active or not now() < half.until <= now() + HALF_WAY_SECONDS:
+        return None
+    return row if hmac.compare_digest(_proof(store, row, half.until), half.proof) else None
+
+
+def _proof(store: Store, row: Row[Any], until: int) -> str:
+    parts = "\0".join(("half way", row.name, row.password_hash, str(until)))
+    return hmac.digest(store.secret, parts.encode("utf-8", "replace"), "sha256").hex()
 
 
 def _right_password(store: Store, name: str, password: str, device: str | None) -> Row[Any] | None:
@@ -68,9 +118,9 @@ def _rehashed(store: Store, row: Row[Any], password: str) -> Row[Any]:
         return user_row(tx, row.name) or row
 
 
-def _begin(store: Store, row: Row[Any]) -> SignedIn:
+def _begin(store: Store, row: Row[Any], how: str = "") -> SignedIn:
     with store.write() as tx:
-        log.note(tx, row.name, "signed in", row.name)
+        log.note(tx, row.name, "signed in", row.name, how)
         token = sessions.begin(tx, row.name)
     return SignedIn(token, devices.issue(store, row.name, row.password_hash))
 

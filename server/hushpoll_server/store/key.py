@@ -47,7 +47,8 @@ def refuse_to_replace(config: Config) -> None:
         known = known_fingerprint(database)
     finally:
         database.close()
-    if known is not None:
+    # Looked for again: another process that starts at the same time makes the key first, then its fingerprint.
+    if known is not None and not config.key_path.exists():
         raise HushpollError(f"{config.key_path}: the secret key is missing; {_HOW}")
 
 

@@ -38,6 +38,35 @@ sign_in_failures = Table(
     Column("blocked_until", BigInteger, nullable=False),
 )
 
+# What makes a key for codes together with the server's secret: whoever has the database alone can make no code.
+second_factors = Table(
+    "second_factors",
+    metadata,
+    Column("user_name", ForeignKey("users.name"), primary_key=True),
+    Column("nonce", String(32), nullable=False),
+    # The half minute of the last code that was used: each is good once.
+    Column("last_step", BigInteger, nullable=False),
+)
+
+recovery_codes = Table(
+    "recovery_codes",
+    metadata,
+    Column("user_name", ForeignKey("users.name"), primary_key=True),
+    Column("digest", String(64), primary_key=True),
+)
+
+# By a token a program acts for an account; `scopes` are words with a space between.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(12), primary_key=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False, index=True),
+    Column("label", String(64), nullable=False),
+    Column("scopes", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
 drafts = Table(
     "drafts",
     metadata,

@@ -1,0 +1,77 @@
+"""What a program may do for an account: publish a survey, make invitations."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flask import Blueprint, Response, request
+from hushpoll_client import HushpollError, Survey, strict_json
+
+from hushpoll_server.people.access import audit, can_edit, needed_account
+from hushpoll_server.problems import Problem
+from hushpoll_server.store.surveys import get_store
+
+from . import invitations
+from .intake import read_body, unknown
+
+bp = Blueprint("manage", __name__)
+
+LARGEST_DOCUMENT = 1024 * 1024
+_DROP_DOCUMENT = 4 * 1024 * 1024
+
+
+@bp.post("/api/surveys")
+def publish() -> Response:
+    """Publish a survey document for the token's account; publishing it again changes nothing."""
+    user = needed_account("publish")
+    if user.role == "analyst":
+        raise Problem(403, f"{user.name} is an analyst and publishes nothing; ask an admin for another role")
+    try:
+        survey = Survey.parse(
+            read_body(request.environ, "application/json", LARGEST_DOCUMENT, _DROP_DOCUMENT)
+        )
+        new = get_store().publish(survey, user.name)
+    except HushpollError as error:
+        raise Problem(422, str(error)) from None
+    if new:
+        audit("published", survey.hash, survey.title)
+    url = f"{get_store().config.address}/s/{survey.hash}#{survey.hash}"
+    return _answer(201 if new else 200, {"hash": survey.hash, "url": url, "new": new})
+
+
+@bp.post("/api/surveys/<survey_hash>/invitations")
+def invite(survey_hash: str) -> Response:
+    """Make invitations; their codes are kept as hashes only."""
+    user, store = needed_account("invite"), get_store()
+    if store.published(survey_hash) is None:
+        raise unknown()
+    if not can_edit(user, survey_hash):
+        raise Problem(403, f"this survey is not {user.name}'s; ask its owner")
+    try:
+        codes = invitations.invite(store, survey_hash, _number())
+    except HushpollError as error:
+        raise Problem(422, str(error)) from None
+    audit("invitations made", survey_hash, str(len(codes)))
+    links = [invitations.link(store.config.address, survey_hash, code) for code in codes]
+    made = [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)]
+    return _answer(201, {"hash": survey_hash, "invitations": made})
+
+
+def _number() -> int:
+    """Read `{"number": 500}`."""
+    body = read_body(request.environ, "application/json", 1024, 65536)
+    try:
+        given = strict_json.loads(body)
+    except HushpollError:
+        given = None
+    number = given.get("number") if isinstance(given, dict) and len(given) == 1 else None
+    if type(number) is not int:
+        raise Problem(422, 'the body must be like {"number": 500}; correct it', item="number")
+    return number
+
+
+def _answer(status: int, value: dict[str, Any]) -> Response:
+    response = Response(json.dumps(value), status, content_type="application/json")
+    response.headers["Cache-Control"] = "no-store"
+    return response

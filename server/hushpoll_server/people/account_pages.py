@@ -1,0 +1,219 @@
+"""One's own account: the password, the sessions, the second factor, the tokens."""
+
+from __future__ import annotations
+
+import segno
+from flask import flash, redirect, render_template, request, session, url_for
+from flask_wtf import FlaskForm
+from werkzeug.wrappers import Response
+from wtforms import PasswordField, SelectMultipleField, StringField
+from wtforms.validators import EqualTo, InputRequired, Length
+from wtforms.widgets import CheckboxInput
+
+from hushpoll_server.store.surveys import get_store
+from hushpoll_server.workspace.forms import choices
+
+from . import accounts, second_factor, sessions, tokens
+from .access import current_user, login_required
+from .blueprint import bp, sentence
+from .errors import AccountError
+from .passwords import SHORTEST_PASSWORD
+from .sign_in import password_fits
+
+Page = str | Response | tuple[str, int]
+
+_NEW_PASSWORD_HINT = f"At least {SHORTEST_PASSWORD} characters. A few unrelated words are good."
+
+
+class PresentForm(FlaskForm):  # type: ignore[misc]
+    """The present password, asked again before something that a stolen session must not do."""
+
+    present = PasswordField("Present password", [InputRequired("Type your present password.")])
+
+
+class PasswordForm(PresentForm):
+    """A new password, with the present one asked again."""
+
+    password = PasswordField(
+        "New password", [InputRequired("Type a new password.")], description=_NEW_PASSWORD_HINT
+    )
+    again = PasswordField("New password again", [EqualTo("password", "The two new passwords differ.")])
+
+
+class TurnOnForm(PresentForm):
+    """The first code from the app, which shows that it has the key."""
+
+    code = StringField(
+        "Code from the app", [InputRequired("Type the six digits that the app shows."), Length(max=40)]
+    )
+
+
+class TokenForm(PresentForm):
+    """A new token: what it is for, and what it may do."""
+
+    label = StringField(
+        "What it is for",
+        [InputRequired("Say what the token is for."), Length(max=64)],
+        description="For yourself, to know it again: the program or the machine that will use it.",
+    )
+    scopes = SelectMultipleField(
+        "What it may do",
+        [InputRequired("Choose at least one.")],
+        choices=choices((scope, f"{scope}: {said}") for scope, said in tokens.SCOPES.items()),
+        option_widget=CheckboxInput(),
+    )
+
+
+@bp.route("/account", methods=["GET", "POST"])
+@login_required
+def account() -> Page:
+    """One's own account: change the password, sign out everywhere, see to the second factor."""
+    form = PasswordForm()
+    status = _status_of(form)
+    if status is not None:
+        return _account_page(form), status
+    try:
+        accounts.set_password(
+            get_store(), current_user.name, form.password.data, actor=current_user.name, keep=session["token"]
+        )
+    except AccountError as error:
+        form.password.errors = [sentence(error)]
+        return _account_page(form), 422
+    flash("Password changed. Every other session of yours has ended.", "done")
+    return redirect(url_for("accounts.account"))
+
+
+def _account_page(form: PasswordForm) -> str:
+    store, name = get_store(), current_user.name
+    return render_template(
+        "accounts/account.html",
+        form=form,
+        second_factor=second_factor.is_on(store, name),
+        codes_left=second_factor.recovery_codes_left(store, name),
+        tokens=len(tokens.of_account(store, name)),
+    )
+
+
+@bp.post("/account/sign-out-everywhere")
+@login_required
+def sign_out_everywhere() -> Response:
+    """End all sessions of this account, this one too."""
+    sessions.end_all(get_store(), current_user.name, actor=current_user.name)
+    session.clear()
+    flash("You are signed out on every device.", "done")
+    return redirect(url_for("accounts.sign_in"))
+
+
+@bp.route("/account/second-factor", methods=["GET", "POST"])
+@login_required
+def set_up_second_factor() -> Page:
+    """Show the key as a QR code, and turn the second factor on once the app's code is right."""
+    store, name = get_store(), current_user.name
+    if second_factor.is_on(store, name):
+        return redirect(url_for("accounts.account") + "#second-factor")
+    # Kept until it is on, so that a second look shows the same; without the server's secret it is worth nothing.
+    nonce = session.setdefault("second_factor", second_factor.new_nonce())
+    form = TurnOnForm()
+    status = 422 if form.is_submitted() else 200
+    if form.validate_on_submit():
+        refused = _refuse_wrong_password(form)
+        if refused is None:
+            try:
+                codes = second_factor.turn_on(store, name, nonce, form.code.data, keep=session["token"])
+                session.pop("second_factor")
+                return render_template("accounts/recovery_codes.html", codes=codes)
+            except AccountError as error:
+                form.code.errors = [sentence(error)]
+        status = refused or 422
+    address = second_factor.app_address(store, name, nonce)
+    page = render_template(
+        "accounts/second_factor.html",
+        form=form,
+        picture=segno.make(address, error="m", micro=False).svg_data_uri(scale=5, border=3, light="white"),
+        key=second_factor.key_of(store, name, nonce),
+    )
+    return page, status
+
+
+@bp.route("/account/second-factor/off", methods=["GET", "POST"])
+@login_required
+def turn_second_factor_off() -> Page:
+    """Ask for the password only, from now on."""
+    form = PresentForm()
+    status = _status_of(form)
+    if status is not None:
+        return render_template("accounts/present.html", form=form, what="off"), status
+    try:
+        second_factor.turn_off(get_store(), current_user.name, actor=current_user.name)
+        flash("The second factor is off. Your password alone signs you in.", "done")
+    except AccountError as error:
+        flash(sentence(error), "problem")
+    return redirect(url_for("accounts.account"))
+
+
+@bp.route("/account/second-factor/recovery-codes", methods=["GET", "POST"])
+@login_required
+def renew_recovery_codes() -> Page:
+    """Show new recovery codes, once."""
+    form = PresentForm()
+    status = _status_of(form)
+    if status is not None:
+        return render_template("accounts/present.html", form=form, what="codes"), status
+    try:
+        codes = second_factor.renew_codes(get_store(), current_user.name)
+    except AccountError as error:
+        flash(sentence(error), "problem")
+        return redirect(url_for("accounts.account"))
+    return render_template("accounts/recovery_codes.html", codes=codes)
+
+
+@bp.route("/account/tokens", methods=["GET", "POST"])
+@login_required
+def own_tokens() -> Page:
+    """List, make and show (once) the tokens of one's own account."""
+    form, made = TokenForm(), None
+    status = _status_of(form)
+    if status is None:
+        status = 200
+        try:
+            made = tokens.make(
+                get_store(), current_user.name, form.label.data, form.scopes.data, actor=current_user.name
+            )
+            form = TokenForm(formdata=None)
+        except AccountError as error:
+            form[error.field].errors, status = [sentence(error)], 422
+    listed = tokens.of_account(get_store(), current_user.name)
+    return render_template("accounts/tokens.html", form=form, made=made, tokens=listed), status
+
+
+@bp.post("/account/tokens/revoke")
+@login_required
+def revoke_token() -> Response:
+    """End a token of one's own."""
+    try:
+        token_id = request.form.get("id", "")
+        gone = tokens.revoke(get_store(), token_id, actor=current_user.name, name=current_user.name)
+        flash(f"The token “{gone.label}” opens nothing any more.", "done")
+    except AccountError as error:
+        flash(sentence(error), "problem")
+    return redirect(url_for("accounts.own_tokens"))
+
+
+def _status_of(form: PresentForm) -> int | None:
+    """The status of a page that asks for the password again; None where the right one was given."""
+    if not form.validate_on_submit():
+        return 422 if form.errors else 200
+    return _refuse_wrong_password(form)
+
+
+def _refuse_wrong_password(form: PresentForm) -> int | None:
+    """Say at the field what is wrong with the present password, and give the status; None where it is right."""
+    try:
+        fits = password_fits(get_store(), current_user.name, form.present.data)
+    except AccountError as error:
+        form.present.errors = [sentence(error)]
+        return 429
+    if not fits:
+        form.present.errors = ["This is not your present password."]
+        return 422
+    return None
