@@ -24,7 +24,7 @@ from hushpoll_analysis.data.columns import (
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.weights import SurveyDesign
 
-from .likelihood import BinaryOutcome, GaussianOutcome, Likelihood
+from .likelihood import BinaryOutcome, Evaluable, GaussianOutcome, Likelihood
 
 __all__ = ["ModelData", "read_model"]
 
@@ -35,7 +35,7 @@ _MOST_CLASSES = 64
 class ModelData:
     """A likelihood with the names of its coefficients."""
 
-    likelihood: Likelihood
+    likelihood: Evaluable
     names: tuple[str, ...]
     class_names: tuple[str, ...]
     outcome_reports: Floats | None
@@ -95,7 +95,9 @@ def read_model(
     )
     scale = np.concatenate([size, np.tile(class_size, len(levels) - 1), np.ones(outcome.extra)])
     hidden = tuple(name for name, _ in randomized)
-    notes = _decoy_notes(channels, [outcome_name, *hidden])
+    if link != "identity" and randomized_variable(outcome_name, channels) is not None:
+        hidden = (outcome_name, *hidden)
+    notes = _decoy_notes(channels, list(hidden))
     return ModelData(likelihood, names, class_names, reports, hidden, naive / size, notes, scale)
 
 
