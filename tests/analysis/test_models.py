@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -444,6 +445,32 @@ def test_an_estimated_decoy_is_mentioned(sample: pd.DataFrame) -> None:
     fit = logit("warner75 ~ x1", sample, {"warner75": poll})
     assert "estimated from 1,000 answers" in fit.notes[0]
     assert logit("warner75 ~ x1", sample, only("warner75")).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("y_true ~ x1 | x2", "several parts"),
+        ("y_true ~ 0", "no terms on the right"),
+        ("y_true ~ np.array([1, 2])", "cannot be computed"),
+        ("y_true ~ (x1", "cannot be read"),
+        ("y_true ~ nothing", "no column 'nothing'"),
+        (5, "formula"),
+    ],
+)
+def test_odd_formulas_are_explained(sample: pd.DataFrame, formula: str, message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
+        logit(formula, sample, {})
+
+
+@pytest.mark.parametrize("model", [logit, linear])
+def test_data_must_be_a_table(model: Callable[..., object]) -> None:
+    with pytest.raises(AnalysisError, match=r"expected a pandas DataFrame, .* got dict; make one with"):
+        model("y ~ x", {"y": [0, 1], "x": [1, 2]}, {})
+    with pytest.raises(AnalysisError, match="expected a pandas DataFrame"):
+        logit("y ~ x", {"y": [0, 1]}, {}, weights="w")
+    with pytest.raises(AnalysisError, match="expected a survey, or a mechanism for each"):
+        model("y ~ x", pd.DataFrame({"y": [0, 1], "x": [1, 2]}), None)
 
 
 def test_an_empty_table_is_refused() -> None:
