@@ -14,8 +14,7 @@ from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
 from scipy.optimize import brentq
 
-from hushpoll_analysis.shares.constrained import kernel
-
+from .kernel import kernel
 from .view import Floats
 
 if TYPE_CHECKING:

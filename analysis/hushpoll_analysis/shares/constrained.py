@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 from scipy.optimize import Bounds, minimize
-from scipy.special import xlogy
 from scipy.stats import multinomial
 
+from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import ChannelView, Floats, KaryView, channel_view
 from hushpoll_analysis.data.counts import read_counts
 from hushpoll_analysis.errors import AnalysisError
@@ -28,7 +28,7 @@ from .newton import newton
 if TYPE_CHECKING:
     from hushpoll_client.mechanisms import Mechanism
 
-__all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "kernel", "maximise"]
+__all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "maximise"]
 
 Map = Callable[[Floats], Floats]
 
@@ -77,12 +77,6 @@ class ConstrainedEstimate:
     log_likelihood: float
     gap: float
     converged: bool
-
-
-def kernel(counts: Floats, probabilities: Floats) -> float:
-    """sum c log p, where 0 log 0 = 0; minus infinity when a report that came in has probability 0."""
-    with np.errstate(divide="ignore"):
-        return float(np.sum(xlogy(counts, probabilities)))
 
 
 def maximise(

@@ -202,8 +202,8 @@ def _notes(
         )
     if view.choice != "unique":
         notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
-    if getattr(mechanism, "combine", "none") == "same":
-        notes.append("A report says only whether two answers agree; “reported” counts those that do.")
+    if getattr(mechanism, "has_decoy", False):
+        notes.append("A report joins the answer with the decoy's, so “reported” counts reports, not answers.")
     if np.count_nonzero(counts) == 1:
         instead = (
             "; the likelihood interval is shown" if any(entry.low == entry.high for entry in found) else ""

@@ -9,9 +9,10 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chi2
 
+from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import Floats
 
-from .constrained import kernel, maximise
+from .constrained import maximise
 from .interval import crossings
 
 __all__ = ["TwoBinomials"]

@@ -7,9 +7,10 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
+from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.shares.constrained import Maximum, constrained_shares, kernel
+from hushpoll_analysis.shares.constrained import Maximum, constrained_shares
 from hushpoll_analysis.shares.newton import newton
 from hushpoll_analysis.shares.quantities import Quantity
 
