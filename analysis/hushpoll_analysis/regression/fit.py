@@ -24,7 +24,6 @@ INFORMATION = ("observed", "expected", "opg")
 PENALTIES = ("auto", "none", "log-f")
 _FLAT = 1e-10
 _WILD = 25.0
-_STARTS = 4  # beside the plain one, where the likelihood may have several maxima
 _SURE = (
     0.5  # coefficients (of size-one columns) with smaller standard errors leave no room for another maximum
 )
@@ -243,7 +242,7 @@ def _maximised(
     """The highest maximum with its information, refused where it is none."""
     theta, evaluation, settled = maximum(data.likelihood, _start(data, link))
     if data.randomized and not _sure(evaluation.information):
-        theta, evaluation, settled = best_maximum(data.likelihood, _start(data, link), _STARTS)
+        theta, evaluation, settled = best_maximum(data.likelihood, _start(data, link))
     bread = _information(data, theta, evaluation, information)
     _check_identified(names, theta, bread, settled, data)
     return theta, evaluation, bread

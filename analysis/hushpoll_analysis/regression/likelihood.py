@@ -28,7 +28,12 @@ __all__ = [
 ]
 
 _TINY = 1e-300
-SCATTERED = 32  # points to look at before the search starts from the best of them
+SCATTERED = 40  # points to look at before the search starts from the best two of them
+REACHES = (
+    2.0,
+    8.0,
+    30.0,
+)  # how far: columns have size one, so coefficients are of the order of one, or run away
 
 
 @dataclass(frozen=True)
@@ -229,17 +234,17 @@ class Evaluable(Protocol):
         """Give the Fisher information."""
 
 
-def best_maximum(likelihood: Evaluable, start: Floats, scattered: int) -> tuple[Floats, Evaluation, bool]:
-    """The highest of several maxima: from `start`, and from the best of some points scattered around it.
+def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluation, bool]:
+    """The highest of several maxima: from `start`, and from the best of points scattered around it, near and far.
 
-    A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima.
+    A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima, and one at infinity
+    beside a finite one.
     """
-    starts = [start]
-    if scattered:
-        # Columns have size one, so coefficients are of the order of one; a fixed seed makes the fit repeat.
-        around = start + np.random.default_rng(1).normal(0.0, 2.0, (SCATTERED, len(start)))
+    starts, rng = [start], np.random.default_rng(1)  # a fixed seed makes the fit repeat
+    for reach in REACHES:
+        around = start + rng.normal(0.0, reach, (SCATTERED, len(start)))
         heights = [likelihood.evaluate(point).log_likelihood for point in around]
-        starts += [around[place] for place in np.argsort(heights)[::-1][:scattered]]
+        starts += [around[place] for place in np.argsort(heights)[::-1][:2]]
     found = [maximum(likelihood, one) for one in starts]
     settled = [one for one in found if one[2]]
     return max(settled or found, key=lambda one: one[1].log_likelihood)
