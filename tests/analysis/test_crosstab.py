@@ -423,6 +423,7 @@ def test_permuting_options_permutes_the_table(counts: np.ndarray, order: list[in
         (pd.DataFrame({"warner75": [0], "x": [1]}), ("warner75", "x"), "at least 2 respondents"),
         (pd.DataFrame({"warner75": [], "x": []}), ("warner75", "x"), "empty"),
         (pd.DataFrame({"warner75": [0, 1]}), ("warner75", "warner75"), "named twice"),
+        ([[1, 2], [3]], ("warner75", "warner80_y2"), "different lengths"),
         (np.array([[1, 2], [3, -4]]), ("warner75", "warner80_y2"), "negative"),
         (np.array([[1, 2], [3, 0.5]]), ("warner75", "warner80_y2"), "fractional"),
         (np.zeros((2, 2)), ("warner75", "warner80_y2"), "all counts are 0"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 from hushpoll_analysis import logit
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.regression.formula import read_model
+from hushpoll_analysis.regression.likelihood import maximum
 from hushpoll_analysis.regression.models import linear
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
-from scipy import special
+from scipy import optimize, special
 
 RESULTS = Path(__file__).parents[1] / "results"
 GOLDEN = {
@@ -233,7 +235,8 @@ def test_a_survey_names_the_channels_and_a_choice_becomes_contrasts() -> None:
     got = logit("cheated ~ reason", data, survey)
     assert got.names[:3] == ("Intercept", "reason[T.Fear]", "reason[T.Habit]")
     assert np.abs((got.coef[:3] - [-1, 1, 2]) / got.se[:3]).max() < 4
-    assert got.randomized == ("reason",)
+    assert got.randomized == ("cheated", "reason")
+    assert got.to_dict()["randomized"] == ["cheated", "reason"]
     assert len(got.to_frame()) == 3
     assert len(got.to_frame(everything=True)) == 5
     assert "reason[T.Habit]" in got._repr_html_()
@@ -366,7 +369,77 @@ def test_what_is_not_identified_is_refused(
         else sample["warner75"],
     )
     with pytest.raises(NotIdentifiedError, match=message):
-        logit(formula, data, channels)
+        logit(formula, data, channels, penalty="none")
+    if "no maximum" in message:
+        fit = logit(formula, data, channels)
+        assert fit.penalized
+        assert any("penalized" in note for note in fit.notes)
+        assert np.isfinite(fit.coef).all()
+        assert np.isfinite(fit.se).all()
+    else:
+        with pytest.raises(NotIdentifiedError, match=message):
+            logit(formula, data, channels)
+
+
+def weak_sample(seed: int) -> pd.DataFrame:
+    """500 respondents at epsilon 1, 12 % prevalence: little information about three coefficients."""
+    rng = np.random.default_rng(seed)
+    x1, x2 = rng.normal(size=500), (rng.random(500) < 0.5).astype(float)
+    yes = rng.random(500) < special.expit(-2.2 + 0.5 * x1 + 0.3 * x2)
+    return pd.DataFrame({"x1": x1, "x2": x2, "y": draw(yes.astype(int), WEAK, rng)})
+
+
+WEAK = mechanisms.warner(epsilon=1)
+
+
+def check_weak_fits(seeds: range) -> tuple[int, int]:
+    """No sample is refused, and no search from elsewhere ends higher; gives how many fits were penalized, and lower."""
+    penalized = lower = 0
+    for seed in seeds:
+        fit = logit("y ~ x1 + x2", weak_sample(seed), {"y": WEAK})
+        penalized += fit.penalized
+        assert fit.penalized == any("penalized" in note for note in fit.notes)
+        rng = np.random.default_rng(seed)
+        ends = [maximum(fit.data.likelihood, rng.normal(0, 3, 3)) for _ in range(6)]
+        top = max(evaluation.log_likelihood for _, evaluation, settled in ends if settled)
+        lower += top > fit.data.likelihood.evaluate(fit.coef * fit.data.scale).log_likelihood + 1e-4
+    return penalized, lower
+
+
+def test_weak_samples_are_fitted_small() -> None:
+    assert check_weak_fits(range(3))[1] == 0
+    # A finite maximum and a higher one at infinity.
+    assert check_weak_fits(range(77, 78)) == (1, 0)
+
+
+@pytest.mark.long
+def test_weak_samples_are_fitted() -> None:
+    penalized, lower = check_weak_fits(range(200))
+    assert lower <= 2
+    assert 0 < penalized < 70
+
+
+def test_a_penalty_that_was_asked_for_moves_a_good_fit_by_little(sample: pd.DataFrame) -> None:
+    plain = logit("warner75 ~ x1 + x2", sample, only("warner75"))
+    held = logit("warner75 ~ x1 + x2", sample, only("warner75"), penalty="log-f")
+    assert not plain.penalized
+    assert held.penalized
+    assert np.abs(held.coef - plain.coef).max() < 0.1 * plain.se.min()
+    assert held.log_likelihood < plain.log_likelihood
+    # The prior is one more term of the likelihood: its maximum by brute force.
+    scale, likelihood = plain.data.scale, plain.data.likelihood
+
+    def height(theta: np.ndarray) -> float:
+        prior = np.sum(theta / 2 - np.logaddexp(0, theta))
+        return -likelihood.evaluate(theta).log_likelihood - float(prior)
+
+    best = optimize.minimize(
+        height, plain.coef * scale, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10}
+    )
+    assert held.coef == pytest.approx(best.x / scale, abs=1e-4)
+    assert held.likelihood_intervals().loc["x1", "low"] == pytest.approx(
+        held.to_frame().loc["x1", "low"], abs=0.05
+    )
 
 
 def test_an_estimated_decoy_is_mentioned(sample: pd.DataFrame) -> None:
@@ -374,6 +447,32 @@ def test_an_estimated_decoy_is_mentioned(sample: pd.DataFrame) -> None:
     fit = logit("warner75 ~ x1", sample, {"warner75": poll})
     assert "estimated from 1,000 answers" in fit.notes[0]
     assert logit("warner75 ~ x1", sample, only("warner75")).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("y_true ~ x1 | x2", "several parts"),
+        ("y_true ~ 0", "no terms on the right"),
+        ("y_true ~ np.array([1, 2])", "cannot be computed"),
+        ("y_true ~ (x1", "cannot be read"),
+        ("y_true ~ nothing", "no column 'nothing'"),
+        (5, "formula"),
+    ],
+)
+def test_odd_formulas_are_explained(sample: pd.DataFrame, formula: str, message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
+        logit(formula, sample, {})
+
+
+@pytest.mark.parametrize("model", [logit, linear])
+def test_data_must_be_a_table(model: Callable[..., object]) -> None:
+    with pytest.raises(AnalysisError, match=r"expected a pandas DataFrame, .* got dict; make one with"):
+        model("y ~ x", {"y": [0, 1], "x": [1, 2]}, {})
+    with pytest.raises(AnalysisError, match="expected a pandas DataFrame"):
+        logit("y ~ x", {"y": [0, 1]}, {}, weights="w")
+    with pytest.raises(AnalysisError, match="expected a survey, or a mechanism for each"):
+        model("y ~ x", pd.DataFrame({"y": [0, 1], "x": [1, 2]}), None)
 
 
 def test_an_empty_table_is_refused() -> None:

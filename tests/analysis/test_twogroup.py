@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +173,22 @@ def test_results_show_themselves() -> None:
             lambda: cheating_detection_symmetric([(10, 20), (10, 20)], (0.7, 0.3), (0.5, 0.3)),
             "group 1; lower one",
         ),
-        (lambda: lie_detection([(200, 300), (350, 150)], (0.5, 0.8)), "exactly 0"),
     ],
 )
 def test_bad_input_says_what_and_where(call: Any, message: str) -> None:
     with pytest.raises(AnalysisError, match=message):
         call()
+
+
+def test_a_share_of_exactly_zero_is_given_and_what_hangs_on_it_is_not() -> None:
+    found = lie_detection([(40, 160), (160, 40)], truth=(0.2, 0.8))
+    assert found["share"].estimate == pytest.approx(0, abs=1e-12)
+    assert found["share"].se > 0
+    assert found["share"].low < 0 < found["share"].high
+    assert math.isnan(found["admitting"].estimate)
+    assert (found["admitting"].shown.low, found["admitting"].shown.high) == (0, 1)
+    assert any("'admitting' is not determined" in note for note in found.notes)
+    assert found.possible
+    entry = json.loads(json.dumps(found.to_dict(), allow_nan=False))["estimates"][1]
+    assert entry["estimate"] is None
+    assert found.to_frame().shape[0] == 2

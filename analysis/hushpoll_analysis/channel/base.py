@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import xlogy
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -26,7 +25,6 @@ __all__ = [
     "Floats",
     "Rule",
     "Sampler",
-    "kernel",
     "read_target",
 ]
 
@@ -119,9 +117,3 @@ def read_target(target: npt.ArrayLike, options: int) -> Floats:
             f"a linear quantity needs one finite number per option: {options} expected, got shape {wanted.shape}"
         )
     return wanted
-
-
-def kernel(counts: Floats, probabilities: Floats) -> float:
-    """Give sum c log p, where 0 log 0 = 0; minus infinity when a report that came in has probability 0."""
-    with np.errstate(divide="ignore"):
-        return float(np.sum(xlogy(counts, probabilities)))

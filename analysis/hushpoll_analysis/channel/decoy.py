@@ -14,7 +14,8 @@ from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
 from scipy.optimize import brentq
 
-from .base import Floats, kernel
+from .base import Floats
+from .kernel import kernel
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism

@@ -22,6 +22,7 @@ __all__ = [
     "ExactView",
     "Mechanisms",
     "Variable",
+    "check_frame",
     "column_of",
     "read_variable",
     "report_codes",
@@ -131,8 +132,13 @@ def randomized_variable(
         if question is None:
             return None
         mechanism, labels = question.mechanism, labels or question.options
-    else:
+    elif isinstance(mechanisms, Mapping):
         mechanism = mechanisms.get(name)
+    else:
+        raise AnalysisError(
+            f"mechanisms: expected a survey, or a mechanism for each randomized column such as {{{name!r}: ...}}, got "
+            f"{type(mechanisms).__name__}"
+        )
     if mechanism is None:
         return None
     view = channel_view(mechanism)
@@ -144,6 +150,16 @@ def randomized_variable(
     weights = view.shares(np.eye(view.outcomes)).T
     decoy = EstimatedShare.of(mechanism, weights) if isinstance(mechanism, Mechanism) else None
     return Variable(name, tuple(labels), view, True, decoy, mechanism)
+
+
+def check_frame(data: object, what: str = "data") -> pd.DataFrame:
+    """Refuse what is no table of respondents."""
+    if not isinstance(data, pd.DataFrame):
+        raise AnalysisError(
+            f"{what}: expected a pandas DataFrame, one row a respondent, got {type(data).__name__}; make one "
+            "with pandas.DataFrame(...)"
+        )
+    return data
 
 
 def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hushpoll_analysis.channel.view import ChannelView
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["Counts", "check_level", "read_counts", "whole_numbers"]
+__all__ = ["Counts", "check_level", "finite_numbers", "read_counts", "whole_numbers"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -100,6 +100,17 @@ def _in_order(counts: Any, outcomes: int, labels: Sequence[Any]) -> Any:
         seen.add(place)
         ordered[place] = value
     return ordered
+
+
+def finite_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
+    """Read a flat list of finite numbers."""
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise AnalysisError(f"{what}: expected one number per option, got {values!r}") from None
+    if numbers.ndim != 1 or not np.all(np.isfinite(numbers)):
+        raise AnalysisError(f"{what}: expected a flat list of finite numbers, one per option, got {values!r}")
+    return numbers
 
 
 def check_level(level: float) -> float:

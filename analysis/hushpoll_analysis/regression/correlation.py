@@ -10,7 +10,13 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Mechanisms, column_of, randomized_variable, report_codes
+from hushpoll_analysis.data.columns import (
+    Mechanisms,
+    check_frame,
+    column_of,
+    randomized_variable,
+    report_codes,
+)
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
@@ -73,6 +79,7 @@ def correlate(
     Fox, Tracy, "Measuring associations with randomized response", Social Science Research 13 (1984).
     """
     check_level(level)
+    check_frame(data)
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
     if len(data) < 3:

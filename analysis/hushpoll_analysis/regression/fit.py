@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,24 @@ from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.weights import SurveyDesign
 
 from .formula import ModelData
-from .likelihood import Evaluation, maximum
+from .likelihood import Evaluation, Likelihood, best_maximum, maximum
+from .penalty import Penalized
 
-__all__ = ["INFORMATION", "ModelFit", "fit_model"]
+__all__ = ["INFORMATION", "PENALTIES", "ModelFit", "fit_model"]
 
 INFORMATION = ("observed", "expected", "opg")
+PENALTIES = ("auto", "none", "log-f")
 _FLAT = 1e-10
 _WILD = 25.0
+_SURE = (
+    0.5  # coefficients (of size-one columns) with smaller standard errors leave no room for another maximum
+)
+PENALIZED = (
+    "the likelihood alone has no maximum here (separation, or an estimated share at 0 or 1), so this fit is penalized: "
+    "a weak log-F(1,1) prior on each coefficient holds it; read the intervals with care, likelihood_intervals() are "
+    "better than the normal ones"
+)
+ASKED = "this fit is penalized, as asked: a weak log-F(1,1) prior holds each coefficient"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +46,9 @@ class ModelFit:
         "[column=answer] covariate") and, for a linear model, the log standard deviation of the errors.
     log_likelihood
         Of the reports, not of the answers.
+    penalized
+        Whether a weak prior holds the coefficients, because the likelihood alone has no maximum (or because it was
+        asked for); `notes` says so too.
     outcome_size
         How many of the coefficients belong to the outcome's model.
     degrees_of_freedom
@@ -54,11 +68,13 @@ class ModelFit:
     randomized: tuple[str, ...]
     degrees_of_freedom: int | None
     data: ModelData = field(repr=False)
+    penalized: bool = False
+    penalty_note: str = field(default="", repr=False)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the standard errors do not contain."""
-        return self.data.notes
+        """What the standard errors do not contain, and how the fit was held."""
+        return (*self.data.notes, self.penalty_note) if self.penalty_note else self.data.notes
 
     @property
     def se(self) -> Floats:
@@ -104,7 +120,7 @@ class ModelFit:
         rows = []
         for k in range(self.outcome_size):
             restricted = self._profile(k, 0.0)
-            chi2 = max(2.0 * (self.log_likelihood - restricted), 0.0)
+            chi2 = max(2.0 * (self._top - restricted), 0.0)
             rows.append((self.names[k], chi2, float(stats.chi2.sf(chi2, 1))))
         return pd.DataFrame(rows, columns=["term", "chi2", "p_value"]).set_index("term")
 
@@ -119,6 +135,11 @@ class ModelFit:
         ]
         return pd.DataFrame(rows, columns=["term", "low", "high"]).set_index("term")
 
+    @property
+    def _top(self) -> float:
+        """The maximum of what was maximised, with the prior where there is one."""
+        return self.data.likelihood.evaluate(self.coef * self.data.scale).log_likelihood
+
     def _profile(self, k: int, value: float) -> float:
         scale = self.data.scale
         _, evaluation, _ = maximum(self.data.likelihood, self.coef * scale, (k, value * float(scale[k])))
@@ -129,7 +150,7 @@ class ModelFit:
         step = float(self.se[k]) * math.sqrt(2.0 * drop)
 
         def fall(value: float) -> float:
-            return self.log_likelihood - self._profile(k, value) - drop
+            return self._top - self._profile(k, value) - drop
 
         near = float(self.coef[k])
         for _ in range(12):
@@ -155,6 +176,7 @@ class ModelFit:
             "level": self.level,
             "information": self.information,
             "randomized": list(self.randomized),
+            "penalized": self.penalized,
             "notes": list(self.notes),
             "coefficients": self.to_frame(everything=True).reset_index().to_dict(orient="records"),
         }
@@ -164,13 +186,28 @@ class ModelFit:
 
 
 def fit_model(
-    formula: str, data: ModelData, link: str, level: float, information: str, design: SurveyDesign | None
+    formula: str,
+    data: ModelData,
+    link: str,
+    level: float,
+    information: str,
+    design: SurveyDesign | None,
+    penalty: str = "none",
 ) -> ModelFit:
-    """Maximise the likelihood and check that its maximum is one."""
+    """Maximise the likelihood, check that its maximum is one, and penalize it where it has none."""
     names = (*data.names, *data.class_names, *(("log(sigma)",) if link == "identity" else ()))
-    theta, evaluation, settled = maximum(data.likelihood, _start(data, link))
-    bread = _information(data, theta, evaluation, information)
-    _check_identified(names, theta, bread, settled, data)
+    note = ASKED if penalty == "log-f" else ""
+    if not note:
+        try:
+            theta, evaluation, bread = _maximised(names, data, link, information)
+        except NotIdentifiedError:
+            if penalty == "none":
+                raise
+            note = PENALIZED
+    if note:
+        assert isinstance(data.likelihood, Likelihood)
+        data = replace(data, likelihood=Penalized(data.likelihood))
+        theta, evaluation, bread = _maximised(names, data, link, information)
     inverse = np.linalg.inv(bread)
     if design is not None:
         inverse = inverse @ design.total_covariance(evaluation.scores) @ inverse
@@ -179,6 +216,7 @@ def fit_model(
         raise AnalysisError(
             f"{len(theta)} coefficients are too many for the clusters and strata of this design"
         )
+    plain = data.likelihood.base if isinstance(data.likelihood, Penalized) else data.likelihood
     return ModelFit(
         formula=formula,
         link=link,
@@ -186,14 +224,37 @@ def fit_model(
         names=names,
         coef=theta / data.scale,
         covariance=np.asarray(inverse / np.outer(data.scale, data.scale), dtype=np.float64),
-        log_likelihood=evaluation.log_likelihood,
+        log_likelihood=plain.evaluate(theta).log_likelihood,
         level=level,
         information=information,
         outcome_size=len(data.names),
         randomized=data.randomized,
         degrees_of_freedom=df,
         data=data,
+        penalized=bool(note),
+        penalty_note=note,
     )
+
+
+def _maximised(
+    names: tuple[str, ...], data: ModelData, link: str, information: str
+) -> tuple[Floats, Evaluation, Floats]:
+    """The highest maximum with its information, refused where it is none."""
+    theta, evaluation, settled = maximum(data.likelihood, _start(data, link))
+    if data.randomized and not _sure(evaluation.information):
+        theta, evaluation, settled = best_maximum(data.likelihood, _start(data, link))
+    bread = _information(data, theta, evaluation, information)
+    _check_identified(names, theta, bread, settled, data)
+    return theta, evaluation, bread
+
+
+def _sure(information: Floats) -> bool:
+    """Say whether all coefficients are so well determined that the likelihood is nearly normal."""
+    try:
+        variances = np.diag(np.linalg.inv(information))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.all((variances > 0.0) & (variances < _SURE**2)))
 
 
 def _start(data: ModelData, link: str) -> Floats:
@@ -239,7 +300,8 @@ def _check_identified(
     size = np.maximum(np.abs(theta), np.sqrt(np.diag(np.linalg.inv(bread))))
     if data.likelihood.outcome.extra:
         size[: len(data.names)] = 0.0
-    if size.max() > _WILD or not settled:
+    wild = size.max() > _WILD and not isinstance(data.likelihood, Penalized)
+    if wild or not settled:
         raise NotIdentifiedError(
             f"the likelihood has no maximum: it keeps rising with the coefficient of {names[int(np.argmax(size))]!r} "
             "(separation, or an estimated share at 0 or 1); simplify the model or collect more reports"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -10,13 +11,13 @@ import numpy as np
 import pandas as pd
 from formulaic import Formula, model_matrix
 from formulaic.errors import FormulaicError
-from hushpoll_client import Survey
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import (
     Codes,
     Mechanisms,
     Variable,
+    check_frame,
     column_of,
     randomized_variable,
     report_codes,
@@ -24,7 +25,7 @@ from hushpoll_analysis.data.columns import (
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.weights import SurveyDesign
 
-from .likelihood import BinaryOutcome, GaussianOutcome, Likelihood
+from .likelihood import BinaryOutcome, Evaluable, GaussianOutcome, Likelihood
 
 __all__ = ["ModelData", "read_model"]
 
@@ -35,7 +36,7 @@ _MOST_CLASSES = 64
 class ModelData:
     """A likelihood with the names of its coefficients."""
 
-    likelihood: Likelihood
+    likelihood: Evaluable
     names: tuple[str, ...]
     class_names: tuple[str, ...]
     outcome_reports: Floats | None
@@ -57,12 +58,12 @@ def read_model(
 ) -> ModelData:
     """Read formula and data; refuse what is not there, does not fit, or cannot be identified."""
     outcome_name, right = _parse(formula)
-    if data.empty:
+    if check_frame(data).empty:
         raise AnalysisError("the table of reports is empty; there is nothing to fit")
     needed = sorted(set(right.required_variables))
     if outcome_name in needed:
         raise AnalysisError(f"{outcome_name!r} is on both sides of the formula; take it off one side")
-    if not isinstance(channels, Survey):
+    if isinstance(channels, Mapping):
         unused = set(channels) - set(needed) - {outcome_name}
         if unused:
             raise AnalysisError(
@@ -95,7 +96,9 @@ def read_model(
     )
     scale = np.concatenate([size, np.tile(class_size, len(levels) - 1), np.ones(outcome.extra)])
     hidden = tuple(name for name, _ in randomized)
-    notes = _decoy_notes(channels, [outcome_name, *hidden])
+    if link != "identity" and randomized_variable(outcome_name, channels) is not None:
+        hidden = (outcome_name, *hidden)
+    notes = _decoy_notes(channels, list(hidden))
     return ModelData(likelihood, names, class_names, reports, hidden, naive / size, notes, scale)
 
 
@@ -104,12 +107,20 @@ def _parse(formula: str) -> tuple[str, Any]:
         parsed = Formula(formula)
     except FormulaicError as error:
         raise AnalysisError(f"the formula {formula!r} cannot be read: {_first_line(error)}") from None
-    left = getattr(parsed, "lhs", None)
+    left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
+    if isinstance(right, tuple):
+        raise AnalysisError(
+            f"the formula {formula!r} has several parts, split by |; write one, with + between terms"
+        )
     if left is None or len(left) != 1 or len(left[0].factors) != 1:
         raise AnalysisError(
             f"the formula {formula!r} needs one outcome on the left, as in 'cheated ~ age + sex'"
         )
-    return str(left[0].factors[0].expr), parsed.rhs
+    if right is None or len(right) == 0:
+        raise AnalysisError(
+            f"the formula {formula!r} has no terms on the right; write at least 1, the intercept"
+        )
+    return str(left[0].factors[0].expr), right
 
 
 def _outcome(
@@ -203,7 +214,7 @@ def _matrix(right: Any, frame: pd.DataFrame) -> tuple[Floats, tuple[str, ...]]:
         # Missing values are kept, not dropped without a word, and named below.
         with np.errstate(all="ignore"):
             found = model_matrix(right, frame, context={"np": np}, na_action="ignore")
-    except FormulaicError as error:
+    except Exception as error:  # a formula is code of the caller's, which may fail in any way
         raise AnalysisError(f"the formula cannot be computed: {_first_line(error)}") from None
     values = np.asarray(found, dtype=np.float64)
     if not np.all(np.isfinite(values)):

@@ -17,9 +17,23 @@ from scipy import optimize, special, stats
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["BinaryOutcome", "Evaluation", "GaussianOutcome", "Likelihood", "maximum"]
+__all__ = [
+    "BinaryOutcome",
+    "Evaluable",
+    "Evaluation",
+    "GaussianOutcome",
+    "Likelihood",
+    "best_maximum",
+    "maximum",
+]
 
 _TINY = 1e-300
+SCATTERED = 40  # points to look at before the search starts from the best two of them
+REACHES = (
+    2.0,
+    8.0,
+    30.0,
+)  # how far: columns have size one, so coefficients are of the order of one, or run away
 
 
 @dataclass(frozen=True)
@@ -198,8 +212,46 @@ class Likelihood:
         return np.asarray(design.T @ ((self.weights * weight)[:, None] * design), dtype=np.float64)
 
 
+class Evaluable(Protocol):
+    """A likelihood, penalized or not, as the search sees it."""
+
+    @property
+    def weights(self) -> Floats:
+        """One weight a respondent."""
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Numbers of coefficients: outcome, classes' model, extra."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome's model."""
+
+    def evaluate(self, theta: Floats) -> Evaluation:
+        """Give log-likelihood, scores and observed information at a point."""
+
+    def expected_information(self, theta: Floats, reports: Floats) -> Floats:
+        """Give the Fisher information."""
+
+
+def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluation, bool]:
+    """The highest of several maxima: from `start`, and from the best of points scattered around it, near and far.
+
+    A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima, and one at infinity
+    beside a finite one.
+    """
+    starts, rng = [start], np.random.default_rng(1)  # a fixed seed makes the fit repeat
+    for reach in REACHES:
+        around = start + rng.normal(0.0, reach, (SCATTERED, len(start)))
+        heights = [likelihood.evaluate(point).log_likelihood for point in around]
+        starts += [around[place] for place in np.argsort(heights)[::-1][:2]]
+    found = [maximum(likelihood, one) for one in starts]
+    settled = [one for one in found if one[2]]
+    return max(settled or found, key=lambda one: one[1].log_likelihood)
+
+
 def maximum(
-    likelihood: Likelihood, start: Floats, fixed: tuple[int, float] | None = None
+    likelihood: Evaluable, start: Floats, fixed: tuple[int, float] | None = None
 ) -> tuple[Floats, Evaluation, bool]:
     """Maximise by a trust region with the exact Hessian; `fixed` holds one coefficient at a value.
 

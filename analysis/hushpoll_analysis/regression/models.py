@@ -12,7 +12,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weights import Column, Margins, read_design
 
 from .correlation import Correlation, correlate
-from .fit import INFORMATION, ModelFit, fit_model
+from .fit import INFORMATION, PENALTIES, ModelFit, fit_model
 from .formula import read_model
 
 __all__ = ["Correlation", "ModelFit", "correlate", "linear", "logit"]
@@ -29,6 +29,7 @@ def logit(
     link: str = "logit",
     predictors: str | None = None,
     information: str = "observed",
+    penalty: str = "auto",
     level: float = 0.95,
     weights: Column = None,
     strata: Column = None,
@@ -54,6 +55,9 @@ def logit(
     information
         Standard errors from the "observed" information (default), the "expected" one (exact predictors only), or the
         outer product of the scores ("opg").
+    penalty
+        "auto" holds the coefficients by a weak prior, log-F(1, 1) on each, where the likelihood alone has no maximum
+        (separation, an estimated share at 0 or 1), and says so in `notes`; "log-f" does always, "none" never.
     weights, strata, clusters, margins
         Sample design as in `crosstab`: the weighted likelihood is maximised, standard errors are the linearised ones
         and intervals use t.
@@ -65,27 +69,32 @@ def logit(
     Raises
     ------
     NotIdentifiedError
-        If the data do not determine the coefficients: collinear columns, separation, an outcome whose estimated share
-        is at 0 or 1, a channel that says nothing.
+        If the data do not determine the coefficients: collinear columns, a channel that says nothing; without penalty
+        also separation, or an outcome whose estimated share is at 0 or 1.
 
     Notes
     -----
     A randomized outcome has :math:`P(z \mid x) = C_{0z} (1 - \mu(x'\beta)) + C_{1z} \mu(x'\beta)`. A randomized
     predictor is summed out: this needs a model of the true predictor given the exact covariates, here a multinomial
     logit (all randomized predictors together, saturated). Its coefficients are part of the fit, and a wrong model of
-    it biases the others.
+    it biases the others. Such a likelihood may have several maxima; the search starts at several places and takes the
+    highest.
 
     References
     ----------
     Maddala, "Limited-dependent and qualitative variables in econometrics" (1983), 2.13; Blair, Imai, Zhou, "Design and
-    analysis of the randomized response technique", JASA 110 (2015); Louis, JRSS B 44 (1982).
+    analysis of the randomized response technique", JASA 110 (2015); Louis, JRSS B 44 (1982); Greenland, Mansournia,
+    "Penalization, bias reduction, and default priors in logistic and related categorical and survival regressions",
+    Statist. Med. 34 (2015).
     """
     if link not in LINKS:
         raise AnalysisError(f"link {link!r} is not one of {', '.join(LINKS)}")
     _check(level, information)
+    if penalty not in PENALTIES:
+        raise AnalysisError(f"penalty {penalty!r} is not one of {', '.join(PENALTIES)}")
     design = read_design(data, weights, strata, clusters, margins)
     model = read_model(formula, data, channels, link, event, predictors, design)
-    return fit_model(formula, model, link, level, information, design)
+    return fit_model(formula, model, link, level, information, design, penalty)
 
 
 def linear(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.columns import Codes, Mechanisms, read_variable
+from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, read_variable
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, method_for, misfit, outside
@@ -141,7 +141,7 @@ def weighted_estimate(
     if interval not in WEIGHTED_INTERVALS:
         raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
     check_level(level)
-    if len(reports) < 2:
+    if len(check_frame(reports, "reports")) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
     variable, codes = read_variable(reports, name, mechanisms)
     design = read_design(reports, weights, strata, clusters, margins)

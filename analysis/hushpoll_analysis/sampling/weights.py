@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, column_of
+from hushpoll_analysis.data.columns import Codes, check_frame, column_of
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = ["SurveyDesign", "rake", "read_design"]
@@ -112,7 +112,7 @@ def read_design(
     """
     if weights is None and strata is None and clusters is None and margins is None:
         return None
-    n = len(data)
+    n = len(check_frame(data))
     weight = _weights(data, weights)
     adjusted = None
     if margins is not None:
@@ -155,8 +155,8 @@ def rake(
     ----------
     Deming, Stephan, "On a least squares adjustment of a sampled frequency table", Ann. Math. Stat. 11 (1940).
     """
-    if not margins:
-        raise AnalysisError("no margins given; name at least one column with its known shares")
+    check_frame(data)
+    _check_margins(margins)
     weight = _weights(data, weights)
     weight = weight * (len(weight) / weight.sum())
     known = [_dummies(data, name, shares) for name, shares in margins.items()]
@@ -174,9 +174,21 @@ def rake(
     )
 
 
+def _check_margins(margins: Margins) -> None:
+    """Refuse what is no mapping of columns to known shares."""
+    if not margins:
+        raise AnalysisError("no margins given; name at least one column with its known shares")
+    kinds = (margins, *margins.values()) if isinstance(margins, Mapping) else (margins,)
+    wrong = [one for one in kinds if not isinstance(one, Mapping)]
+    if wrong:
+        raise AnalysisError(
+            f"margins: expected known shares for each column, as in {{'sex': {{'f': .52, 'm': .48}}}}, got {wrong[0]!r}"
+        )
+
+
 def _dummies(data: pd.DataFrame, name: str, shares: Mapping[Any, float]) -> tuple[Floats, Floats]:
     column = column_of(data, name)
-    target = np.array(list(shares.values()), dtype=np.float64)
+    target = pd.to_numeric(pd.Series(list(shares.values())), errors="coerce").to_numpy(dtype=np.float64)
     if not (np.all(np.isfinite(target)) and np.all(target > 0) and abs(target.sum() - 1.0) < 1e-6):
         raise AnalysisError(
             f"margin {name!r}: the known shares must be positive and sum to 1, got {dict(shares)}"

@@ -18,7 +18,7 @@ from hushpoll_client import Channel
 from scipy.optimize import Bounds, minimize
 from scipy.stats import multinomial
 
-from hushpoll_analysis.channel.base import kernel
+from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.counts import read_counts
 from hushpoll_analysis.errors import AnalysisError

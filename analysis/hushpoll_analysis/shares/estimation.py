@@ -12,7 +12,7 @@ from hushpoll_client import Channel
 
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
-from hushpoll_analysis.data.counts import Counts, check_level, read_counts
+from hushpoll_analysis.data.counts import Counts, check_level, finite_numbers, read_counts
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, method_for
@@ -153,7 +153,7 @@ def functional(
     check_level(level)
     view = channel_view(mechanism)
     whole = read_counts(counts, view, least=2)
-    numbers = np.asarray(target, dtype=np.float64)
+    numbers = finite_numbers(target, "target")
     try:
         shares = view.shares(whole / whole.sum())
     except NotIdentifiedError:

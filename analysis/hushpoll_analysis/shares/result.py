@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 
 from .constrained import ConstrainedEstimate, constrained_estimate
@@ -194,7 +195,7 @@ class Estimate:
         interval : str, optional
             Another method than the table's.
         """
-        numbers = np.asarray(target, dtype=np.float64)
+        numbers = finite_numbers(target, "functional")
         view = self.view
         if numbers.shape != (view.options,):
             raise AnalysisError(

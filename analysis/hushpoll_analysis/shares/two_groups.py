@@ -8,7 +8,7 @@ way: P(Yes in group i) is linear in two unknowns, which may lie in a polygon; `_
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ class Parameter:
 
     The standard error belongs to the unclipped estimate and stays right when that is negative; a Hessian taken at the
     edge of the possible values is not a standard error. `constrained` is the maximum likelihood value with every share
-    possible at once, None where that leaves it undetermined.
+    possible at once, None where that leaves it undetermined. A parameter that the data do not determine is nan.
     """
 
     name: str
@@ -100,15 +100,8 @@ class TwoGroupEstimate:
             "estimates": [
                 {
                     "option": parameter.name,
-                    "estimate": parameter.estimate,
-                    "se": parameter.se,
-                    "low": parameter.low,
-                    "high": parameter.high,
-                    "shown": {
-                        "estimate": parameter.shown.estimate,
-                        "low": parameter.shown.low,
-                        "high": parameter.shown.high,
-                    },
+                    **_plain({key: vars(parameter)[key] for key in ("estimate", "se", "low", "high")}),
+                    "shown": _plain(vars(parameter.shown)),
                     "constrained": parameter.constrained,
                 }
                 for parameter in self.parameters
@@ -324,11 +317,8 @@ def _solution(
     covariance: Floats = inverse @ np.diag(observed * (1 - observed) / (sizes - 1)) @ inverse.T
     fit = TwoBinomials(counts, design, np.array(polygon))
     parameters = tuple(_parameter(unknown, theta, covariance, fit, level, interval) for unknown in unknowns)
-    possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in parameters)
-    note = (
-        "An estimate lies outside the possible values; its standard error is that of the unclipped estimate. "
-        "See the constrained values."
-    )
+    known = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
+    possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in known)
     whole = tuple((int(no), int(yes)) for no, yes in counts)
     return TwoGroupEstimate(
         name,
@@ -339,17 +329,30 @@ def _solution(
         parameters,
         fit.log_likelihood,
         possible,
-        () if possible else (note,),
+        _notes(parameters, possible),
     )
+
+
+def _notes(parameters: Sequence[Parameter], possible: bool) -> tuple[str, ...]:
+    notes = [
+        f"The estimated share is exactly 0, so {parameter.name!r} is not determined."
+        for parameter in parameters
+        if math.isnan(parameter.estimate)
+    ]
+    if not possible:
+        notes.append(
+            "An estimate lies outside the possible values; its standard error is that of the unclipped estimate. "
+            "See the constrained values."
+        )
+    return tuple(notes)
 
 
 def _parameter(
     unknown: _Unknown, theta: Floats, covariance: Floats, fit: TwoBinomials, level: float, interval: str
 ) -> Parameter:
     if not unknown.determined(theta):
-        raise AnalysisError(
-            f"groups: the estimated share is exactly 0, so {unknown.name!r} is not determined"
-        )
+        nothing = Shown(math.nan, 0.0, 1.0)
+        return Parameter(unknown.name, math.nan, math.nan, math.nan, math.nan, nothing, None)
     value, slope = unknown.value(theta), unknown.gradient(theta)
     se = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     margin = float(norm.isf((1 - level) / 2)) * se
@@ -365,8 +368,13 @@ def _parameter(
     return Parameter(unknown.name, value, se, low, high, shown, constrained)
 
 
+def _plain(row: Mapping[str, float]) -> dict[str, float | None]:
+    """None for what is not determined."""
+    return {key: None if math.isnan(value) else value for key, value in row.items()}
+
+
 def _two(values: Sequence[Any], what: str) -> Sequence[Any]:
-    if isinstance(values, str) or len(values) != 2:
+    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != 2:
         raise AnalysisError(f"{what}: exactly two expected, one per group, got {values!r}")
     return values
 

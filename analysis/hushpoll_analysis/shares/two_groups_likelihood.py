@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chi2
 
-from hushpoll_analysis.channel.base import kernel
+from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import Floats
 
 from .constrained import maximise

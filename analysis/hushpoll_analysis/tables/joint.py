@@ -211,7 +211,13 @@ def read_joint(
         return _from_rows(reports, mechanisms, names, design, labels)
     if design is not None:
         raise AnalysisError("weights, strata and clusters need a table of respondents, not joint counts")
-    return _from_counts(np.asarray(reports), mechanisms, names, labels)
+    try:
+        counts = np.asarray(reports)
+    except ValueError:
+        raise AnalysisError(
+            "counts: the rows have different lengths; give one number for each cell"
+        ) from None
+    return _from_counts(counts, mechanisms, names, labels)
 
 
 def _from_rows(

@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 from hushpoll_client import HushpollError, Survey, strict_json
+from hushpoll_client.link import survey_link
 
 from hushpoll_server.people.access import audit, can_edit, needed_account
 from hushpoll_server.problems import Problem
@@ -53,7 +54,7 @@ def invite(survey_hash: str) -> Response:
     except HushpollError as error:
         raise Problem(422, str(error)) from None
     audit("invitations made", survey_hash, str(len(codes)))
-    links = [invitations.link(store.config.address, survey_hash, code) for code in codes]
+    links = [survey_link(store.config.address, survey_hash, code) for code in codes]
     made = [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)]
     return _answer(201, {"hash": survey_hash, "invitations": made})
 

@@ -10,8 +10,8 @@ from wtforms import PasswordField, SelectMultipleField, StringField
 from wtforms.validators import EqualTo, InputRequired, Length
 from wtforms.widgets import CheckboxInput
 
+from hushpoll_server.fields import choices
 from hushpoll_server.store.surveys import get_store
-from hushpoll_server.workspace.forms import choices
 
 from . import accounts, second_factor, sessions, tokens
 from .access import current_user, login_required

@@ -27,9 +27,9 @@ class Bootstrap:
 
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Give the percentiles; the same seed gives the same limits."""
-        if resampling.replicates < LEAST:
+        if not isinstance(resampling.replicates, int) or resampling.replicates < LEAST:
             raise AnalysisError(
-                f"replicates: at least {LEAST} are needed for percentiles, got {resampling.replicates}"
+                f"replicates: at least {LEAST} are needed for percentiles, got {resampling.replicates!r}"
             )
         drawn = _draws(quantity, resampling.replicates, np.random.default_rng(resampling.seed))
         if not np.all(np.isfinite(drawn)):

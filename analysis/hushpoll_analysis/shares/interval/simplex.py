@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from hushpoll_analysis.channel.base import kernel
+from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.constrained import Maximum, constrained_shares

@@ -1,0 +1,27 @@
+"""The packages of the analysis build on one another in one order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import hushpoll_analysis
+import pytest
+
+ORDER = ("channel", "data", "shares", "sampling", "tables", "regression")
+HOME = Path(hushpoll_analysis.__file__).parent
+
+
+@pytest.mark.parametrize("room", [room for room in ORDER if room != "data"])
+def test_a_room_imports_only_what_it_builds_on(room: str) -> None:
+    allowed = ORDER[: ORDER.index(room) + 1]
+    for file in sorted((HOME / room).rglob("*.py")):
+        used = set(re.findall(r"hushpoll_analysis\.(\w+)", file.read_text(encoding="utf-8")))
+        assert used <= {*allowed, "errors"}, f"{file.relative_to(HOME)} imports {used - set(allowed)}"
+
+
+@pytest.mark.parametrize("room", ["shares", "sampling", "tables", "regression"])
+def test_the_analysis_raises_its_own_errors(room: str) -> None:
+    for file in (HOME / room).rglob("*.py"):
+        raised = set(re.findall(r"raise (\w+)\(", file.read_text(encoding="utf-8")))
+        assert raised <= {"AnalysisError", "NotIdentifiedError", "KeyError"}, file.name
