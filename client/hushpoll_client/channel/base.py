@@ -17,7 +17,7 @@ from hushpoll_client.exact import Number, is_whole, log_below
 
 from .wire import Code, Whole, Wire
 
-__all__ = ["SCALE", "Channel", "Draws", "whole"]
+__all__ = ["SCALE", "Channel", "Draws", "below", "whole"]
 
 SCALE = 2**53
 
@@ -28,13 +28,17 @@ Draws = Callable[[], int]
 class Channel(ABC):
     """The chance of every report for every true answer, in integers out of 2^53.
 
-    Make one with `krr`, `matrix`, `identity`, `from_probabilities`, `from_weights` or `from_json`.
+    Make one with `krr`, `matrix`, `columns`, `identity`, `from_probabilities`, `from_weights` or `from_json`.
     """
 
     form: ClassVar[str]
     keys: ClassVar[frozenset[str]]
     forms: ClassVar[dict[str, Any]] = {}
     """Every form by its published name."""
+    several: ClassVar[bool] = False
+    """Whether a true answer is made of several: ticked items, or one answer of each member."""
+    listed: ClassVar[bool] = True
+    """Whether it can be written as a table of integers, one column for each report."""
 
     options: int
 
@@ -53,6 +57,14 @@ class Channel(ABC):
     def matrix(rows: Sequence[Sequence[int]]) -> Channel:
         """A table given weight by weight; every row sums to 2^53."""
         made: Channel = Channel.forms["matrix"].of(rows)
+        return made
+
+    @staticmethod
+    def columns(
+        options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]
+    ) -> Channel:
+        """A channel whose reports each have two weights, one for the answers of a set and one for the others."""
+        made: Channel = Channel.forms["columns"].of(options, sets, low, high)
         return made
 
     @staticmethod
@@ -104,8 +116,8 @@ class Channel(ABC):
         """Give the weights of all reports when `answer` is true."""
 
     @abstractmethod
-    def pick(self, answer: int, draws: Draws) -> Code:
-        """Draw the report for a true answer; the number of draws never depends on the answer."""
+    def pick(self, answer: Any, draws: Draws) -> Code:
+        """Draw the report for a true answer; how many draws it takes never depends on the answer."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -134,12 +146,16 @@ class Channel(ABC):
         """The smallest weight, over the answers, of a report that says the true one (square channels)."""
         return min(self.row(x)[x] for x in range(self.options))
 
-    def report(self, answer: int, *draws: int) -> Code:
+    def chances(self, answer: Any) -> dict[Any, Fraction]:
+        """Give the exact chance of every report when `answer` is true."""
+        return {report: Fraction(weight, SCALE) for report, weight in enumerate(self.row(answer))}
+
+    def report(self, answer: Any, *draws: int) -> Code:
         """Pick the report for a true answer and given draws."""
         left = iter(draws)
         return self.pick(answer, lambda: _checked_draw(next(left, None)))
 
-    def check_answer(self, answer: int) -> None:
+    def check_answer(self, answer: Any) -> None:
         """Refuse what is no true answer of this channel; the message never repeats it."""
         if not is_whole(answer) or not 0 <= answer < self.options:
             raise ChannelError(f"answer must be an integer from 0 to {self.options - 1}")
@@ -157,6 +173,14 @@ class Channel(ABC):
                 for row in self.rows
             ]
         )
+
+
+def below(limit: int, draws: Draws) -> int:
+    """Draw a uniform integer below `limit`: drawn again where the last, incomplete round of 2^53 is hit."""
+    complete = SCALE - SCALE % limit
+    while (draw := draws()) >= complete:
+        pass
+    return draw % limit
 
 
 def whole(value: object, what: str, low: int, below: int | None = None) -> int:

@@ -65,7 +65,7 @@ class KaryChannel(Channel):
         self.check_answer(answer)
         return tuple(self.truth_weight if z == answer else self.weight for z in range(self.options))
 
-    def pick(self, answer: int, draws: Draws) -> Code:
+    def pick(self, answer: Any, draws: Draws) -> Code:
         """Draw once: 0..T-1 give the truth, then each of the others in turn has W draws, around the circle."""
         self.check_answer(answer)
         draw, truth = draws(), self.truth_weight

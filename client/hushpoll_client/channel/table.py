@@ -121,7 +121,7 @@ class TableChannel(Channel):
         self.check_answer(answer)
         return self.table[answer]
 
-    def pick(self, answer: int, draws: Draws) -> Code:
+    def pick(self, answer: Any, draws: Draws) -> Code:
         """Draw once; the draws are dealt out along the row in order."""
         self.check_answer(answer)
         draw = draws()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Bitmap", "Code", "Whole", "Wire"]
+__all__ = ["Bitmap", "Code", "Ranked", "Whole", "Wire"]
 
 Code = int | str
 _STRUCT = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -93,6 +94,24 @@ class Whole(Wire):
 
     def schema(self) -> dict[str, object]:
         return {"type": "integer", "minimum": 0, "maximum": self.outcomes - 1}
+
+
+@dataclass(frozen=True)
+class Ranked(Whole):
+    """A whole number of which some below the largest are no reports either."""
+
+    holds: Callable[[int], bool]
+
+    @property
+    def below(self) -> None:  # type: ignore[override]
+        return None
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        return "a whole number that stands for the questions asked and a joint answer to them"
+
+    def legal(self, report: object) -> bool:
+        return super().legal(report) and self.holds(report)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ class Kind(ABC):
     """Keys of the question's document beside those that every question has."""
     recommended: ClassVar[str]
     """The mechanism that a document means which gives an epsilon and no name."""
+    takes: ClassVar[tuple[str, ...]] = ("option",)
+    """The sorts of mechanism that fit it: for one "option", for "ordered" answers, for a "set" of them."""
     fixed_words: ClassVar[bool] = False
     """Whether the answers' labels are the page's own words, to be said in the reader's language."""
     yes_or_no: ClassVar[bool] = False
@@ -45,7 +47,9 @@ class Kind(ABC):
     def mechanisms(self) -> tuple[type[Mechanism], ...]:
         """The mechanisms that can carry its answers."""
         return tuple(
-            one for one in MECHANISMS.values() if one.in_surveys and (self.yes_or_no or not one.has_decoy)
+            one
+            for one in MECHANISMS.values()
+            if one.in_surveys and one.fits in self.takes and (self.yes_or_no or not one.has_decoy)
         )
 
     def fitting(self, options: int) -> tuple[type[Mechanism], ...]:

@@ -15,13 +15,17 @@ from hushpoll_client.limits import MAX_EPSILON, MAX_OPTIONS
 from .base import BrokenPromise, Fact, Mechanism, krr_channel
 from .by_hand import Branch, Instruction
 from .crosswise import Crosswise, crosswise
+from .designed import Designed, designed
 from .forced import Forced, forced
 from .krr import Krr, krr
 from .kuk import Kuk, kuk
 from .mangat import Mangat, mangat
 from .matrix import Matrix, matrix
 from .or_poll import OrPoll, or_poll
+from .padded import Padded, padded
 from .parameters import Parameter
+from .sampled import Sampled, sampled
+from .subset import Subset, subset
 from .triangular import Triangular, triangular
 from .unrelated import Unrelated, unrelated
 from .warner import Warner, warner
@@ -37,6 +41,7 @@ __all__ = [
     "Mechanism",
     "Parameter",
     "crosswise",
+    "designed",
     "forced",
     "krr",
     "krr_channel",
@@ -44,7 +49,10 @@ __all__ = [
     "mangat",
     "matrix",
     "or_poll",
+    "padded",
     "resolve",
+    "sampled",
+    "subset",
     "triangular",
     "unrelated",
     "warner",
@@ -63,6 +71,10 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Triangular,
         Kuk,
         Matrix,
+        Subset,
+        Sampled,
+        Padded,
+        Designed,
     )
 }
 """Every mechanism by its name, the ones that surveys use first."""
@@ -74,10 +86,12 @@ def resolve(
     options: int,
     parameters: Mapping[str, Any],
     channel: Channel | None = None,
+    about: Mapping[str, Any] | None = None,
 ) -> Mechanism:
     """Make the mechanism that a document names, if it fits; `channel` is what the document publishes.
 
-    `described` says what has to be fitted, for the message: "a yes_no question".
+    `described` says what has to be fitted, for the message: "a yes_no question"; `about` is what the question says of
+    itself that some mechanisms need.
     """
     given = dict(parameters)
     name = given.pop("name", None)
@@ -95,6 +109,7 @@ def resolve(
             f"{name} takes exactly two options, this question has {options}", f"use {other}", "name"
         )
     check_keys(found, given)
+    given |= {key: (about or {}).get(key) for key in found.needs}
     return found.compile(options, given) if channel is None else found.check(options, given, channel)
 
 

@@ -76,6 +76,10 @@ class Mechanism(ABC):
     takes: ClassVar[tuple[Parameter, ...]]
     one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Parameters of which exactly one has to be given."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """What it also has to know of the question; given beside the parameters, not published among them."""
+    fits: ClassVar[str] = "option"
+    """The answers it takes: one "option" of several, "ordered" ones only, or a "set" of them."""
     in_surveys: ClassVar[bool] = True
     two_answers: ClassVar[bool] = False
     """Whether it fits questions with two answers only."""
@@ -178,7 +182,7 @@ class Mechanism(ABC):
         """Whether somebody who knows a person's decoy answer can learn more than the odds allow."""
         return False
 
-    def device_answer(self, answer: int, decoy: int | None = None) -> int:
+    def device_answer(self, answer: Any, decoy: int | None = None) -> Any:
         """Combine a true answer with the decoy's; the result is what the device's channel randomizes."""
         if decoy is not None:
             raise ChannelError(f"{self.name} asks no decoy question")

@@ -62,7 +62,7 @@ class DecoyMechanism(Mechanism):
         """Whether the decoy's answer, once known, unlocks more: not behind a coin of the device's own."""
         return self.device.ratio is None
 
-    def device_answer(self, answer: int, decoy: int | None = None) -> int:
+    def device_answer(self, answer: Any, decoy: int | None = None) -> Any:
         """Combine a true answer with the decoy's."""
         if answer not in (0, 1) or decoy not in (0, 1):
             raise ChannelError(

@@ -48,6 +48,8 @@ class Matrix(Mechanism):
 def check_bound(options: int, given: Mapping[str, Any], channel: Channel) -> Fraction:
     """Hold integers that are not computed anew against the answers they serve and the epsilon that is stated."""
     epsilon = positive_epsilon(given["epsilon"])
+    if channel.several:
+        raise BrokenPromise("takes several answers at once")
     if channel.options != options:
         raise BrokenPromise(f"has {channel.options} rows for {options} answers")
     ratio = channel.ratio

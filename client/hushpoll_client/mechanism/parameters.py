@@ -8,6 +8,7 @@ from typing import Any
 from hushpoll_client.errors import MechanismError
 
 __all__ = [
+    "ASK",
     "CHANNEL",
     "DECOY_COUNTS",
     "DECOY_SHARE",
@@ -15,6 +16,7 @@ __all__ = [
     "EPSILON",
     "FORCED",
     "RED",
+    "SIZE",
     "Parameter",
     "Shape",
     "flip_epsilon",
@@ -94,6 +96,12 @@ RED = Parameter(
 )
 DRAWS = Parameter(
     "draws", Shape("R", whole=True), "Kuk: cards drawn per respondent (1 unless said otherwise)."
+)
+SIZE = Parameter(
+    "size", Shape("D", whole=True), "Options in a reported set, 2 or more (the best number unless said otherwise)."
+)
+ASK = Parameter(
+    "ask", Shape("S", whole=True), "Items that each device reports on (the best number unless said otherwise)."
 )
 CHANNEL = Parameter(
     "channel",

@@ -1,0 +1,97 @@
+"""One item of several: what was ticked is padded with dummies to a fixed number, and one item is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from hushpoll_client.errors import ChannelError
+from hushpoll_client.limits import MAX_OPTIONS
+
+from .base import SCALE, Channel, Draws, below, whole
+from .wire import Code
+
+__all__ = ["PaddedChannel"]
+
+
+@dataclass(frozen=True)
+class PaddedChannel(Channel):
+    """Items 0..m-1, at most c ticked; dummies m..m+c-1. Out of 2^53 draws `weight` report an item of the set."""
+
+    form: ClassVar[str] = "padded"
+    keys: ClassVar[frozenset[str]] = frozenset({"options", "at_most", "weight"})
+    several: ClassVar[bool] = True
+    listed: ClassVar[bool] = False
+
+    options: int
+    at_most: int
+    weight: int
+
+    @classmethod
+    def of(cls, options: int, at_most: int, weight: int) -> PaddedChannel:
+        """Make one."""
+        options = whole(options, "options", 2, MAX_OPTIONS + 1)
+        at_most = whole(at_most, "at_most", 1, options + 1)
+        return cls(options, at_most, whole(weight, "weight", 1, SCALE))
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> PaddedChannel:
+        """Read the published form."""
+        return cls.of(value["options"], value["at_most"], value["weight"])
+
+    @property
+    def outcomes(self) -> int:
+        """The number of possible reports: items and dummies."""
+        return self.options + self.at_most
+
+    @property
+    def ratio(self) -> Fraction:
+        """How much likelier an item is reported by somebody whose set holds it."""
+        out, held = self.member(0)
+        return max(out, held) / min(out, held)
+
+    def row(self, answer: int) -> tuple[int, ...]:
+        """Refuse: the chance of one item is no integer out of 2^53, see `chances`."""
+        raise ChannelError("a padded channel has no table of integers", "use chances or member")
+
+    def member(self, option: int) -> tuple[Fraction, Fraction]:
+        """Give the chance that an item is reported by somebody whose set does not hold it, and whose set does."""
+        held = Fraction(self.weight, SCALE * self.at_most)
+        return Fraction(SCALE - self.weight, SCALE * self.options), held
+
+    def check_answer(self, answer: Any) -> None:
+        """Refuse what is not a set of at most c items in increasing order; the message never repeats it."""
+        if not isinstance(answer, tuple | list) or len(answer) > self.at_most:
+            raise ChannelError(f"at most {self.at_most} items can be ticked")
+        if any(type(one) is not int or not 0 <= one < self.options for one in answer):
+            raise ChannelError(f"an item must be an integer from 0 to {self.options - 1}")
+        if list(answer) != sorted(set(answer)):
+            raise ChannelError("items must be different and in increasing order")
+
+    def pick(self, answer: Any, draws: Draws) -> Code:
+        """Draw whether an item of the padded set is reported, then which one, or which of the m others."""
+        chosen = self._padded(answer)
+        if draws() < self.weight:
+            return chosen[below(self.at_most, draws)]
+        others = [item for item in range(self.outcomes) if item not in set(chosen)]
+        return others[below(self.options, draws)]
+
+    def chances(self, answer: Any) -> dict[int, Fraction]:
+        """Give the exact chance of every report when `answer` is true."""
+        chosen, (out, held) = set(self._padded(answer)), self.member(0)
+        return {item: held if item in chosen else out for item in range(self.outcomes)}
+
+    def _padded(self, answer: Any) -> list[int]:
+        self.check_answer(answer)
+        return [*answer, *range(self.options, self.options + self.at_most - len(answer))]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the published form."""
+        return {
+            "form": self.form,
+            "options": self.options,
+            "at_most": self.at_most,
+            "weight": self.weight,
+        }

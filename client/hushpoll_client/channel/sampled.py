@@ -1,0 +1,213 @@
+"""Sample openly, randomize jointly: some of several answers, drawn by an open coin, go through K-ary response together.
+
+A report tells which answers were asked for and one joint answer. Epsilon is the joint channel's: which ones were drawn
+does not depend on any answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import comb, prod
+from typing import Any, ClassVar
+
+from hushpoll_client.errors import ChannelError
+
+from .base import SCALE, Channel, Draws, below, whole
+from .wire import Code, Ranked, Whole, Wire
+
+__all__ = ["MAX_JOINT", "SampledChannel"]
+
+MAX_JOINT = 100_000  # joint answers of the members asked
+_MAX_MEMBERS = 1000
+
+
+@dataclass(frozen=True)
+class SampledChannel(Channel):
+    """Members with `sizes` answers each, `ask` of them asked; `weights` gives W for each joint size N."""
+
+    form: ClassVar[str] = "sampled"
+    keys: ClassVar[frozenset[str]] = frozenset({"sizes", "ask", "weights"})
+    several: ClassVar[bool] = True
+    listed: ClassVar[bool] = False
+
+    sizes: tuple[int, ...]
+    ask: int
+    weights: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], ask: int, weights: Sequence[Sequence[int]]) -> SampledChannel:
+        """Make one; there is one weight for each joint size that a draw can give, in increasing order."""
+        _check_members(sizes)
+        members = tuple(whole(size, "size", 2, MAX_JOINT + 1) for size in sizes)
+        ask = whole(ask, "ask", 1, len(members) + 1)
+        joint = joint_sizes(members, ask)
+        pairs = []
+        for pair in weights:
+            if len(pair) != 2:
+                raise ChannelError("weights must be pairs of a joint size and a weight")
+            pairs.append((whole(pair[0], "joint size", 2), whole(pair[1], "weight", 1, SCALE)))
+        if [size for size, _ in pairs] != joint:
+            raise ChannelError(
+                "weights must name every joint size once, in increasing order: " + ", ".join(map(str, joint))
+            )
+        if any(SCALE - (size - 1) * weight <= weight for size, weight in pairs):
+            raise ChannelError("a weight leaves too little for the true joint answer")
+        if comb(len(members), ask) * joint[-1] > SCALE:
+            raise ChannelError("there are more possible reports than 2^53", "ask fewer")
+        return cls(members, ask, tuple(pairs))
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> SampledChannel:
+        """Read the published form."""
+        weights = value["weights"]
+        if not isinstance(weights, list) or not all(isinstance(pair, list) for pair in weights):
+            raise ChannelError("weights must be a list of pairs")
+        if not isinstance(value["sizes"], list):
+            raise ChannelError("sizes must be a list")
+        return cls.of(value["sizes"], value["ask"], weights)
+
+    @property
+    def options(self) -> int:  # type: ignore[override]
+        """The number of members."""
+        return len(self.sizes)
+
+    @property
+    def ranks(self) -> int:
+        """The number of ways to draw the members that are asked."""
+        return comb(len(self.sizes), self.ask)
+
+    @cached_property
+    def largest(self) -> int:
+        """The largest joint size, by which a report's two parts are told apart."""
+        return self.weights[-1][0]
+
+    @property
+    def outcomes(self) -> int:
+        """One more than the largest report; with members of several sizes some numbers below are no reports."""
+        return self.ranks * self.largest
+
+    @property
+    def wire(self) -> Wire:
+        """A whole number: the rank of the members drawn, times the largest joint size, plus the joint answer."""
+        return Whole(self.outcomes) if len(self.weights) == 1 else Ranked(self.outcomes, self._holds)
+
+    @property
+    def ratio(self) -> Fraction:
+        """T/W of the joint size where it is largest."""
+        return max(Fraction(SCALE - (size - 1) * weight, weight) for size, weight in self.weights)
+
+    def row(self, answer: int) -> tuple[int, ...]:
+        """Refuse: the chance of one report is no integer out of 2^53, see `chances`."""
+        raise ChannelError("a sampled channel has no table of integers", "use chances or joint")
+
+    def members(self, rank: int) -> tuple[int, ...]:
+        """Give the members asked at a rank, which is the sum of C(c_i, i) over them in increasing order."""
+        left, found = rank, []
+        for place in range(self.ask, 0, -1):
+            one = _largest_below(place, left, len(self.sizes))
+            found.append(one)
+            left -= comb(one, place)
+        return tuple(reversed(found))
+
+    def joint(self, members: Sequence[int]) -> tuple[int, int]:
+        """Give joint size and weight of the members asked."""
+        size = prod(self.sizes[one] for one in members)
+        return size, dict(self.weights)[size]
+
+    def check_answer(self, answer: Any) -> None:
+        """Refuse what is not one answer of each member; the message never repeats it."""
+        if not isinstance(answer, tuple | list) or len(answer) != len(self.sizes):
+            raise ChannelError(f"{len(self.sizes)} answers are needed, one for each member")
+        for given, size in zip(answer, self.sizes, strict=True):
+            if type(given) is not int or not 0 <= given < size:
+                raise ChannelError("an answer must be an integer below its member's size")
+
+    def pick(self, answer: Any, draws: Draws) -> Code:
+        """Draw which members are asked, then their joint answer."""
+        return self.pick_at(below(self.ranks, draws), answer, draws)
+
+    def pick_at(self, rank: int, answer: Any, draws: Draws) -> Code:
+        """Draw the joint answer of the members at a rank that was drawn before."""
+        self.check_answer(answer)
+        members = self.members(rank)
+        size, weight = self.joint(members)
+        truth, draw = SCALE - (size - 1) * weight, draws()
+        offset = 0 if draw < truth else 1 + (draw - truth) // weight
+        joint = 0
+        for one in members:
+            joint = joint * self.sizes[one] + answer[one]
+        return rank * self.largest + (joint + offset) % size
+
+    def chances(self, answer: Any) -> dict[int, Fraction]:
+        """Give the exact chance of every report when `answer` is true: for few members, to enumerate."""
+        self.check_answer(answer)
+        found = {}
+        for rank in range(self.ranks):
+            members = self.members(rank)
+            size, weight = self.joint(members)
+            true = 0
+            for one in members:
+                true = true * self.sizes[one] + answer[one]
+            for joint in range(size):
+                kept = SCALE - (size - 1) * weight if joint == true else weight
+                found[rank * self.largest + joint] = Fraction(kept, SCALE * self.ranks)
+        return found
+
+    def classes(self, members: Sequence[int]) -> dict[int, Fraction]:
+        """Give the chance of each joint size among the draws that ask all of `members`."""
+        rest = [size for one, size in enumerate(self.sizes) if one not in members]
+        start = prod(self.sizes[one] for one in members)
+        counts = _products(rest, self.ask - len(members))
+        total = sum(counts.values())
+        return {start * size: Fraction(count, total) for size, count in sorted(counts.items())}
+
+    def _holds(self, report: int) -> bool:
+        rank, joint = divmod(report, self.largest)
+        return rank < self.ranks and joint < self.joint(self.members(rank))[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the published form."""
+        return {
+            "form": self.form,
+            "sizes": list(self.sizes),
+            "ask": self.ask,
+            "weights": [list(pair) for pair in self.weights],
+        }
+
+
+def joint_sizes(sizes: Sequence[int], ask: int) -> list[int]:
+    """Give the distinct products of the sizes of `ask` members, in increasing order."""
+    largest = prod(sorted(sizes)[-ask:])
+    if largest > MAX_JOINT:
+        raise ChannelError(
+            f"the members asked together have {largest:,} joint answers, more than {MAX_JOINT:,}", "ask fewer"
+        )
+    return sorted(_products(sizes, ask))
+
+
+def _products(sizes: Sequence[int], ask: int) -> Counter[int]:
+    """Count the ways to choose `ask` of the sizes, by their product."""
+    ways: list[Counter[int]] = [Counter({1: 1}), *(Counter() for _ in range(ask))]
+    for size in sizes:
+        for chosen in range(ask, 0, -1):
+            for product, count in list(ways[chosen - 1].items()):
+                ways[chosen][product * size] += count
+    return ways[ask]
+
+
+def _largest_below(place: int, rank: int, members: int) -> int:
+    """Give the largest member c with C(c, place) at most the rank."""
+    low, high = place - 1, members - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if comb(middle, place) <= rank else (low, middle - 1)
+    return low
+
+
+def _check_members(sizes: Sequence[int]) -> None:
+    if not 2 <= len(sizes) <= _MAX_MEMBERS:
+        raise ChannelError(f"2 to {_MAX_MEMBERS} members are needed, got {len(sizes)}")

@@ -1,0 +1,99 @@
+"""Subset selection: the report is a set of options that holds the true one with a known probability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from typing import Any, ClassVar
+
+from hushpoll_client.errors import ChannelError
+from hushpoll_client.limits import MAX_OPTIONS
+
+from .base import SCALE, Channel, Draws, below, whole
+from .wire import Bitmap, Code, Wire
+
+__all__ = ["SubsetChannel"]
+
+
+@dataclass(frozen=True)
+class SubsetChannel(Channel):
+    """K options, sets of `size` of them; out of 2^53 draws `weight` give a set that holds the true one."""
+
+    form: ClassVar[str] = "subset"
+    keys: ClassVar[frozenset[str]] = frozenset({"options", "size", "weight"})
+    listed: ClassVar[bool] = False
+
+    options: int
+    size: int
+    weight: int
+
+    @classmethod
+    def of(cls, options: int, size: int, weight: int) -> SubsetChannel:
+        """Make one; a set of one option is K-ary response, which has its own form."""
+        options = whole(options, "options", 3, MAX_OPTIONS + 1)
+        return cls(options, whole(size, "size", 2, options), whole(weight, "weight", 1, SCALE))
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> SubsetChannel:
+        """Read the published form."""
+        return cls.of(value["options"], value["size"], value["weight"])
+
+    @property
+    def outcomes(self) -> int:
+        """The number of possible reports: all sets of that size."""
+        return comb(self.options, self.size)
+
+    @property
+    def wire(self) -> Wire:
+        """A bitmap with one bit for each option."""
+        return Bitmap(self.options, self.size)
+
+    @property
+    def ratio(self) -> Fraction:
+        """How much likelier a set is from an answer in it than from one outside; sets of each sort are alike."""
+        inside = Fraction(self.weight, comb(self.options - 1, self.size - 1))
+        outside = Fraction(SCALE - self.weight, comb(self.options - 1, self.size))
+        return max(inside, outside) / min(inside, outside)
+
+    def row(self, answer: int) -> tuple[int, ...]:
+        """Refuse: the chance of one set is no integer out of 2^53, see `chances`."""
+        raise ChannelError("a subset channel has no table of integers", "use chances or member")
+
+    def chances(self, answer: int) -> dict[str, Fraction]:
+        """Give the exact chance of every report when `answer` is true: for few options, to enumerate."""
+        self.check_answer(answer)
+        inside = Fraction(self.weight, SCALE * comb(self.options - 1, self.size - 1))
+        outside = Fraction(SCALE - self.weight, SCALE * comb(self.options - 1, self.size))
+        return {
+            self._written(chosen): inside if answer in chosen else outside
+            for chosen in combinations(range(self.options), self.size)
+        }
+
+    def member(self, option: int) -> tuple[Fraction, Fraction]:
+        """Give the chance that a report holds `option` when it is not true, and when it is."""
+        self.check_answer(option)
+        kept = Fraction(self.weight, SCALE)
+        others = kept * (self.size - 1) + (1 - kept) * self.size
+        return others / (self.options - 1), kept
+
+    def pick(self, answer: Any, draws: Draws) -> Code:
+        """Draw whether the truth is in, then always `size` of the others; the last one drawn makes room for it."""
+        self.check_answer(answer)
+        inside = draws() < self.weight
+        others = [option for option in range(self.options) if option != answer]
+        for place in range(self.size):
+            other = place + below(len(others) - place, draws)
+            others[place], others[other] = others[other], others[place]
+        chosen = others[: self.size - 1] + [answer if inside else others[self.size - 1]]
+        return self._written(chosen)
+
+    def _written(self, chosen: Any) -> str:
+        bits = sum(1 << option for option in chosen)
+        return f"{bits:0{-(-self.options // 4)}x}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the published form."""
+        return {"form": self.form, "options": self.options, "size": self.size, "weight": self.weight}

@@ -1,0 +1,92 @@
+"""Subset selection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp
+from typing import Any, ClassVar
+
+from hushpoll_client.channel import SCALE, Channel
+from hushpoll_client.channel.subset import SubsetChannel
+from hushpoll_client.errors import MechanismError
+from hushpoll_client.exact import Number, exp_below, is_whole, spell
+
+from .base import Mechanism, positive_epsilon
+from .parameters import EPSILON, SIZE, Parameter
+
+__all__ = ["Subset", "best_size", "subset"]
+
+
+class Subset(Mechanism):
+    """Report a random set of options that holds the chosen one with a known probability."""
+
+    name = "subset"
+    label = "Subset selection"
+    help = (
+        "The device reports a random set of options, which holds the chosen one with a known probability. The best for"
+        " single shares where there are many options."
+    )
+    design = (
+        "subset selection (the device reports a random set of d options; a set that holds the chosen one is e^ε times "
+        "as likely as one that does not)"
+    )
+    formula = "ĥₖ = (fₖ − q) / (p − q),   p = d e^ε / (d e^ε + K − d),   q = (p (d − 1) + (1 − p) d) / (K − 1)"
+    symbols = "fₖ: frequency of sets that hold option k; d: options in a set; K: number of options"
+    citation = (
+        "Ye, M., Barg, A. (2018). Optimal schemes for discrete distribution estimation under locally differential "
+        "privacy. IEEE Transactions on Information Theory 64, 5662–5676."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON, SIZE)
+    reports_answers = False
+
+    @classmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Make it from a document's parameters."""
+        return subset(options, **given)
+
+    def at(self, epsilon: Number) -> Mechanism:
+        """Make it with another epsilon and the size that is best there; K-ary response where that is 1."""
+        return recommended_subset(self.options, epsilon)
+
+
+def subset(options: int, epsilon: Number, size: int | None = None) -> Mechanism:
+    """Subset selection (Ye and Barg 2018) with sets of `size` options; the best size if none is given.
+
+    Out of 2^53 draws T = floor(L 2^53 d / (K - d + L d)) give a set that holds the truth, with L just below e^epsilon.
+    """
+    if not is_whole(options) or options < 3:
+        raise MechanismError(f"subset needs at least three options, got {options!r}", "use krr", "options")
+    exponent = positive_epsilon(epsilon)
+    if size is None:
+        size = max(2, best_size(options, float(exponent)))
+    if not is_whole(size) or not 2 <= size < options:
+        raise MechanismError(
+            f"size must be a whole number from 2 to {options - 1}, got {size!r}",
+            "a set of one option is krr",
+            "size",
+        )
+    odds = exp_below(exponent) * size
+    weight = int(SCALE * odds / (options - size + odds))
+    channel: Channel = SubsetChannel.of(int(options), int(size), weight)
+    return Subset({"epsilon": spell(exponent), "size": int(size)}, channel, channel)
+
+
+def recommended_subset(options: int, epsilon: Number) -> Mechanism:
+    """Give subset selection of the best size, or K-ary response where the best size is 1."""
+    from .krr import krr
+
+    if best_size(options, float(positive_epsilon(epsilon))) == 1:
+        return krr(options, epsilon)
+    return subset(options, epsilon)
+
+
+def best_size(options: int, epsilon: float) -> int:
+    """Find the size with the least variance, summed over the shares at the uniform truth."""
+    factor = exp(epsilon)
+
+    def spread(size: int) -> float:
+        held = size * factor / (size * factor + options - size)
+        other = (held * (size - 1) + (1 - held) * size) / (options - 1)
+        return size * (options - size) / (held - other) ** 2
+
+    return min(range(1, options), key=spread)
