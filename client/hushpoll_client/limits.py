@@ -20,4 +20,4 @@ MAX_QUESTIONS = 100
 MAX_OPTIONS = 1000
 MAX_TABLE = 64  # rows and columns of a published table: larger ones have a structured form or are refused
 MAX_BYTES = 1 << 20  # of a published survey
-LENGTHS = {"title": 200, "intro": 4000, "text": 1000, "option": 200, "decoy": 1000}  # code points
+LENGTHS = {"title": 200, "intro": 4000, "text": 1000, "option": 200, "decoy": 1000, "unit": 40}  # code points

@@ -11,10 +11,10 @@ from typing import Any
 from . import strict_json
 from .channel import Code
 from .errors import DocumentError, ReportError
-from .randomize import Source, randomize
+from .randomize import Source, draw
 from .survey import Question, Survey
 
-__all__ = ["FEWEST_REPORTS", "Report", "read_answers"]
+__all__ = ["FEWEST_REPORTS", "Report", "is_shown", "read_answers"]
 
 FEWEST_REPORTS = 50  # that are sealed together, and that give an estimate
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -28,16 +28,18 @@ class Report:
     reports: tuple[Code, ...]
 
     @classmethod
-    def new(cls, survey: Survey, answers: Sequence[int], source: Source = os.urandom) -> Report:
+    def new(cls, survey: Survey, answers: Sequence[Any], source: Source = os.urandom) -> Report:
         """Randomize a whole form once. Run by the respondent's device.
 
-        `answers` are what the device's channels take: `Mechanism.device_answer` of each question, see `read_answers`.
+        `answers` are the true ones, see `read_answers`; with a decoy, `Mechanism.device_answer` of both.
         """
         if len(answers) != len(survey.questions):
             raise ReportError(f"{len(survey.questions)} answers are needed, got {len(answers)}")
         name = source(16).hex()
         pairs = zip(survey.questions, answers, strict=True)
-        return cls(name, tuple(randomize(question.channel, answer, source) for question, answer in pairs))
+        return cls(
+            name, tuple(question.randomize(answer, lambda: draw(source)) for question, answer in pairs)
+        )
 
     def to_bytes(self, invitation: str | None = None) -> bytes:
         """The bytes to send; the same ones each time."""
@@ -78,8 +80,8 @@ class Report:
         return cls(name, tuple(reports)), invitation
 
 
-def read_answers(survey: Survey, answers: Mapping[str, Any]) -> list[int]:
-    """Turn {question id: option} into what the device's channels take.
+def read_answers(survey: Survey, answers: Mapping[str, Any]) -> list[Any]:
+    """Turn {question id: what was chosen} into true answers, "does not apply" for questions that are not shown.
 
     A decoy question takes {"answer": "No", "decoy": "Yes"}; an OR-poll also takes the combined answer alone.
     """
@@ -87,10 +89,29 @@ def read_answers(survey: Survey, answers: Mapping[str, Any]) -> list[int]:
     if unknown:
         known = ", ".join(question.id for question in survey.questions)
         raise ReportError(f"the survey has no question {min(unknown)!r}", f"its questions: {known}")
-    return [_device_answer(question, answers) for question in survey.questions]
+    found: dict[str, Any] = {}
+    for question in survey.questions:
+        if is_shown(survey, question, found):
+            found[question.id] = _device_answer(question, answers)
+        elif question.id in answers:
+            raise ReportError(
+                f'question "{question.id}" is not asked after these answers', "leave its answer out"
+            )
+        else:
+            found[question.id] = len(question.options)
+    return list(found.values())
 
 
-def _device_answer(question: Question, answers: Mapping[str, Any]) -> int:
+def is_shown(survey: Survey, question: Question, answers: Mapping[str, Any]) -> bool:
+    """Tell whether a question is shown to somebody who gave these true answers to the earlier ones."""
+    if question.after is None:
+        return True
+    decider = next(one for one in survey.questions if one.id == question.after.question)
+    chosen = answers[decider.id]
+    return chosen < len(decider.options) and decider.options[chosen] in question.after.answers
+
+
+def _device_answer(question: Question, answers: Mapping[str, Any]) -> Any:
     if question.id not in answers:
         raise ReportError(f'question "{question.id}" has no answer', "every question needs one")
     given, mechanism = answers[question.id], question.mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,15 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from . import strict_json
-from .channel import Channel
+from .channel import Channel, Code
+from .channel.base import Draws
 from .document import Place, read_fields, read_text, short
 from .errors import ChannelError, DocumentError, MechanismError, SurveyError
 from .exact import exp_below, log_below, read_decimal
-from .kind import KINDS, Kind, compile_mechanism
+from .kind import KINDS, Answers, Kind, compile_mechanism
 from .limits import CAP, MAX_BYTES, MAX_QUESTIONS, VERSION
-from .mechanism import BrokenPromise, Mechanism
+from .mechanism import MECHANISMS, BrokenPromise, Mechanism
 
-__all__ = ["Question", "Settings", "Survey"]
+__all__ = ["NOT_APPLICABLE", "After", "Question", "Settings", "Survey"]
+
+NOT_APPLICABLE = "does not apply"
+"""The answer of everybody whom a question is not shown: the last row of its channel, never offered."""
 
 _MAX_DRAFT = 1 << 22
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -39,16 +43,39 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class After:
+    """A skip rule: the question is shown after these answers to an earlier one only."""
+
+    question: str
+    answers: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Give the rule as JSON."""
+        return {"question": self.question, "answers": list(self.answers)}
+
+
+@dataclass(frozen=True)
 class Question:
     """One question with its compiled mechanism."""
 
     id: str
     kind: Kind
     text: str
-    options: tuple[str, ...]
-    """The labels of the true answers."""
+    answers: Answers
+    """What can be answered."""
     mechanism: Mechanism
     decoy: str | None = None
+    after: After | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The labels of the answers that people can give."""
+        return self.answers.labels
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of all true answers that a report may come from, "does not apply" last where there is a rule."""
+        return (*self.options, NOT_APPLICABLE) if self.after else self.options
 
     @property
     def channel(self) -> Channel:
@@ -64,7 +91,7 @@ class Question:
     def report_labels(self) -> tuple[str, ...]:
         """What each report is called: an answer, a word of the mechanism's own, or only a number."""
         if self.mechanism.reports_are_answers:
-            return self.options
+            return self.labels
         return self.mechanism.report_words or tuple(str(code) for code in range(self.channel.outcomes))
 
     def document(self, published: bool = True) -> dict[str, Any]:
@@ -73,18 +100,31 @@ class Question:
             "id": self.id,
             "kind": self.kind.name,
             "text": self.text,
-            "mechanism": {"name": self.mechanism.name, **self.mechanism.parameters},
+            "mechanism": {
+                "name": self.mechanism.name,
+                **self.mechanism.parameters,
+                **self.answers.in_mechanism(),
+            },
         }
-        value |= self.kind.document(self.options)
+        value |= self.answers.document()
+        if self.after is not None:
+            value["after"] = self.after.document()
         if self.decoy is not None:
             value["mechanism"]["decoy"] = self.decoy
         if published or not self.mechanism.recompiled:
             value["channel"] = self.channel.to_json()
         return value
 
-    def read_answer(self, given: object) -> int:
+    def read_answer(self, given: object) -> Any:
         """Turn what somebody chose into a true answer."""
-        return self.kind.read_answer(self.id, self.options, given)
+        return self.answers.read(self.id, given)
+
+    def randomize(self, answer: Any, draws: Draws) -> Code:
+        """Draw the report for an answer; with a decoy, for the combination of both answers."""
+        row = self.answers.row(answer, draws)
+        if not self.mechanism.has_decoy:
+            row = self.mechanism.device_answer(row)
+        return self.channel.pick(row, draws)
 
 
 @dataclass(frozen=True)
@@ -127,16 +167,10 @@ class Survey:
     def parse(cls, data: bytes | str) -> Survey:
         """Read either form: in the published one every question has its channel."""
         value = _document(data)
-        questions = value.get("questions") if isinstance(value, Mapping) else None
-        if (
-            isinstance(questions, list)
-            and questions
-            and all(isinstance(q, Mapping) and "channel" in q for q in questions)
-        ):
-            # An editor may have added a last newline; everything else must be as published.
-            return cls.from_published(
-                (data if isinstance(data, bytes) else data.encode()).removesuffix(b"\n")
-            )
+        # An editor may have added a last newline; everything else must be as published.
+        plain = (data if isinstance(data, bytes) else data.encode()).removesuffix(b"\n")
+        if _looks_published(value, plain):
+            return cls.from_published(plain)
         survey = _read_survey(value, published=False)
         survey.check_cap()
         return survey
@@ -189,6 +223,18 @@ class Survey:
             )
 
 
+def _looks_published(value: object, data: bytes) -> bool:
+    """Tell a published document from a draft, of which only questions with a computed table carry their channel."""
+    questions = value.get("questions") if isinstance(value, Mapping) else None
+    if not isinstance(questions, list) or not questions:
+        return False
+    if not all(isinstance(one, Mapping) and "channel" in one for one in questions):
+        return False
+    names = [one["mechanism"].get("name") for one in questions if isinstance(one.get("mechanism"), Mapping)]
+    computed = [name for name in names if name in MECHANISMS and not MECHANISMS[name].recompiled]
+    return len(computed) < len(questions) or strict_json.dumps(value) == data
+
+
 def _too_large(size: int) -> SurveyError:
     return SurveyError(
         (), f"it has {size} bytes, more than {MAX_BYTES} as published", "ask fewer questions or shorten texts"
@@ -220,9 +266,11 @@ def _read_survey(value: object, published: bool) -> Survey:
         raise SurveyError(("questions",), f"has {len(listed)} questions", f"keep at most {MAX_QUESTIONS}")
     title = read_text(fields["title"], ("title",), "title", published)
     intro = read_text(fields.get("intro", ""), ("intro",), "intro", published)
-    questions = tuple(_read_question(question, index, published) for index, question in enumerate(listed))
+    questions: list[Question] = []
+    for question in listed:
+        questions.append(_read_question(question, questions, published))
     _check_ids(questions)
-    survey = Survey(title, intro, questions, settings)
+    survey = Survey(title, intro, tuple(questions), settings)
     if len(survey.canonical) > MAX_BYTES:
         raise _too_large(len(survey.canonical))
     return survey
@@ -238,7 +286,7 @@ def _read_settings(value: object, published: bool) -> Settings:
     return Settings(**settings)
 
 
-def _check_ids(questions: tuple[Question, ...]) -> None:
+def _check_ids(questions: Sequence[Question]) -> None:
     seen: set[str] = set()
     for index, question in enumerate(questions):
         if question.id in seen:
@@ -248,20 +296,24 @@ def _check_ids(questions: tuple[Question, ...]) -> None:
         seen.add(question.id)
 
 
-def _read_question(value: object, index: int, published: bool) -> Question:
+def _read_question(value: object, earlier: Sequence[Question], published: bool) -> Question:
     name = value.get("id") if isinstance(value, Mapping) else None
     known = name if isinstance(name, str) and _ID.fullmatch(name) else None
     try:
-        return _check_question(value, ("questions", index), known, published)
+        return _check_question(value, earlier, known, published)
     except SurveyError as error:
         raise SurveyError(error.path, error.problem, error.remedy, known) from None
 
 
-def _check_question(value: object, at: Place, known: str | None, published: bool) -> Question:
+def _check_question(
+    value: object, earlier: Sequence[Question], known: str | None, published: bool
+) -> Question:
+    at = ("questions", len(earlier))
     kind = _kind(value, at)
     keys = (*_COMMON, *(kind.keys if kind else ()))
+    later = (*(kind.later if kind else ()), "after")
     needed = (*keys, "channel") if published else keys
-    fields = read_fields(value, at, needed, () if published else ("channel",), published)
+    fields = read_fields(value, at, needed, () if published else ("channel",), published, later)
     if known is None:
         raise SurveyError(
             (*at, "id"),
@@ -270,9 +322,46 @@ def _check_question(value: object, at: Place, known: str | None, published: bool
         )
     assert kind is not None  # a missing one was refused with the other keys
     text = read_text(fields["text"], (*at, "text"), "text", published)
-    options = kind.read(fields, at, published)
-    mechanism, decoy = _mechanism(fields, at, kind, len(options), published)
-    return Question(known, kind, text, options, mechanism, decoy)
+    answers = kind.read(fields, at, published)
+    after = _after(fields["after"], (*at, "after"), kind, earlier, published) if "after" in fields else None
+    mechanism, decoy = _mechanism(fields, at, kind, answers, after, published)
+    return Question(known, kind, text, answers, mechanism, decoy, after)
+
+
+def _after(value: object, at: Place, kind: Kind, earlier: Sequence[Question], published: bool) -> After:
+    """Read a skip rule; it points back to a question whose answer the device knows."""
+    if not kind.may_be_skipped:
+        raise SurveyError(at, f"a {kind.name} question is always asked", "remove the rule")
+    rule = read_fields(value, at, ("question", "answers"), published=published)
+    decider = next((one for one in earlier if one.id == rule["question"]), None)
+    if decider is None:
+        raise SurveyError(
+            (*at, "question"),
+            f"{short(rule['question'])} is no earlier question",
+            "name one that comes before",
+        )
+    if not decider.kind.may_be_skipped or decider.mechanism.has_decoy:
+        raise SurveyError(
+            (*at, "question"),
+            f'"{decider.id}" cannot decide whether another question is shown',
+            "name a choice or a yes/no question without a decoy",
+        )
+    return After(decider.id, _after_answers(rule["answers"], (*at, "answers"), decider, published))
+
+
+def _after_answers(value: object, at: Place, decider: Question, published: bool) -> tuple[str, ...]:
+    known = f"use some of: {', '.join(decider.options)}"
+    if not isinstance(value, list) or not value:
+        raise SurveyError(at, "must be a list of answers", known)
+    for place, one in enumerate(value):
+        if one not in decider.options:
+            raise SurveyError((*at, place), f'{short(one)} is no answer of "{decider.id}"', known)
+    ordered = tuple(one for one in decider.options if one in value)
+    if len(ordered) == len(decider.options) and decider.after is None:
+        raise SurveyError(at, "are all answers, so that the question is always shown", "remove the rule")
+    if len(set(value)) != len(value) or (published and list(ordered) != value):
+        raise SurveyError(at, "must stand once each, in the order of the options", "put them in order")
+    return ordered
 
 
 def _kind(value: object, at: Place) -> Kind | None:
@@ -287,7 +376,12 @@ def _kind(value: object, at: Place) -> Kind | None:
 
 
 def _mechanism(
-    fields: Mapping[str, Any], at: Place, kind: Kind, options: int, published: bool
+    fields: Mapping[str, Any],
+    at: Place,
+    kind: Kind,
+    answers: Answers,
+    after: After | None,
+    published: bool,
 ) -> tuple[Mechanism, str | None]:
     value, here = fields["mechanism"], (*at, "mechanism")
     if not isinstance(value, Mapping):
@@ -298,7 +392,8 @@ def _mechanism(
         decoy = read_text(parameters.pop("decoy"), (*here, "decoy"), "decoy", published)
     channel = _channel(fields["channel"], (*at, "channel")) if "channel" in fields else None
     try:
-        mechanism = compile_mechanism(kind, options, parameters, channel)
+        rows = len(answers.labels) + (after is not None)
+        mechanism = compile_mechanism(kind, answers, rows, parameters, channel)
     except BrokenPromise as error:
         raise SurveyError((*at, "channel"), error.problem, _FRESH_LINK) from None
     except (MechanismError, ChannelError) as error:
@@ -308,7 +403,7 @@ def _mechanism(
         ) from None
     _check_decoy(mechanism, decoy, here)
     if published:
-        _check_spelling(mechanism, parameters, here)
+        _check_spelling(mechanism, answers.in_mechanism(), parameters, here)
     elif channel is not None and mechanism.recompiled:
         raise SurveyError((*at, "channel"), "a draft has none", "remove it")
     return mechanism, decoy
@@ -321,13 +416,15 @@ def _check_decoy(mechanism: Mechanism, decoy: str | None, at: Place) -> None:
         raise SurveyError((*at, "decoy"), f"{mechanism.name} asks no decoy question", "remove it")
 
 
-def _check_spelling(mechanism: Mechanism, parameters: Mapping[str, Any], at: Place) -> None:
+def _check_spelling(
+    mechanism: Mechanism, more: Mapping[str, Any], parameters: Mapping[str, Any], at: Place
+) -> None:
     """Take published parameters in one spelling only, and numbers as text unless they count something."""
     for key, item in parameters.items():
         parameter = mechanism.takes_key(key)
         if parameter is not None and not parameter.shape.is_published(item):
             raise SurveyError((*at, key), "must be written as a string", _PUBLISH_AGAIN)
-    if parameters != {"name": mechanism.name, **mechanism.parameters}:
+    if parameters != {"name": mechanism.name, **mechanism.parameters, **more}:
         raise SurveyError(at, "is not in its published spelling", _PUBLISH_AGAIN)
 
 

@@ -257,7 +257,7 @@ def shapes_at_fault() -> Iterator[tuple[str, list[Any]]]:
     }.items():
         yield f"id_{name}", of(WARNER, "id", value)
     for name, value in {
-        "unknown": "scale",
+        "unknown": "essay",
         "list": ["yes_no"],
         "object": {},
         "null": None,

@@ -13,7 +13,7 @@ from html import escape
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client.kind import KINDS, Kind
+from hushpoll_client.kind import KINDS, Answers, Kind
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
 
@@ -258,8 +258,10 @@ def recommend(
     if asked is None:
         raise AnalysisError(f"kind {kind!r} is not a kind of question", f"use {' or '.join(KINDS)}")
     options = 2 if asked.yes_or_no else options
+    advised = asked.recommend(Answers(("",) * options), options, epsilon)
     trials: list[tuple[str, dict[str, Any]]] = [
-        (one.name, {"decoy_share": decoy_share} if one.has_decoy else {}) for one in _candidates(asked)
+        (one.name, {"decoy_share": decoy_share} if one.has_decoy else {})
+        for one in _candidates(asked, advised["name"])
     ]
     candidates = []
     for name, parameters in trials:
@@ -271,13 +273,13 @@ def recommend(
     return Recommendation(best.mechanism, _reason(best, options, epsilon), tuple(candidates))
 
 
-def _candidates(kind: Kind) -> list[type[Mechanism]]:
+def _candidates(kind: Kind, name: str) -> list[type[Mechanism]]:
     """Give the recommended mechanism, and beside it those that need nothing but an epsilon and a decoy's share."""
     needed = {"epsilon", "decoy_share", "decoy_counts"}
     fitting = [
         one for one in kind.mechanisms if one.has_decoy and {part.name for part in one.takes} <= needed
     ]
-    return [PLANNED[kind.recommended], *fitting]
+    return [PLANNED[name], *fitting]
 
 
 def _finish(

@@ -32,6 +32,7 @@ PENALIZED = (
     "a weak log-F(1,1) prior on each coefficient holds it; read the intervals with care, likelihood_intervals() are "
     "better than the normal ones"
 )
+UNPENALIZED = "none"
 ASKED = "this fit is penalized, as asked: a weak log-F(1,1) prior holds each coefficient"
 
 
@@ -192,7 +193,7 @@ def fit_model(
     level: float,
     information: str,
     design: SurveyDesign | None,
-    penalty: str = "none",
+    penalty: str = UNPENALIZED,
 ) -> ModelFit:
     """Maximise the likelihood, check that its maximum is one, and penalize it where it has none."""
     names = (*data.names, *data.class_names, *(("log(sigma)",) if link == "identity" else ()))
@@ -201,7 +202,7 @@ def fit_model(
         try:
             theta, evaluation, bread = _maximised(names, data, link, information)
         except NotIdentifiedError:
-            if penalty == "none":
+            if penalty == UNPENALIZED:
                 raise
             note = PENALIZED
     if note:

@@ -60,9 +60,7 @@ class Channel(ABC):
         return made
 
     @staticmethod
-    def columns(
-        options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]
-    ) -> Channel:
+    def columns(options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]) -> Channel:
         """A channel whose reports each have two weights, one for the answers of a set and one for the others."""
         made: Channel = Channel.forms["columns"].of(options, sets, low, high)
         return made

@@ -36,9 +36,7 @@ class ColumnsChannel(Channel):
     high: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]
-    ) -> ColumnsChannel:
+    def of(cls, options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]) -> ColumnsChannel:
         """Make one; every weight is at least 1, also those of the last report, which has what remains."""
         options = whole(options, "options", 2, MAX_TABLE + 1)
         if not 1 <= len(sets) < MAX_TABLE or not len(sets) == len(low) == len(high):

@@ -87,7 +87,7 @@ class SubsetChannel(Channel):
         for place in range(self.size):
             other = place + below(len(others) - place, draws)
             others[place], others[other] = others[other], others[place]
-        chosen = others[: self.size - 1] + [answer if inside else others[self.size - 1]]
+        chosen = [*others[: self.size - 1], answer if inside else others[self.size - 1]]
         return self._written(chosen)
 
     def _written(self, chosen: Any) -> str:

@@ -8,22 +8,29 @@ from typing import Any
 from hushpoll_client.channel import Channel
 from hushpoll_client.mechanism import Mechanism, resolve
 
-from .base import Kind
+from .base import Answers, Kind
 from .choice import Choice
+from .multiple import Multiple
+from .number import Number
+from .scale import Scale
 from .yes_no import YesNo
 
-__all__ = ["DEFAULT", "KINDS", "Kind", "compile_mechanism"]
+__all__ = ["DEFAULT", "KINDS", "Answers", "Kind", "compile_mechanism"]
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (YesNo(), Choice())}
+KINDS: dict[str, Kind] = {kind.name: kind for kind in (YesNo(), Choice(), Scale(), Number(), Multiple())}
 """Every kind by its name."""
 DEFAULT = next(iter(KINDS))
 
 
 def compile_mechanism(
-    kind: Kind, options: int, parameters: Mapping[str, Any], channel: Channel | None = None
+    kind: Kind,
+    answers: Answers,
+    rows: int,
+    parameters: Mapping[str, Any],
+    channel: Channel | None = None,
 ) -> Mechanism:
-    """Make the mechanism of a question with so many answers; an epsilon alone means the recommended one."""
-    given = dict(parameters)
+    """Make the mechanism of a question whose answers have so many rows; an epsilon alone means the recommended one."""
+    given = {key: value for key, value in parameters.items() if key not in kind.in_mechanism}
     if "name" not in given and "epsilon" in given:
-        given["name"] = kind.recommended
-    return resolve(kind.mechanisms, f"a {kind.name} question", options, given, channel)
+        given = {**given, **kind.recommend(answers, rows, given["epsilon"])}
+    return resolve(kind.mechanisms, f"a {kind.name} question", rows, given, channel, answers.about())

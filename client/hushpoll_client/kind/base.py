@@ -6,14 +6,67 @@ Every file beside this one is one kind. Everybody else asks the kind; nobody ask
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
-from hushpoll_client.document import Place
-from hushpoll_client.errors import ReportError
+from hushpoll_client.channel.base import Draws
+from hushpoll_client.document import Place, short
+from hushpoll_client.errors import ReportError, SurveyError
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 
-__all__ = ["Kind"]
+__all__ = ["Answers", "Kind", "read_target"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The true answers of one question, as its document describes them.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        What a channel's rows are called; for a set of ticked options, the options.
+    """
+
+    labels: tuple[str, ...]
+
+    @property
+    def values(self) -> tuple[Fraction, ...] | None:
+        """The number that each row stands for; None where answers are no numbers."""
+        return None
+
+    @property
+    def target(self) -> str | None:
+        """What will be reported, where the kind lets designers choose."""
+        return None
+
+    @property
+    def optimum(self) -> tuple[str, bool]:
+        """What the best channel is best for (shares, mean or cumulative shares), and whether at the worst truth."""
+        return "shares", False
+
+    def document(self) -> dict[str, Any]:
+        """Give the kind's own keys of the question."""
+        return {}
+
+    def in_mechanism(self) -> dict[str, Any]:
+        """Give the kind's own keys of the mechanism's object."""
+        return {}
+
+    def about(self) -> dict[str, Any]:
+        """Give what a mechanism may need to know of the question."""
+        return {}
+
+    def read(self, name: str, given: object) -> Any:
+        """Turn what somebody chose, in a file or at a terminal, into a true answer of question `name`."""
+        if isinstance(given, str) and given in self.labels:
+            return self.labels.index(given)
+        raise ReportError(f'question "{name}": {given!r} is not one of: {", ".join(self.labels)}')
+
+    def row(self, answer: Any, draws: Draws) -> Any:
+        """Give what the mechanism takes for a true answer; how many draws that needs never depends on it."""
+        return answer
 
 
 class Kind(ABC):
@@ -26,22 +79,30 @@ class Kind(ABC):
     """What the respondent's page draws for it."""
     keys: ClassVar[tuple[str, ...]] = ()
     """Keys of the question's document beside those that every question has."""
-    recommended: ClassVar[str]
-    """The mechanism that a document means which gives an epsilon and no name."""
+    later: ClassVar[tuple[str, ...]] = ()
+    """Keys that stand only where they say something."""
+    in_mechanism: ClassVar[tuple[str, ...]] = ()
+    """Keys of the mechanism's object that are the kind's own."""
+    targets: ClassVar[tuple[str, ...]] = ()
+    """What designers may choose to report, the default first."""
     takes: ClassVar[tuple[str, ...]] = ("option",)
     """The sorts of mechanism that fit it: for one "option", for "ordered" answers, for a "set" of them."""
     fixed_words: ClassVar[bool] = False
     """Whether the answers' labels are the page's own words, to be said in the reader's language."""
     yes_or_no: ClassVar[bool] = False
     """Whether the answers are No and Yes, so that a decoy question can stand beside it."""
+    may_be_skipped: ClassVar[bool] = False
+    """Whether it may be asked only after certain answers, and decide whether a later one is."""
+    several: ClassVar[bool] = False
+    """Whether an answer is a set of options."""
 
     @abstractmethod
-    def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> tuple[str, ...]:
-        """Read the kind's own keys and give the labels of the true answers."""
+    def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
+        """Read the kind's own keys."""
 
     @abstractmethod
-    def document(self, options: Sequence[str]) -> dict[str, Any]:
-        """Give the kind's own keys of a question with these answers."""
+    def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
+        """Give name and parameters of the mechanism that a document means which gives an epsilon and no name."""
 
     @property
     def mechanisms(self) -> tuple[type[Mechanism], ...]:
@@ -54,14 +115,23 @@ class Kind(ABC):
 
     def fitting(self, options: int) -> tuple[type[Mechanism], ...]:
         """Give those of them that take so many answers."""
-        return tuple(one for one in self.mechanisms if options == 2 or not one.two_answers)
+        return tuple(one for one in self.mechanisms if one.takes_so_many(options))
 
     def shown(self, options: int) -> tuple[int, ...]:
         """Give the answers whose shares are worth a line of their own."""
         return tuple(range(options))
 
-    def read_answer(self, name: str, options: Sequence[str], given: object) -> int:
-        """Turn what somebody chose into a true answer of question `name`."""
-        if isinstance(given, str) and given in options:
-            return list(options).index(given)
-        raise ReportError(f'question "{name}": {given!r} is not one of: {", ".join(options)}')
+
+def read_target(kind: type[Kind] | Kind, fields: Mapping[str, Any], at: Place, published: bool) -> str:
+    """Read what will be reported, from the mechanism's object; the default where a draft says nothing."""
+    given = fields["mechanism"]
+    found = given.get("target") if isinstance(given, Mapping) else None
+    if found is None and not published:
+        return kind.targets[0]
+    if found not in kind.targets:
+        raise SurveyError(
+            (*at, "mechanism", "target"),
+            f"{short(found)} cannot be reported of a {kind.name}",
+            f"use one of: {', '.join(kind.targets)}",
+        )
+    return str(found)

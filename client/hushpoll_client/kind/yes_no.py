@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from hushpoll_client.document import Place
 
-from .base import Kind
+from .base import Answers, Kind
 
 __all__ = ["YesNo"]
 
@@ -19,18 +19,18 @@ class YesNo(Kind):
     label = "Yes or no"
     help = "Two answers. The most precise kind."
     widget = "options"
-    recommended = "warner"
     fixed_words = True
     yes_or_no = True
+    may_be_skipped = True
 
-    def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> tuple[str, ...]:
+    def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
         """Give the two answers: the document says nothing more."""
-        return ("No", "Yes")
+        return Answers(("No", "Yes"))
 
-    def document(self, options: Sequence[str]) -> dict[str, Any]:
-        """Give nothing: the answers are known."""
-        return {}
+    def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
+        """Recommend Warner's coin, or K-ary response where the question may also not apply."""
+        return {"name": "warner" if rows == 2 else "krr", "epsilon": epsilon}
 
     def shown(self, options: int) -> tuple[int, ...]:
-        """Show Yes alone: No is what remains."""
-        return (1,)
+        """Show Yes alone: No is what remains, unless the question may also not apply."""
+        return (1,) if options == 2 else tuple(range(options))

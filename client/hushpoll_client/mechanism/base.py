@@ -136,6 +136,11 @@ class Mechanism(ABC):
         return any(one.alone and given.get(one.name) is not None for one in cls.takes)
 
     @classmethod
+    def takes_so_many(cls, options: int) -> bool:
+        """Tell whether it can carry so many answers."""
+        return options == 2 or not cls.two_answers
+
+    @classmethod
     def has_epsilon(cls) -> bool:
         """Tell whether an epsilon is among the parameters."""
         return cls.takes_key("epsilon") is not None

@@ -98,10 +98,14 @@ DRAWS = Parameter(
     "draws", Shape("R", whole=True), "Kuk: cards drawn per respondent (1 unless said otherwise)."
 )
 SIZE = Parameter(
-    "size", Shape("D", whole=True), "Options in a reported set, 2 or more (the best number unless said otherwise)."
+    "size",
+    Shape("D", whole=True),
+    "Options in a reported set, 2 or more (the best number unless said otherwise).",
 )
 ASK = Parameter(
-    "ask", Shape("S", whole=True), "Items that each device reports on (the best number unless said otherwise)."
+    "ask",
+    Shape("S", whole=True),
+    "Items that each device reports on (the best number unless said otherwise).",
 )
 CHANNEL = Parameter(
     "channel",

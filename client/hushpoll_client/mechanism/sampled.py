@@ -76,9 +76,7 @@ def sampled_channel(sizes: Sequence[int], bound: Any, ask: int) -> Channel:
         joint = joint_sizes(sizes, ask)
         return SampledChannel.of(sizes, ask, [(size, ceil(SCALE / (bound + size - 1))) for size in joint])
     except ChannelError as error:
-        raise MechanismError(
-            error.problem, error.remedy or "ask fewer or raise the epsilon", "ask"
-        ) from None
+        raise MechanismError(error.problem, error.remedy or "ask fewer or raise the epsilon", "ask") from None
 
 
 def best_ask(members: int, epsilon: float) -> int:
@@ -95,4 +93,4 @@ def unit_variance(members: int, ask: int, epsilon: float, share: float = PLANNIN
 
 
 def _feasible(members: int, ask: int) -> bool:
-    return 2**ask <= MAX_JOINT and comb(members, ask) * 2**ask <= SCALE
+    return 2**ask <= MAX_JOINT and comb(members, ask) << ask <= SCALE

@@ -30,7 +30,9 @@ class Subset(Mechanism):
         "subset selection (the device reports a random set of d options; a set that holds the chosen one is e^ε times "
         "as likely as one that does not)"
     )
-    formula = "ĥₖ = (fₖ − q) / (p − q),   p = d e^ε / (d e^ε + K − d),   q = (p (d − 1) + (1 − p) d) / (K − 1)"
+    formula = (
+        "ĥₖ = (fₖ − q) / (p − q),   p = d e^ε / (d e^ε + K − d),   q = (p (d − 1) + (1 − p) d) / (K − 1)"
+    )
     symbols = "fₖ: frequency of sets that hold option k; d: options in a set; K: number of options"
     citation = (
         "Ye, M., Barg, A. (2018). Optimal schemes for discrete distribution estimation under locally differential "
@@ -43,6 +45,11 @@ class Subset(Mechanism):
     def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
         """Make it from a document's parameters."""
         return subset(options, **given)
+
+    @classmethod
+    def takes_so_many(cls, options: int) -> bool:
+        """Sets of two leave something out only of three options or more."""
+        return options > 2
 
     def at(self, epsilon: Number) -> Mechanism:
         """Make it with another epsilon and the size that is best there; K-ary response where that is 1."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hushpoll_client import HushpollError, Survey, SurveyError
+from hushpoll_client import HushpollError, Question, Survey, SurveyError
 from hushpoll_client.kind import KINDS
 from hushpoll_client.limits import MAX_QUESTIONS
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -256,15 +256,27 @@ def imported(survey: Survey) -> tuple[Document, str]:
     slider again.
     """
     document = survey.as_document(published=False)
-    plain = [question for question in document["questions"] if _is_recommended(question)]
+    plain = [
+        written
+        for written, question in zip(document["questions"], survey.questions, strict=True)
+        if _is_recommended(question)
+    ]
     spent = Counter(question["mechanism"]["epsilon"] for question in plain)
     epsilon: str = spent.most_common(1)[0][0] if spent else DEFAULT_EPSILON
     for question in plain:
         if question["mechanism"]["epsilon"] == epsilon:
-            question["mechanism"] = {"epsilon": epsilon}
+            own = KINDS[question["kind"]].in_mechanism
+            kept = {key: value for key, value in question["mechanism"].items() if key in own}
+            question["mechanism"] = {"epsilon": epsilon, **kept}
+            question.pop("channel", None)
     return document, epsilon
 
 
-def _is_recommended(question: Document) -> bool:
-    mechanism = question["mechanism"]
-    return set(mechanism) == {"name", "epsilon"} and mechanism["name"] == KINDS[question["kind"]].recommended
+def _is_recommended(question: Question) -> bool:
+    """Tell whether a question has the mechanism that an epsilon alone would give it."""
+    mechanism = question.mechanism
+    if "epsilon" not in mechanism.parameters:
+        return False
+    rows, epsilon = len(question.labels), mechanism.parameters["epsilon"]
+    advised = question.kind.recommend(question.answers, rows, epsilon)
+    return bool(advised == {"name": mechanism.name, **mechanism.parameters})

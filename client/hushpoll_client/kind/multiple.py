@@ -1,0 +1,98 @@
+"""Tick all that apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hushpoll_client.channel.base import Draws
+from hushpoll_client.document import Place, short
+from hushpoll_client.errors import ChannelError, ReportError, SurveyError
+from hushpoll_client.exact import is_whole
+from hushpoll_client.mechanism import padded, sampled
+from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.mechanism.padded import unit_variance as padded_variance
+from hushpoll_client.mechanism.sampled import best_ask
+from hushpoll_client.mechanism.sampled import unit_variance as sampled_variance
+
+from .base import Answers, Kind
+from .choice import read_options
+
+__all__ = ["Multiple", "MultipleAnswers"]
+
+
+@dataclass(frozen=True)
+class MultipleAnswers(Answers):
+    """Options, any of them ticked, or at most so many; a true answer is the ticked ones in increasing order."""
+
+    at_most: int | None
+
+    def document(self) -> dict[str, Any]:
+        """Give the options, and how many may be ticked where that is limited."""
+        return {"options": list(self.labels)} | ({"at_most": self.at_most} if self.at_most else {})
+
+    def about(self) -> dict[str, Any]:
+        """Give how many may be ticked."""
+        return {"at_most": self.at_most}
+
+    def read(self, name: str, given: object) -> tuple[int, ...]:
+        """Read a list of options; at a terminal they are separated by semicolons, and nothing means none."""
+        if isinstance(given, str):
+            given = [part.strip() for part in given.split(";") if part.strip()]
+        if not isinstance(given, list) or any(one not in self.labels for one in given):
+            raise ReportError(
+                f'question "{name}": {short(given)} is no list of its options',
+                f"its options: {', '.join(self.labels)}",
+            )
+        ticked = tuple(sorted({self.labels.index(one) for one in given}))
+        if len(ticked) != len(given):
+            raise ReportError(f'question "{name}": an option stands twice', "name each option once")
+        if self.at_most is not None and len(ticked) > self.at_most:
+            raise ReportError(
+                f'question "{name}": {len(ticked)} options are ticked', f"tick at most {self.at_most}"
+            )
+        return ticked
+
+    def row(self, answer: Any, draws: Draws) -> Any:
+        """Refuse what is not a set of options, each once, in increasing order; the message never repeats it."""
+        items: list[Any] = list(answer) if isinstance(answer, tuple | list) else [None]
+        whole = all(type(item) is int and 0 <= item < len(self.labels) for item in items)
+        if not whole or items != sorted(set(items)) or len(items) > (self.at_most or len(items)):
+            raise ChannelError("answer must be the ticked options, at most so many, in increasing order")
+        return tuple(items)
+
+
+class Multiple(Kind):
+    """Several options, any of them ticked."""
+
+    name = "multiple"
+    label = "Tick all that apply"
+    help = "Two or more options; people tick as many as apply, or at most so many."
+    widget = "ticks"
+    keys = ("options",)
+    later = ("at_most",)
+    takes = ("set",)
+    several = True
+
+    def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
+        """Read the options and how many may be ticked."""
+        options = read_options(fields["options"], (*at, "options"), published)
+        at_most = fields.get("at_most")
+        if at_most is not None and (not is_whole(at_most) or not 1 <= at_most <= len(options)):
+            raise SurveyError(
+                (*at, "at_most"),
+                f"{short(at_most)} is not a number of options that may be ticked",
+                f"write 1 to {len(options)}, or leave it out",
+            )
+        return MultipleAnswers(options, None if at_most is None else int(at_most))
+
+    def recommend(self, answers: Answers, rows: int, epsilon: Any) -> dict[str, Any]:
+        """Recommend the form with the least variance of one share: `sampled`, or `padded` where it wins."""
+        at_most, number = answers.about()["at_most"], float(positive_epsilon(epsilon))
+        made = sampled([2] * rows, epsilon)
+        if at_most is not None:
+            ask = best_ask(rows, number)
+            if padded_variance(rows, at_most, number) < sampled_variance(rows, ask, number):
+                made = padded(rows, epsilon, at_most)
+        return {"name": made.name, **made.parameters}

@@ -1,0 +1,213 @@
+"""A number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from hushpoll_client.channel.base import Draws, below
+from hushpoll_client.document import Place, read_text, short
+from hushpoll_client.errors import ChannelError, MechanismError, ReportError, SurveyError
+from hushpoll_client.exact import is_whole, read_decimal, spell
+from hushpoll_client.limits import MAX_TABLE
+
+from .base import Answers, Kind, read_target
+
+__all__ = ["MAX_STEPS", "Bins", "Grid", "Number", "NumberAnswers"]
+
+MAX_STEPS = 10**6
+MAX_GRID = 21  # points that a number is rounded to before its mean is randomized
+BINS = 20
+
+
+@dataclass(frozen=True)
+class NumberAnswers(Answers):
+    """The numbers min, min + step, ..., max; a true answer is the number of steps above min."""
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+    unit: str
+
+    @property
+    def steps(self) -> int:
+        """The number of steps from min to max."""
+        return int((self.high - self.low) / self.step)
+
+    def document(self) -> dict[str, Any]:
+        """Give the range in its published spelling, and the unit where there is one."""
+        value: dict[str, Any] = {"min": spell(self.low), "max": spell(self.high), "step": spell(self.step)}
+        return value | ({"unit": self.unit} if self.unit else {})
+
+    def read(self, name: str, given: object) -> int:
+        """Read a number that lies on the grid."""
+        try:
+            steps = (read_decimal(_number(given), "number") - self.low) / self.step
+        except MechanismError:
+            steps = Fraction(-1)
+        if steps.denominator == 1 and 0 <= steps <= self.steps:
+            return int(steps)
+        raise ReportError(
+            f'question "{name}": {short(given)} is not a number on its grid',
+            f"give {spell(self.low)} to {spell(self.high)} in steps of {spell(self.step)}",
+        )
+
+    def _at(self, steps: Fraction | int) -> Fraction:
+        return self.low + self.step * steps
+
+    def _check(self, answer: Any) -> int:
+        if type(answer) is not int or not 0 <= answer <= self.steps:
+            raise ChannelError(f"answer must be a number of steps from 0 to {self.steps}")
+        return answer
+
+
+@dataclass(frozen=True)
+class Grid(NumberAnswers):
+    """For a mean: the number is rounded at random to one of few grid points, so that its mean is right."""
+
+    @property
+    def target(self) -> str:
+        """The mean."""
+        return "mean"
+
+    @property
+    def optimum(self) -> tuple[str, bool]:
+        """The mean, whatever the truth."""
+        return "mean", True
+
+    @property
+    def values(self) -> tuple[Fraction, ...]:
+        """The grid points."""
+        return tuple(
+            self._at(Fraction(point * self.steps, len(self.labels) - 1)) for point in range(len(self.labels))
+        )
+
+    def in_mechanism(self) -> dict[str, Any]:
+        """Give the target."""
+        return {"target": self.target}
+
+    def row(self, answer: Any, draws: Draws) -> int:
+        """Round to the grid point below or above, by a draw that is always made."""
+        point, rest = divmod(self._check(answer) * (len(self.labels) - 1), self.steps)
+        return int(point + (below(self.steps, draws) < rest))
+
+
+@dataclass(frozen=True)
+class Bins(NumberAnswers):
+    """For a distribution: the numbers are cut into bins whose widths differ by one step at most."""
+
+    @property
+    def target(self) -> str:
+        """The distribution."""
+        return "distribution"
+
+    @property
+    def optimum(self) -> tuple[str, bool]:
+        """The cumulative shares of the bins."""
+        return "cumulative", False
+
+    @property
+    def edges(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """The first and the last number of each bin."""
+        bins, numbers = len(self.labels), self.steps + 1
+        # A bin b holds the steps k with k * bins div numbers = b.
+        starts = [-(-one * numbers // bins) for one in range(bins + 1)]
+        return tuple((self._at(first), self._at(after - 1)) for first, after in pairwise(starts))
+
+    def in_mechanism(self) -> dict[str, Any]:
+        """Give target and number of bins."""
+        return {"target": self.target, "bins": len(self.labels)}
+
+    def row(self, answer: Any, draws: Draws) -> int:
+        """Give the bin."""
+        return self._check(answer) * len(self.labels) // (self.steps + 1)
+
+
+class Number(Kind):
+    """A number between two others, in steps."""
+
+    name = "number"
+    label = "A number"
+    help = "A number in a range, such as hours a week: its average, or how it is distributed."
+    widget = "number"
+    keys = ("min", "max", "step")
+    later = ("unit",)
+    in_mechanism = ("target", "bins")
+    targets = ("mean", "distribution")
+    takes = ("option", "ordered")
+
+    def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
+        """Read range, step and unit, and what will be reported."""
+        low, high, step = (_decimal(fields[key], (*at, key), published) for key in self.keys)
+        if low >= high:
+            raise SurveyError((*at, "min"), "is not below max", "write a smaller min or a larger max")
+        _check_steps(low, high, step, at)
+        unit = read_text(fields["unit"], (*at, "unit"), "unit", published) if "unit" in fields else ""
+        target = read_target(self, fields, at, published)
+        numbers = int((high - low) / step) + 1
+        given = fields["mechanism"]
+        if target == "mean":
+            if isinstance(given, Mapping) and "bins" in given:
+                raise SurveyError((*at, "mechanism", "bins"), "a mean has no bins", "remove it")
+            points = Grid(("",) * min(numbers, MAX_GRID), low, high, step, unit).values
+            return Grid(tuple(_short_decimal(value) for value in points), low, high, step, unit)
+        bins = _bins(given, (*at, "mechanism", "bins"), numbers, published)
+        edges = Bins(("",) * bins, low, high, step, unit).edges
+        labels = tuple(
+            spell(first) if first == last else f"{spell(first)} to {spell(last)}" for first, last in edges
+        )
+        return Bins(labels, low, high, step, unit)
+
+    def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
+        """Recommend the channel that was computed for the target."""
+        return {"name": "designed", "epsilon": epsilon}
+
+
+def _decimal(value: object, at: Place, published: bool) -> Fraction:
+    try:
+        number = read_decimal(_number(value), str(at[-1]))
+    except MechanismError as error:
+        raise SurveyError(
+            at, f"{short(value)} is no number", error.remedy or "write a number such as 0.5"
+        ) from None
+    if published and value != spell(number):
+        raise SurveyError(at, "is not in its published spelling", "ask the owner to publish it again")
+    return number
+
+
+def _number(value: object) -> Any:
+    return None if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal) else value
+
+
+def _check_steps(low: Fraction, high: Fraction, step: Fraction, at: Place) -> None:
+    if step <= 0:
+        raise SurveyError((*at, "step"), "must be greater than 0", "write for example 1")
+    steps = (high - low) / step
+    if steps.denominator != 1:
+        raise SurveyError(
+            (*at, "step"),
+            "does not divide the range from min to max",
+            "choose a step that leads from min to max",
+        )
+    if steps > MAX_STEPS:
+        raise SurveyError(
+            (*at, "step"), f"makes more than {MAX_STEPS:,} steps", "choose a larger step or a smaller range"
+        )
+
+
+def _bins(given: Any, at: Place, numbers: int, published: bool) -> int:
+    bins: Any = given.get("bins") if isinstance(given, Mapping) else None
+    if bins is None and not published:
+        return min(BINS, numbers)
+    if not is_whole(bins) or not 2 <= bins <= min(MAX_TABLE, numbers):
+        raise SurveyError(at, f"{short(bins)} is no number of bins", f"write 2 to {min(MAX_TABLE, numbers)}")
+    return int(bins)
+
+
+def _short_decimal(value: Fraction) -> str:
+    text = spell(value)
+    return text if "/" not in text and len(text) <= 8 else f"{float(value):.4g}"
