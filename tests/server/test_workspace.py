@@ -225,8 +225,8 @@ def test_hushpoll_user_adds_lists_changes_and_resets(tmp_path: Any) -> None:
     plain = run("add", "olu", "--role", "analyst", **data)
     assert "shown only now" in plain.output, "without a terminal the password is generated and printed once"
     assert json.loads(run("list", "--json", **data).output)["users"] == [
-        {"name": "ines", "role": "admin", "active": True},
-        {"name": "olu", "role": "analyst", "active": True},
+        {"name": "ines", "role": "admin", "active": True, "second_factor": False},
+        {"name": "olu", "role": "analyst", "active": True, "second_factor": False},
     ]
     assert "analyst   olu" in run("list", **data).output
     assert run("change", "olu", "--lock", **data).exception is None
