@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -153,3 +154,16 @@ def test_the_installed_server_answers(installed: Path, tmp_path: Path) -> None:
         process.wait(30)
         assert process.stdout is not None
         process.stdout.close()
+
+
+def test_the_build_machine_runs_every_test_once() -> None:
+    """The docs' tests ran twice: among all tests, and again to check the docs."""
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    targets = re.findall(r"^make (\S+)$", script, re.M)
+    assert "test" in targets
+    planned = subprocess.run(["make", "-n", *targets], cwd=ROOT, capture_output=True, text=True, check=True)
+    runs = [line for line in planned.stdout.splitlines() if "-m pytest" in line]
+    assert len(runs) == 1, runs
+    # What a test checks by calling a tool is not called again.
+    tools = set(re.findall(r"docs/tools/\w+\.py", planned.stdout))
+    assert tools == {"docs/tools/screenshots.py"}  # its test is a long one, which the build leaves out

@@ -106,6 +106,11 @@ def test_text_is_an_aligned_table_with_what_to_know(run: Run) -> None:
     assert "nan" not in out
 
 
+def test_a_dishonest_report_s_weight_is_rounded_up(run: Run) -> None:
+    out = run("--mechanism", "warner", "--epsilon", "1", "--counts", "580,420")[1]
+    assert "weighs at most as much as 1.59 honest ones" in out  # 1 + 1/(e - 1) is 1.58197...
+
+
 def test_another_interval_than_the_usual_is_said(run: Run) -> None:
     out = run("--mechanism", "or_poll", "--decoy-counts", "412,1000", "--counts", "400,600")[1]
     assert "mover" in out

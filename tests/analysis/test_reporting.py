@@ -133,6 +133,11 @@ def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, w
     k, e = 4, math.exp(1.5)
     assert whole["reason"].dishonest_weight == pytest.approx(1 + (k - 1) / (e - 1), rel=1e-9)
     assert "If 1 % of the respondents were dishonest" in " ".join(whole["cheated"].remarks)
+    for part in whole.questions:
+        said = " ".join(part.remarks)
+        shift, weight = re.findall(r"could move by ([\d.]+) .* weighs up to ([\d.]+) honest", said)[0]
+        assert float(shift) >= 100 * max(line.dishonest_shift for line in part.lines)
+        assert float(weight) >= part.dishonest_weight
 
 
 def test_design_effect_is_variance_over_that_of_direct_answers(whole: SurveyResults) -> None:

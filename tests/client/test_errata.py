@@ -59,6 +59,7 @@ def test_a_yes_of_the_or_poll_multiplies_the_odds_by_at_most_one_over_q() -> Non
     assert (
         "by at most 2.428, which" in mechanisms.or_poll(decoy_share="0.412").epsilon_note
     )  # 2.42718..., rounded up
+    assert "by at most 142,900, which" in mechanisms.or_poll(decoy_share="0.000007").epsilon_note
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0])

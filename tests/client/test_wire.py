@@ -69,6 +69,9 @@ class Pairs(Channel):
         return {"form": self.form, "options": self.options}
 
 
+del Channel.forms[Pairs.form]  # other tests of the same process must not see it
+
+
 @pytest.fixture(autouse=True)
 def forget_the_form() -> Iterator[None]:
     """The form is known while these tests run and to nobody else."""
@@ -121,7 +124,7 @@ def test_a_record_holds_numbers_and_bitmaps_side_by_side() -> None:
     assert form.read(b'3,"201",299') is None
 
 
-def test_a_whole_survey_can_carry_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_survey_can_carry_another_shape() -> None:
     document = exam(questions=exam()["questions"][:2])
     document["questions"][1]["mechanism"] = {"name": "matrix", "epsilon": 1.1}
     document["questions"][1]["channel"] = {"form": "test-pairs", "options": 4}

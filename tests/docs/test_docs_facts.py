@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -10,6 +11,7 @@ import hushpoll_client
 import pytest
 from hushpoll_analysis import plan
 from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.words import factor_text
 from hushpoll_server.config import Config
 
 from tests.docs.blocks import PAGES, ROOT
@@ -73,6 +75,19 @@ def test_margins_of_choices() -> None:
         for epsilon, margin in zip((0.5, 1.0, 2.0, 4.0), margins, strict=True):
             got = plan("krr", int(options), epsilon=epsilon, n=1000).margin
             assert f"{100 * got:.1f}" == f"{margin:.1f}"
+
+
+def test_bounds_in_tables_are_rounded_up_and_promises_down() -> None:
+    """Of the same numbers in two pages: e^epsilon, what 1 : 1 becomes at most, who is recorded as chosen at least."""
+    for row in rows("mathematics.md", "### What epsilon means for one person"):
+        epsilon, factor, sure, kept = (float(re.findall(r"[\d.]+", cell)[0]) for cell in row)
+        exact = math.exp(epsilon) if "coins" not in row[0] else 3
+        assert exact <= factor <= 1.01 * exact
+        assert 100 * exact / (1 + exact) <= sure <= 100 * exact / (1 + exact) + 0.1
+        assert kept == math.floor(100 * exact / (1 + exact))
+    for row in rows("designers.md", "## Choosing epsilon"):
+        assert row[2] == factor_text(float(row[0]))
+        assert row[1] == f"{math.floor(100 / (1 + math.exp(-float(row[0]))))} of 100"
 
 
 def test_version_stands_in_one_place_and_the_citation_agrees() -> None:

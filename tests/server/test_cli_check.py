@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,26 @@ def test_check_prints_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixt
     assert status == 0
     assert "Total epsilon of one person: unbounded" in out
     assert "cheated" in out
+
+
+def test_no_command_prints_an_epsilon_below_its_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To the nearest fourth decimal all of these would be smaller than they are."""
+    questions = [
+        one_question(id=name, mechanism={"name": "warner", "epsilon": epsilon})["questions"][0]
+        for name, epsilon in (("one", "1.00001"), ("two", "0.50002"))
+    ]
+    decoy = {"name": "crosswise", "decoy_share": "0.25", "decoy": "Born in spring?"}
+    questions.append(one_question(id="three", mechanism=decoy)["questions"][0])
+    file = write(tmp_path, {"hushpoll": 1, "title": "T", "questions": questions})
+    out = run(capsys, "survey", "check", file)[1]
+    assert re.findall(r"warner +2  (\S+)", out) == ["1.0001", "0.5001"]
+    assert "epsilon_conditional 1.0987\n" in out  # ln 3 is 1.09861...
+    two = write(tmp_path, {"hushpoll": 1, "title": "T", "questions": questions[:2]})
+    assert "Total epsilon of one person: 1.5001\n" in run(capsys, "survey", "check", two)[1]
+    audited = run(capsys, "audit", two, "--draws", "1000")[1]
+    assert re.findall(r"^(?:one|two) +(\S+) ", audited, re.M) == ["1.0001", "0.5001"]
 
 
 def test_check_reads_the_published_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -57,7 +58,7 @@ def test_the_screen_the_api_and_the_planner_say_the_same(
     assert texts["margin_sampling"] == "±3.1 points"
     assert texts["margin_curator"] == f"±{100 * expected.margin_trusted_curator:.1f} points"
     assert texts["needed_5"] == f"{plan('warner', epsilon=float(epsilon), margin=0.05).n:,}"
-    assert texts["recorded"] == f"{100 * (expected.recorded_as_chosen or 0):.0f} of 100"
+    assert texts["recorded"] == f"{math.floor(100 * (expected.recorded_as_chosen or 0))} of 100"
     submit(owner, f"/drafts/{draft.id}/privacy", expected_n="1000", margin="5", epsilon=epsilon)
     page = owner.get(f"/drafts/{draft.id}/privacy").text
     for key, text in texts.items():
@@ -66,6 +67,22 @@ def test_the_screen_the_api_and_the_planner_say_the_same(
         shown = re.search(rf'data-readout="{key}"[^>]*>(.*?)<', page)
         assert shown, key
         assert shown[1] == text.replace("'", "&#39;"), key
+
+
+def test_bounds_on_the_screen_are_rounded_up_and_promises_down(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION)
+    said = figures(owner, draft, expected_n=1000, margin=7, epsilon="1")["texts"]["advice"]
+    (named,) = re.findall(r"needs epsilon ([\d.]+) per question or more", said)
+    exact = plan("warner", n=1000, margin=0.07).epsilon
+    assert exact <= float(named) < exact + 0.1
+    # 81.757 of 100 at epsilon 1.5: a promise, so not 82.
+    own = {**QUESTION, "mechanism": {"name": "warner", "epsilon": "1.5"}}
+    plans = planner.question_plans(
+        draft, Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [own]}), 1000
+    )
+    assert plans[0].texts()["recorded"] == "81 of 100"
+    page = owner.get(f"/drafts/{draft.id}/privacy").text
+    assert "at most 2.72-fold" in page  # e is 2.71828...: 2.7 would be too little
 
 
 def test_the_reference_values_of_the_design_are_shown(owner: FlaskClient, store: Store) -> None:
@@ -225,8 +242,8 @@ def test_hushpoll_user_adds_lists_changes_and_resets(tmp_path: Any) -> None:
     plain = run("add", "olu", "--role", "analyst", **data)
     assert "shown only now" in plain.output, "without a terminal the password is generated and printed once"
     assert json.loads(run("list", "--json", **data).output)["users"] == [
-        {"name": "ines", "role": "admin", "active": True},
-        {"name": "olu", "role": "analyst", "active": True},
+        {"name": "ines", "role": "admin", "active": True, "second_factor": False},
+        {"name": "olu", "role": "analyst", "active": True, "second_factor": False},
     ]
     assert "analyst   olu" in run("list", **data).output
     assert run("change", "olu", "--lock", **data).exception is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from hushpoll_client.survey import Question
+from hushpoll_client.words import at_most, epsilon_text
 
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
@@ -204,16 +205,15 @@ def _remarks(part: QuestionResults) -> list[str]:
     whose = "this figure" if len(part.lines) == 1 else f"“{worst.option}”"
     points = 100 * worst.dishonest_shift
     said.append(
-        f"If 1 % of the respondents were dishonest, {whose} could move by {points:.1f} percentage points; "
-        f"one dishonest report weighs up to {part.dishonest_weight:.2f} honest ones."
+        f"If 1 % of the respondents were dishonest, {whose} could move by {at_most(points)} percentage points; "
+        f"one dishonest report weighs up to {at_most(part.dishonest_weight)} honest ones."
     )
     shuffled = part.shuffled
     if shuffled is not None and shuffled.epsilon is not None:
-        # Rounded up: it is a bound.
         said.append(
             f"This question's totals by themselves reveal less of one person than a report does: ε = "
-            f"{math.ceil(100 * shuffled.epsilon) / 100:.2f} (δ = 10⁻⁶, amplification by shuffling), as long as nobody "
-            f"can link a report to a person. Without that trust ε = {shuffled.local_epsilon:.4g} stands."
+            f"{epsilon_text(shuffled.epsilon, 2)} (δ = 10⁻⁶, amplification by shuffling), as long as nobody "
+            f"can link a report to a person. Without that trust ε = {epsilon_text(shuffled.local_epsilon)} stands."
         )
     return said
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, log_below, spell
+from hushpoll_client.words import epsilon_text
 
 from .base import BrokenPromise, Mechanism, positive_epsilon
 from .parameters import EPSILON, Parameter
@@ -54,7 +55,7 @@ def check_bound(options: int, given: Mapping[str, Any], channel: Channel) -> Fra
         raise BrokenPromise(f"has {channel.options} rows for {options} answers")
     ratio = channel.ratio
     if ratio is None or ratio > exp_below(epsilon):
-        found = "is unbounded" if ratio is None else f"has epsilon {log_below(ratio):.6g}"
+        found = "is unbounded" if ratio is None else f"has epsilon {epsilon_text(log_below(ratio), 6)}"
         raise BrokenPromise(f"{found}, more than the {spell(epsilon)} that is stated")
     return epsilon
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hushpoll_client.channel import Channel
 from hushpoll_client.exact import Number
+from hushpoll_client.words import at_most
 
 from .base import Mechanism
 from .decoy import CONDITION, DecoyMechanism, coin, decoy_share_of
@@ -57,6 +58,6 @@ def or_poll(
         "unconditional; epsilon_conditional " + CONDITION
         if epsilon is not None
         else "unbounded: a No reveals that both answers are No; a Yes multiplies the odds by at most "
-        f"{-(-1000 / share // 1) / 1000:g}, which {CONDITION}; add an epsilon to bound it"
+        f"{at_most(float(1 / share), 4)}, which {CONDITION}; add an epsilon to bound it"
     )
     return OrPoll(parameters | flip, device, mixed, note, share, counts)

@@ -6,6 +6,7 @@ import sys
 
 import click
 from hushpoll_analysis.channel.audit import ChannelAudit, audit_survey, audited_answers
+from hushpoll_client.words import at_least, epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
 
@@ -63,8 +64,8 @@ def _print(results: list[ChannelAudit], draws: int) -> None:
         f"{'question':{width}}  {'claimed':>9}  {'at least':>9}  verdict   ({draws:,} draws per answer)"
     )
     for result in results:
-        claimed = "unbounded" if finite(result.claimed) is None else f"{result.claimed:9.4f}"
+        claimed, bound = epsilon_text(result.claimed), at_least(result.bound, 4)
         verdict = "holds" if result.passed else "BROKEN"
         if finite(result.claimed) is None:
             verdict = "nothing to hold"
-        click.echo(f"{result.question:{width}}  {claimed:>9}  {result.bound:9.4f}  {verdict}")
+        click.echo(f"{result.question:{width}}  {claimed:>9}  {bound:>9}  {verdict}")

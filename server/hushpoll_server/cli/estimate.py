@@ -11,7 +11,7 @@ from hushpoll_client import Channel, mechanisms
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.parameters import CHANNEL
 from hushpoll_client.strict_json import loads
-from hushpoll_client.words import epsilon_text, factor_text
+from hushpoll_client.words import at_most, epsilon_text, factor_text
 
 from .output import json_option, print_json
 from .parameters import check_complete, flag, parameter_options, read_counts, read_parameters
@@ -160,7 +160,7 @@ def _text(found: Estimate) -> str:
         )
     lines += ["", "Reported counts are randomized, not true.", _privacy(found)]
     heaviest = max(entry.weight for entry in found.estimates)
-    lines.append(f"One dishonest report weighs at most as much as {heaviest:.3g} honest ones.")
+    lines.append(f"One dishonest report weighs at most as much as {at_most(heaviest)} honest ones.")
     return "\n".join([*lines, *found.notes])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 from hushpoll_client import Question, Survey
+from hushpoll_client.words import epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
 
@@ -60,12 +61,11 @@ def _print(survey: Survey) -> None:
     width = max(8, *(len(question.id) for question in survey.questions))
     click.echo(f"\n{'question':{width}}  {'kind':7} {'mechanism':10} {'options':>7}  epsilon")
     for question in survey.questions:
-        epsilon = "unbounded" if finite(question.epsilon) is None else f"{question.epsilon:.4f}"
-        count, name = len(question.options), question.mechanism.name
-        click.echo(f"{question.id:{width}}  {question.kind.name:7} {name:10} {count:7}  {epsilon}")
-        if question.mechanism.epsilon_conditional is not None:
-            click.echo(f"{'':{width}}  epsilon_conditional {question.mechanism.epsilon_conditional:.4f}")
-        if question.mechanism.epsilon_note:
-            click.echo(f"{'':{width}}  {question.mechanism.epsilon_note}")
-    total = finite(survey.epsilon_total)
-    click.echo(f"\nTotal epsilon of one person: {'unbounded' if total is None else f'{total:.4f}'}")
+        mechanism, count = question.mechanism, len(question.options)
+        epsilon = epsilon_text(mechanism.epsilon)
+        click.echo(f"{question.id:{width}}  {question.kind.name:7} {mechanism.name:10} {count:7}  {epsilon}")
+        if mechanism.epsilon_conditional is not None:
+            click.echo(f"{'':{width}}  epsilon_conditional {epsilon_text(mechanism.epsilon_conditional)}")
+        if mechanism.epsilon_note:
+            click.echo(f"{'':{width}}  {mechanism.epsilon_note}")
+    click.echo(f"\nTotal epsilon of one person: {epsilon_text(survey.epsilon_total)}")

@@ -1,6 +1,6 @@
 """What all pages of the designer share: the blueprint, who may open what, files to download.
 
-The views are in design, questions, privacy, preview, rehearsal and publishing; `design` brings them together.
+The views are in home, editor, privacy, preview, rehearsal and publish; `home` brings them together.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import cast
 
 from flask import Blueprint, Flask, abort, flash, redirect, send_file, url_for
 from hushpoll_client import Survey
+from hushpoll_client.words import factor_text
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.people.access import can_edit, current_user, guard_forms, keep_private, role_required
@@ -31,6 +32,7 @@ Page = str | BaseResponse | tuple[str, int]
 bp.add_app_template_filter(points, "points")
 bp.add_app_template_filter(whole, "whole")
 bp.add_app_template_filter(epsilon_text, "epsilon")
+bp.add_app_template_filter(factor_text, "factor")
 
 
 def own_draft(draft_id: str) -> Draft:
