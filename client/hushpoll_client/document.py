@@ -34,7 +34,7 @@ def read_fields(
     for key, item in value.items():
         if key not in known:
             raise SurveyError(at, f"unknown key {short(key)}", f"known here: {', '.join(sorted(known))}")
-        if key in extra and item in (None, False, "", [], {}):
+        if key in extra and (item is None or item is False or item in ("", [], {})):
             raise SurveyError((*at, key), "is empty", "leave it out")
     for key in sorted(first):
         if key not in value:

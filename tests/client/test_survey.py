@@ -79,24 +79,36 @@ def test_epsilons_add_up() -> None:
     assert Survey.from_draft(document).epsilon_total == pytest.approx(2, abs=1e-9)
 
 
+ASKED: dict[str, dict[str, Any]] = {
+    "yes_no": {},
+    "choice": {"options": ["A", "B", "C"]},
+    "scale": {"points": 3},
+    "number": {"min": 0, "max": 2, "step": 1},
+    "multiple": {"options": ["A", "B", "C"], "at_most": 2},
+}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_mechanism_of_a_kind_compiles_and_publishes(kind: str) -> None:
     samples: dict[str, dict[str, Any]] = {
         "warner": {"truth": "3/4"},
-        "krr": {"epsilon": 1},
-        "forced": {"forced": ["1/6", "1/6"]},
+        "forced": {"forced": ["1/6"] * 3},
         "or_poll": {"decoy": "D?", "decoy_share": 0.4, "epsilon": 2},
         "unrelated": {"decoy": "D?", "decoy_share": 0.4, "truth": 0.7},
         "crosswise": {"decoy": "D?", "decoy_share": 0.25},
         "mangat": {"truth": 0.6},
-        "matrix": {"epsilon": 2},
+        "subset": {"epsilon": 1, "size": 2},
     }
-    table = mechanisms.matrix([["3/4", "1/4"], ["1/3", "2/3"]]).device.to_json()
-    for name in (one.name for one in KINDS[kind].fitting(2)):
-        options = ["A", "B"] if kind == "choice" else None
-        draft = one_question(kind=kind, options=options, mechanism={"name": name, **samples[name]})
-        if not MECHANISMS[name].recompiled:
-            draft["questions"][0]["channel"] = table
+    table = mechanisms.matrix([["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"], ["1/4", "1/4", "1/2"]])
+    rows = 2 if KINDS[kind].yes_or_no else 3
+    for name in (one.name for one in KINDS[kind].fitting(rows)):
+        given = {"name": name, **samples.get(name, {"epsilon": 2})}
+        if name == "forced":
+            given["forced"] = ["1/6"] * rows
+        draft = one_question(kind=kind, mechanism=given, **ASKED[kind])
+        if MECHANISMS[name] in (MECHANISMS["matrix"], MECHANISMS["designed"]):
+            two = mechanisms.matrix([["3/4", "1/4"], ["1/3", "2/3"]])
+            draft["questions"][0]["channel"] = (two if rows == 2 else table).device.to_json()
         survey = Survey.from_draft(draft)
         assert Survey.from_published(survey.canonical, survey.hash) == survey
 

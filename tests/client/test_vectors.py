@@ -31,6 +31,19 @@ def test_draws() -> None:
     assert count >= 10_000
 
 
+def test_reports_of_several_draws() -> None:
+    count = 0
+    for vector in vectors("many_draws.json"):
+        channel = Channel.from_json(vector["channel"])
+        assert channel.ratio == Fraction(int(vector["ratio"][0]), int(vector["ratio"][1]))
+        for case in vector["cases"]:
+            left = list(reversed(case["draws"]))
+            assert channel.pick(case["answer"], left.pop) == case["report"], vector["name"]
+            assert not left, f"{vector['name']}: a draw was not used"
+            count += 1
+    assert count >= 16_000
+
+
 def test_every_boundary_of_every_weight_is_among_the_draws() -> None:
     """A report changes at every edge with weight on both sides, so a shifted edge cannot hide."""
     for vector in vectors("draws.json"):
@@ -89,7 +102,7 @@ def test_reports() -> None:
         given = [
             question.mechanism.device_answer(answer["answer"], answer["decoy"])
             if isinstance(answer, dict)
-            else question.mechanism.device_answer(answer)
+            else answer
             for question, answer in zip(survey.questions, vector["answers"], strict=True)
         ]
         assert given == vector["device_answers"]

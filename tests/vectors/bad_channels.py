@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import hostile_kinds
 from hushpoll_client import SCALE
 
 
@@ -59,4 +60,5 @@ def bad_forms() -> Iterator[tuple[str, Any]]:
 
 def bad_channels() -> list[dict[str, Any]]:
     """The same channels outside a survey."""
-    return [{"fault": fault, "channel": value} for fault, value in bad_forms()]
+    forms = [*bad_forms(), *hostile_kinds.bad_forms()]
+    return [{"fault": fault, "channel": value} for fault, value in forms]

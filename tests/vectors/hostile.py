@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import hostile_kinds
 from bad_channels import bad_forms
 from hushpoll_client import SCALE, Channel, Survey
 from hushpoll_client.exact import exp_below, read_decimal, spell
@@ -93,6 +94,8 @@ def documents() -> Iterator[Case]:
         yield fault, parts, {}
     for fault, parts in checked_at_fault():
         yield fault, parts, {}
+    for fault, parts in hostile_kinds.documents():
+        yield fault, parts, {}
     yield "hash_of_another_document", [TEXT], {"expected_hash": "0" * 64}
     yield "hash_in_capitals", [TEXT], {"expected_hash": surveys_hash().upper()}
     yield "hash_shortened", [TEXT], {"expected_hash": surveys_hash()[:32]}
@@ -107,6 +110,8 @@ def documents() -> Iterator[Case]:
 
 def controls() -> Iterator[Case]:
     """Give name, parts, and the cap where it is not the usual one."""
+    for name, parts in hostile_kinds.controls():
+        yield name, parts, {}
     yield "base", [TEXT], {}
     yield "one_weight_below_the_cap", at_the_cap(0), {}
     yield "total_at_the_cap", totals("10", "10"), {}

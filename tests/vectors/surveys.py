@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
+
+from hushpoll_client import SCALE
+from hushpoll_client.exact import exp_below
 
 Json = dict[str, Any]
 
@@ -21,6 +25,21 @@ def choice(name: str, options: list[str], mechanism: Json, text: str = "Which on
 def survey(*questions: Json, title: str = "A survey", **more: Any) -> Json:
     """A draft."""
     return {"hushpoll": 1, "title": title, **more, "questions": list(questions)}
+
+
+def two_valued(options: int, outcomes: int, epsilon: str) -> Json:
+    """A channel of two-valued columns with any sets: equal shares of the columns, their ratio just within epsilon."""
+    bound = exp_below(Fraction(epsilon))
+    low = int(SCALE / outcomes / (1 + bound))
+    high = int(low * bound)
+    masks = [(0x9E3779B97F4A7C15 * (j + 1) >> 3) % (1 << options) for j in range(outcomes - 1)]
+    # The last report has what remains: mixing all columns toward their mean keeps its ratio within the bound too.
+    made = {"form": "columns", "options": options, "sets": [], "low": [], "high": []}
+    for mask in masks:
+        made["sets"].append(f"{mask:0{-(-options // 4)}x}")
+        made["low"].append(low)
+        made["high"].append(low + (high - low) // outcomes)
+    return made
 
 
 def drafts() -> Iterator[tuple[str, Json]]:
@@ -182,3 +201,70 @@ def drafts() -> Iterator[tuple[str, Json]]:
             choice("b", ["x", "y"], {"name": "mangat", "truth": "1/3"}),
         ),
     )
+    yield "every kind", survey(*every_kind(), title="Every kind")
+    yield "skip rules", survey(*skip_rules(), title="Skip rules")
+
+
+def every_kind() -> Iterator[Json]:
+    """Scales, numbers, ticked options and long lists."""
+    long = [f"Option {number}" for number in range(1000)]
+    yield choice("town", long, {"name": "subset", "epsilon": 1, "size": 269})
+    yield choice("three", ["a", "b", "c"], {"name": "subset", "epsilon": "0.5", "size": 2})
+    ticks = {"kind": "multiple", "text": "Which?", "options": [*"abcdefgh"]}
+    yield {"id": "used", **ticks, "mechanism": {"name": "sampled", "epsilon": 2, "ask": 2}}
+    yield {"id": "best", **ticks, "mechanism": {"epsilon": 1}}
+    yield {"id": "few", **ticks, "at_most": 3, "mechanism": {"name": "padded", "epsilon": 1}}
+    yield {"id": "few_best", **ticks, "at_most": 2, "mechanism": {"epsilon": "0.75"}}
+    yield {
+        "id": "one_of_two",
+        **ticks,
+        "options": ["x", "y"],
+        "mechanism": {"name": "sampled", "epsilon": 1, "ask": 1},
+    }
+    scale = {"kind": "scale", "text": "How often?", "points": 5}
+    yield {"id": "plain", **scale, "mechanism": {"name": "krr", "epsilon": 1}}
+    yield {
+        "id": "ends",
+        **scale,
+        "labels": ["Never", "Always"],
+        "mechanism": {"epsilon": 1, "target": "shares"},
+    }
+    yield {
+        "id": "all",
+        **scale,
+        "labels": [*"abcde"],
+        "mechanism": {"name": "designed", "epsilon": 1, "target": "cumulative"},
+        "channel": two_valued(5, 9, "1"),
+    }
+    number = {"kind": "number", "text": "How many?", "min": 0, "max": 80, "step": 1}
+    yield {"id": "mean", **number, "unit": "hours", "mechanism": {"name": "krr", "epsilon": 2}}
+    yield {
+        "id": "exact",
+        **number,
+        "min": "-1.5",
+        "max": "2.5",
+        "step": "0.25",
+        "mechanism": {"name": "designed", "epsilon": 2, "target": "mean"},
+        "channel": two_valued(17, 15, "2"),
+    }
+    yield {"id": "fine", **number, "max": 10**6, "mechanism": {"name": "krr", "epsilon": 1, "target": "mean"}}
+    yield {"id": "bins", **number, "mechanism": {"name": "krr", "epsilon": 1, "target": "distribution"}}
+    yield {
+        "id": "few_bins",
+        **number,
+        "max": 3,
+        "mechanism": {"name": "designed", "epsilon": 1, "target": "distribution", "bins": 3},
+        "channel": two_valued(3, 4, "1"),
+    }
+
+
+def skip_rules() -> Iterator[Json]:
+    """Questions that are shown after certain answers only, one of them behind another."""
+    yield yes_no("cheated", {"name": "warner", "epsilon": 1})
+    yield yes_no("caught", {"name": "krr", "epsilon": 1}) | {
+        "after": {"question": "cheated", "answers": ["Yes"]}
+    }
+    reasons = {"after": {"question": "cheated", "answers": ["Yes"]}}
+    yield choice("why", ["Time", "Fear", "Habit"], {"epsilon": 1}) | reasons
+    deeper = {"after": {"question": "why", "answers": ["Fear", "Time"]}}
+    yield choice("fear", [f"Fear {one}" for one in range(12)], {"epsilon": 1}) | deeper

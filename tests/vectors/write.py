@@ -26,6 +26,7 @@ import surveys  # noqa: E402
 from hushpoll_client import (  # noqa: E402
     SCALE,
     Channel,
+    Question,
     Report,
     Survey,
     SurveyError,
@@ -76,14 +77,27 @@ def channels() -> Iterator[tuple[str, Channel]]:
     yield "matrix 2 x 4", mechanisms.matrix(weights=[[5, 1, 0, 2], [1, 2, 0, 5]]).device
     scale = [[0.5 ** abs(x - z) for z in range(11)] for x in range(11)]
     yield "matrix 11 x 11", mechanisms.matrix(weights=scale).device
+    for options, outcomes, epsilon in (
+        (2, 2, "1"),
+        (5, 7, "0.5"),
+        (11, 40, "1"),
+        (20, 64, "2"),
+        (64, 64, "4"),
+    ):
+        made = surveys.two_valued(options, outcomes, epsilon)
+        yield f"columns {options} x {outcomes}", Channel.from_json(made)
     yield "krr with the least weight", Channel.krr(2, 1)
     yield "krr with the largest weight", Channel.krr(2, SCALE - 1)
 
 
 def pseudo_draws(label: str, count: int) -> list[int]:
     """Fixed draws for a label, spread over 0..2^53-1."""
-    digests = (hashlib.sha256(f"{label} {number}".encode()).digest() for number in range(count))
-    return [int.from_bytes(digest[:7], "big") >> 3 for digest in digests]
+    return [pseudo_draw(label, number) for number in range(count)]
+
+
+def pseudo_draw(label: str, number: int) -> int:
+    """Give one of them."""
+    return int.from_bytes(hashlib.sha256(f"{label} {number}".encode()).digest()[:7], "big") >> 3
 
 
 def edges(channel: Channel, answer: int) -> list[int]:
@@ -117,6 +131,66 @@ def draw_vector(name: str, channel: Channel) -> dict[str, Any]:
     }
 
 
+def many_draws() -> Iterator[dict[str, Any]]:
+    """Forms that draw more than once: answers, the draws they used and the report, with rejected draws among them."""
+    for options, epsilon, size in (
+        (3, "1", 2),
+        (10, "1", 3),
+        (64, "0.5", 20),
+        (1000, "1", 269),
+        (1000, "4", 18),
+    ):
+        channel = mechanisms.subset(options, epsilon, size).device
+        answers: list[Any] = sorted({0, 1, options // 2, options - 1})
+        yield many(f"subset {size} of {options}", channel, answers, 100 if options <= 64 else 6)
+    for sizes, ask, epsilon in (
+        ([2] * 8, 2, "2"),
+        ([2] * 3, 3, "1"),
+        ([2, 3, 5, 2, 11], 2, "1"),
+        ([7, 2, 2], 1, "4"),
+        ([2] * 60, 6, "3"),
+    ):
+        channel = mechanisms.sampled(sizes, epsilon, ask).device
+        answers = [[place * step % size for place, size in enumerate(sizes)] for step in range(5)]
+        yield many(f"sampled {ask} of {len(sizes)}", channel, answers, 400)
+    for options, at_most, epsilon in ((8, 3, "1"), (2, 2, "0.5"), (100, 5, "2"), (4, 1, "3")):
+        channel = mechanisms.padded(options, epsilon, at_most).device
+        answers = [sorted({one * 7 % options for one in range(ticked)}) for ticked in range(at_most + 1)]
+        yield many(f"padded {at_most} of {options}", channel, answers, 400)
+
+
+def many(name: str, channel: Channel, answers: list[Any], times: int) -> dict[str, Any]:
+    """Some reports of one channel, each with exactly the draws that it takes."""
+    cases = []
+    for answer in answers:
+        for number in range(times):
+            used = list(drawn(f"{name} {answer} {number}", number, channel, answer))
+            cases.append({"answer": answer, "draws": used[:-1], "report": used[-1]})
+    ratio = channel.ratio
+    assert ratio is not None
+    return {
+        "name": name,
+        "channel": channel.to_json(),
+        "ratio": [str(ratio.numerator), str(ratio.denominator)],
+        "epsilon": channel.epsilon,
+        "cases": cases,
+    }
+
+
+def drawn(label: str, number: int, channel: Channel, answer: Any) -> Iterator[Any]:
+    """Give the draws that a report takes, then the report; every fifth case starts with an edge of the range."""
+    first = {0: 0, 5: SCALE - 1, 10: SCALE - 2}.get(number % 25)
+    used: list[int] = []
+
+    def draws() -> int:
+        edge = first if not used else None
+        used.append(edge if edge is not None else pseudo_draw(label, len(used)))
+        return used[-1]
+
+    report = channel.pick(answer, draws)
+    yield from (*used, report)
+
+
 def survey_vector(name: str, draft: dict[str, Any]) -> dict[str, Any]:
     """A draft, its published bytes and hash, and the channel that its analysis inverts."""
     survey = Survey.from_draft(draft)
@@ -142,10 +216,10 @@ def report_vectors() -> list[dict[str, Any]]:
             label = f"report {name} {number}"
             bits = hashlib.sha256(label.encode()).digest()
             answers: list[Any] = []
-            device: list[int] = []
+            device: list[Any] = []
             for place, question in enumerate(survey.questions):
                 mechanism = question.mechanism
-                answer = bits[place % 32] % len(question.options)
+                answer = an_answer(question, bits[place % 32], place)
                 if not mechanism.has_decoy:
                     answers.append(answer)
                     device.append(answer)
@@ -153,10 +227,9 @@ def report_vectors() -> list[dict[str, Any]]:
                     decoy = bits[-1 - place % 32] % 2
                     answers.append({"answer": answer, "decoy": decoy})
                     device.append(mechanism.device_answer(answer, decoy))
-            identifier, draws = bits[16:].hex(), pseudo_draws(label, len(survey.questions))
-            source = coins(identifier, draws)
+            identifier, draws = bits[16:].hex(), []
             invitation = "K7Q-é" if number % 2 else None
-            report = Report.new(survey, device, source)
+            report = Report.new(survey, device, coins(identifier, label, draws))
             vectors.append(
                 {
                     "survey": survey.hash,
@@ -171,10 +244,27 @@ def report_vectors() -> list[dict[str, Any]]:
     return vectors
 
 
-def coins(identifier: str, draws: list[int]) -> Any:
-    """A source that gives the id's bytes, then seven bytes for each draw."""
-    parts = iter([bytes.fromhex(identifier), *((draw << 3).to_bytes(7, "big") for draw in draws)])
-    return lambda count: next(parts)
+def an_answer(question: Question, byte: int, place: int) -> Any:
+    """A true answer of any kind: an option, a number of steps, or the ticked options."""
+    answers = question.answers
+    if question.kind.several:
+        most = answers.about()["at_most"] or len(question.options)
+        return [one for one in range(len(question.options)) if byte >> one % 8 & 1][:most]
+    if hasattr(answers, "steps"):
+        return byte * (place + 1) * 7919 % (answers.steps + 1)
+    return byte % len(question.labels)
+
+
+def coins(identifier: str, label: str, draws: list[int]) -> Any:
+    """A source that gives the id's bytes, then seven bytes for each draw, and lists the draws that were used."""
+
+    def source(count: int) -> bytes:
+        if count == 16:
+            return bytes.fromhex(identifier)
+        draws.append(pseudo_draw(label, len(draws)))
+        return (draws[-1] << 3).to_bytes(7, "big")
+
+    return source
 
 
 def hostile_vectors() -> list[dict[str, Any]]:
@@ -260,6 +350,7 @@ def registry() -> list[dict[str, Any]]:
             "reports_answers": one.reports_answers,
             "takes_combined": one.takes_combined,
             "recompiled": one.recompiled,
+            "fits": one.fits,
         }
         for one in mechanisms.MECHANISMS.values()
         if one.in_surveys
@@ -268,6 +359,11 @@ def registry() -> list[dict[str, Any]]:
         {
             "kind": kind.name,
             "keys": list(kind.keys),
+            "later": list(kind.later),
+            "in_mechanism": list(kind.in_mechanism),
+            "targets": list(kind.targets),
+            "may_be_skipped": kind.may_be_skipped,
+            "several": kind.several,
             "widget": kind.widget,
             "yes_or_no": kind.yes_or_no,
             "fixed_words": kind.fixed_words,
@@ -286,6 +382,7 @@ def build() -> dict[str, str]:
         "registry.json": registry(),
         "facts.json": fact_vectors(),
         "draws.json": [draw_vector(name, channel) for name, channel in channels()],
+        "many_draws.json": list(many_draws()),
         "surveys.json": [survey_vector(name, draft) for name, draft in surveys.drafts()],
         "reports.json": report_vectors(),
         "numbers.json": number_vectors(),
