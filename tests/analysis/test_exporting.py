@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.results.export import (
     export_files,
     guard_cell,

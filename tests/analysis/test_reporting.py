@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, report
-from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.figures import axis_for
 from hushpoll_analysis.results.method import percent

@@ -9,7 +9,7 @@ import ibis
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.data.engines import count_expression
 from hushpoll_analysis.data.files import tally
 from hushpoll_client import HushpollError, Survey
@@ -71,7 +71,7 @@ def test_duckdb_counts_as_pandas_does(
 
 def test_the_same_expression_compiles_for_spark() -> None:
     table = ibis.table({"a_reported": "uint8", "b_reported": "uint8", "region": "string"}, name="reports")
-    expression = count_expression(table, ["a_reported", "b_reported"], "region")
+    expression = count_expression(table, {"a_reported": 0, "b_reported": 0}, "region")
     spark = ibis.to_sql(expression, dialect="pyspark")
     assert spark.count("GROUP BY") == 2
     assert spark.count("UNION ALL") == 1

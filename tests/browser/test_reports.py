@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from hushpoll_analysis import report
-from hushpoll_analysis.channel.simulation import simulate_survey
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page

@@ -11,15 +11,15 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hushpoll_client import Channel, Survey, randomize
 from hushpoll_client.randomize import Source
 
-__all__ = ["MAX_ANSWERS", "ChannelAudit", "audit_channel", "audit_survey", "buffered", "lower_bound"]
+from .view import sampler
 
-MAX_ANSWERS = (
-    16  # true answers audited per question: a K-ary channel treats all alike, and 1,000 would take hours
-)
+__all__ = ["ChannelAudit", "audit_channel", "audit_survey", "audited_answers", "buffered", "lower_bound"]
+
 _STEP = 20_000
 
 
@@ -30,7 +30,7 @@ class ChannelAudit:
     question: str
     claimed: float
     bound: float
-    answers: tuple[int, ...]
+    answers: tuple[Any, ...]
     draws: int
 
     @property
@@ -77,28 +77,26 @@ def audit_channel(
     draws: int,
     source: Source | None = None,
     alpha: float = 0.01,
-    answers: Sequence[int] | None = None,
+    answers: Sequence[Any] | None = None,
     progress: Callable[[int], object] = lambda done: None,
 ) -> float:
     """Draw `draws` times for each true answer through the real randomizer and bound epsilon from below."""
-    read = source or buffered()
+    read, whole = source or buffered(), sampler(channel)
     counts = []
     for answer in answers if answers is not None else audited_answers(channel):
-        row = [0] * channel.outcomes
+        row = [0] * whole.categories
         for start in range(0, draws, _STEP):
             size = min(_STEP, draws - start)
             for _ in range(size):
-                row[int(randomize(channel, answer, read))] += 1
+                row[whole.category(randomize(channel, answer, read))] += 1
             progress(size)
         counts.append(row)
     return lower_bound(counts, alpha)
 
 
-def audited_answers(channel: Channel) -> tuple[int, ...]:
-    """All true answers, or evenly spread ones where there are many."""
-    if channel.options <= MAX_ANSWERS:
-        return tuple(range(channel.options))
-    return tuple(round(i * (channel.options - 1) / (MAX_ANSWERS - 1)) for i in range(MAX_ANSWERS))
+def audited_answers(channel: Channel) -> tuple[Any, ...]:
+    """Give the true answers that are drawn for."""
+    return sampler(channel).audited
 
 
 def audit_survey(

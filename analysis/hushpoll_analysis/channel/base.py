@@ -13,8 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.errors import AnalysisError
+
+from .parts import Part
 
 __all__ = [
     "RANK",
@@ -23,9 +27,14 @@ __all__ = [
     "Codes",
     "Draws",
     "Floats",
+    "OneDraw",
     "Rule",
     "Sampler",
+    "Source",
+    "draws_below",
+    "first_true",
     "read_target",
+    "small_draws_below",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -33,9 +42,13 @@ Draws = npt.NDArray[np.uint64]
 Answers = npt.NDArray[np.integer[Any]]
 Codes = npt.NDArray[Any]
 Rule = Callable[[Answers, Draws], Codes]
+Source = Callable[[int], bytes]
+"""Gives so many random bytes."""
 
 # Directions of the channel weaker than this (relative to the strongest) are treated as absent.
 RANK = 1e-12
+# True answers audited per question: a K-ary channel treats all alike, and 1,000 would take hours.
+MAX_ANSWERS = 16
 
 
 class ChannelView(ABC):
@@ -84,29 +97,166 @@ class ChannelView(ABC):
 
 
 class Sampler(ABC):
-    """Whole arrays of one channel's reports: drawn by the client's own integer rule, and counted."""
+    """Whole arrays of one channel's reports: read, drawn by the client's own integer rule, and counted."""
 
     options: int
     outcomes: int
+    cells: int
+    """How many numbers the counts of a question are."""
+    channel: Any
+    digits: int = 0
+    """Hexadecimal digits of a report where it is text; 0 where it is a number."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the reports say of each option or member; none where a report speaks of the answer as a whole."""
+        return ()
+
+    @property
+    def pairs(self) -> tuple[Part, ...]:
+        """The same for pairs of members, where the reports speak of two at once."""
+        return ()
+
+    @property
+    def dtype(self) -> Any:
+        """The smallest type that holds every report."""
+        return next(
+            kind
+            for kind in (np.uint8, np.uint16, np.uint32, np.uint64)
+            if self.outcomes - 1 <= np.iinfo(kind).max
+        )
+
+    def read(self, values: npt.NDArray[Any]) -> tuple[Codes, int | None]:
+        """Turn stored or exported reports into codes, and give the first row that is no report; None if all are."""
+        codes = values.astype(np.uint8) if values.dtype == bool else values
+        if not np.issubdtype(codes.dtype, np.integer):
+            numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+            whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)
+            codes = np.where(whole, numbers, -1).astype(np.int64)
+        # One pass where all is well, as nearly always.
+        if not codes.size or (int(codes.min()) >= 0 and int(codes.max()) < self.outcomes):
+            return codes, self._unlisted(codes)
+        return codes, first_true((codes < 0) | (codes >= self.outcomes))
+
+    def _unlisted(self, codes: Codes) -> int | None:
+        """Give the first whole number below the number of outcomes that is no report: nearly always none."""
+        return None
+
+    def write(self, codes: Codes) -> npt.NDArray[Any]:
+        """Give the codes as they are exported."""
+        return codes
+
+    def tally(self, codes: Codes) -> npt.NDArray[np.int64]:
+        """Count how often each report came."""
+        return np.bincount(codes, minlength=self.outcomes).astype(np.int64, copy=False)
+
+    def tally_counted(
+        self, codes: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Count reports that came as codes with how often each came, as a GROUP BY gives them."""
+        cells = np.zeros(self.cells, dtype=np.int64)
+        np.add.at(cells, codes, times)
+        return cells
+
+    def tally_digits(
+        self, places: npt.NDArray[np.int64], digits: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Count reports that are text, from how often each digit stood in each place."""
+        raise AnalysisError("reports of this channel are numbers, not text")
+
+    def from_counts(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Take counts as somebody may have them: one for each report, or those that are kept."""
+        if len(counts) == self.cells:
+            return counts
+        raise AnalysisError(
+            f"counts: {len(counts)} given", f"give {self.cells}, one for each possible report"
+        )
+
+    def total(self, cells: npt.NDArray[np.int64]) -> int:
+        """Give the number of reports behind a question's counts."""
+        if not self.parts:
+            return int(cells.sum())
+        seen = sum(int(part.counts(cells).sum()) for part in self.parts)
+        return round(seen / sum(part.asked for part in self.parts))
+
+    def fits(self, rows: Answers) -> npt.NDArray[np.bool_]:
+        """Tell which rows are answers, where an answer is several at once."""
+        return np.zeros(len(rows), dtype=bool)
+
+    @property
+    def audited(self) -> tuple[Any, ...]:
+        """The true answers that an audit draws for: all, or evenly spread ones where there are many."""
+        if self.options <= MAX_ANSWERS:
+            return tuple(range(self.options))
+        return tuple(round(i * (self.options - 1) / (MAX_ANSWERS - 1)) for i in range(MAX_ANSWERS))
+
+    @property
+    def categories(self) -> int:
+        """How many sorts of reports an audit tells apart."""
+        return self.outcomes
+
+    def category(self, report: Any) -> int:
+        """Give the sort of a report; among the audited answers the largest ratio shows in one of the sorts."""
+        return int(report)
+
+    def part_codes(self, part: Part, codes: Codes) -> npt.NDArray[np.int64]:
+        """Give what each report says of one part; -1 where it says nothing."""
+        raise AnalysisError("these reports have no parts: each speaks of the answer as a whole")
+
+    @abstractmethod
+    def draw(self, answers: Answers, source: Source) -> Codes:
+        """Draw one report for every answer."""
+
+
+class OneDraw(Sampler):
+    """A sampler of a form that draws once: a table of the draw's high bits decides nearly every report."""
+
     rows: int
-    """Rows of the table that `channel.simulation` makes: one where what is drawn does not depend on the answer."""
+    """Rows of that table: one where what is drawn does not depend on the answer."""
 
     @abstractmethod
     def rule(self) -> Rule:
-        """Give the array form of the client's `pick`, for forms that draw once."""
+        """Give the array form of the client's `pick`."""
 
     @abstractmethod
     def finish(self, answers: Answers, drawn: Codes) -> Codes:
         """Turn what a row of the table gives into reports."""
 
-    @property
-    def dtype(self) -> type[np.unsignedinteger[Any]]:
-        """The smallest type that holds every report."""
-        return np.uint8 if self.outcomes <= 1 << 8 else np.uint16 if self.outcomes <= 1 << 16 else np.uint32
+    def draw(self, answers: Answers, source: Source) -> Codes:
+        """Draw by the plain rule; `channel.simulation` draws large arrays by the table."""
+        return self.rule()(answers, draws_below(None, answers.size, source).astype(np.uint64))
 
-    def tally(self, codes: Codes) -> npt.NDArray[np.int64]:
-        """Count how often each report came."""
-        return np.bincount(codes, minlength=self.outcomes).astype(np.int64, copy=False)
+
+def first_true(flags: npt.NDArray[np.bool_]) -> int | None:
+    """Give the first place that is true."""
+    return int(np.argmax(flags)) if flags.any() else None
+
+
+def small_draws_below(limit: int, count: int, source: Source) -> npt.NDArray[np.uint32]:
+    """Draw uniform integers below a limit of at most 2^16 from half as many bytes."""
+    draws = np.frombuffer(source(4 * count), dtype="<u4")
+    complete = (1 << 32) - (1 << 32) % limit
+    if complete < 1 << 32 and np.any(again := draws >= np.uint32(complete)):
+        draws = draws.copy()
+        while again.any():
+            draws[again] = np.frombuffer(source(4 * int(again.sum())), dtype="<u4")
+            again = draws >= np.uint32(complete)
+    return draws % np.uint32(limit)
+
+
+def draws_below(limit: int | None, count: int, source: Source) -> npt.NDArray[Any]:
+    """Draw uniform integers below `limit`, or below 2^53: drawn again where the last, incomplete round is hit."""
+    draws: npt.NDArray[Any] = np.frombuffer(source(8 * count), dtype="<u8") >> np.uint64(11)
+    if limit is None:
+        return draws
+    complete = SCALE - SCALE % limit
+    if not np.any(again := draws >= complete):
+        return (draws % np.uint64(limit)).astype(np.int64)
+    draws = draws.copy()
+    while again.any():
+        draws[again] = draws_below(None, int(again.sum()), source)
+        again = draws >= complete
+    return (draws % np.uint64(limit)).astype(np.int64)
 
 
 def read_target(target: npt.ArrayLike, options: int) -> Floats:

@@ -9,7 +9,7 @@ from hushpoll_client.channel.krr import KaryChannel
 
 from hushpoll_analysis.errors import NotIdentifiedError
 
-from .base import Answers, ChannelView, Codes, Draws, Floats, Rule, Sampler, read_target
+from .base import Answers, ChannelView, Codes, Draws, Floats, OneDraw, Rule, read_target
 
 __all__ = ["KarySampler", "KaryView"]
 
@@ -69,13 +69,14 @@ class KaryView(ChannelView):
         return result
 
 
-class KarySampler(Sampler):
+class KarySampler(OneDraw):
     """What is drawn is an offset from the truth, the same for every answer."""
 
     rows = 1
 
     def __init__(self, channel: KaryChannel) -> None:
-        self.options = self.outcomes = channel.options
+        self.options = self.outcomes = self.cells = channel.options
+        self.channel = channel
         self._weight = channel.weight
 
     def rule(self) -> Rule:

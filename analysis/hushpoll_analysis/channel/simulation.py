@@ -9,21 +9,21 @@ give the same report; three quarters of the random bytes are never needed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hushpoll_client import Channel, Mechanism, Survey
+from hushpoll_client import Channel, Mechanism
 from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .base import Answers, Codes, Draws
+from .base import Answers, Codes, Draws, OneDraw, Source
 from .view import analysis_channel, sampler
 
-__all__ = ["draw_truth", "reports_at", "simulate", "simulate_survey"]
+__all__ = ["draw_codes", "draw_truth", "random_bytes", "reports_at", "simulate"]
 
 # Answers in one block: its arrays stay in the processor's cache.
 BLOCK = 1 << 15
@@ -32,8 +32,6 @@ HIGH_BITS, LOW_BITS = 16, 37
 TABLE_FROM = 1 << 15
 # What a seed is used for; one seed gives independent streams.
 _REPORTS, _TRUTH = 0x68757368, 0x706F6C6C
-
-Source = Callable[[int], bytes]
 
 
 def simulate(
@@ -69,14 +67,25 @@ def simulate(
     Kairouz, Bonawitz, Ramage (2016), Discrete distribution estimation under local privacy, ICML.
     """
     channel = analysis_channel(channel)
+    whole = sampler(channel)
+    if channel.several:
+        ticks = _checked_rows(channel, answers)
+        return whole.write(whole.draw(ticks, random_bytes(seed, _REPORTS)))
     truth = _checked_answers(channel, answers)
-    source = _source(seed, _REPORTS)
-    flat = truth.reshape(-1)
-    reports = np.empty(flat.shape, dtype=sampler(channel).dtype)
-    draw = _table_draw(channel, source) if flat.size >= TABLE_FROM else _plain_draw(channel, source)
-    for start in range(0, flat.size, BLOCK):
-        reports[start : start + BLOCK] = draw(flat[start : start + BLOCK])
+    reports = whole.write(draw_codes(channel, truth.reshape(-1), seed))
     return reports.reshape(truth.shape)
+
+
+def draw_codes(channel: Channel, answers: Answers, seed: int | np.random.Generator | None) -> Codes:
+    """Draw reports in the form in which they are counted, for checked answers."""
+    source, whole = random_bytes(seed, _REPORTS), sampler(channel)
+    if not isinstance(whole, OneDraw):
+        return whole.draw(answers, source)
+    reports = np.empty(answers.shape, dtype=whole.dtype)
+    draw = _table_draw(whole, source) if answers.size >= TABLE_FROM else _plain_draw(whole, source)
+    for start in range(0, answers.size, BLOCK):
+        reports[start : start + BLOCK] = draw(answers[start : start + BLOCK])
+    return reports
 
 
 def reports_at(channel: Channel, answers: npt.ArrayLike, draws: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -89,7 +98,10 @@ def reports_at(channel: Channel, answers: npt.ArrayLike, draws: npt.ArrayLike) -
         )
     if uniform.size and int(uniform.max()) >= SCALE:
         raise AnalysisError(f"draw {int(uniform.max())} is not below 2^53; give draws from 0 to 2^53 - 1")
-    result: npt.NDArray[np.int64] = sampler(channel).rule()(truth, uniform).astype(np.int64)
+    whole = sampler(channel)
+    if not isinstance(whole, OneDraw):
+        raise AnalysisError("this channel draws more than once for a report; use Channel.report")
+    result: npt.NDArray[np.int64] = whole.rule()(truth, uniform).astype(np.int64)
     return result
 
 
@@ -103,60 +115,12 @@ def draw_truth(
     if not np.isclose(weights.sum(), 1.0, atol=1e-6):
         raise AnalysisError(f"shares add up to {weights.sum():.6g}, not to 1; give one share per option")
     edges = np.cumsum(weights / weights.sum())[:-1]
-    source = _source(seed, _TRUTH)
+    source = random_bytes(seed, _TRUTH)
     truth = np.empty(n, dtype=np.uint16)
     for start in range(0, n, BLOCK):
         uniform = _draws(source, min(BLOCK, n - start)).astype(np.float64) * 2.0**-53
         truth[start : start + BLOCK] = np.searchsorted(edges, uniform, side="right")
     return truth
-
-
-def simulate_survey(
-    survey: Survey,
-    n: int,
-    truth: Mapping[str, Sequence[float]],
-    seed: int | None = None,
-) -> Iterator[tuple[str, npt.NDArray[np.unsignedinteger[Any]]]]:
-    """Give, question by question, the reports of n respondents drawn independently from the given true shares.
-
-    `truth` maps every question's id to one share per option.
-    """
-    check_truth(survey, truth)
-    source: int | np.random.Generator | None = None if seed is None else np.random.default_rng(seed)
-    for question in survey.questions:
-        answers = draw_truth(truth[question.id], n, source)
-        yield question.id, simulate(question.mechanism, answers, source)
-
-
-def check_truth(survey: Survey, truth: Mapping[str, Sequence[float]]) -> None:
-    """Refuse shares that do not name every question and option of the survey."""
-    ids = [question.id for question in survey.questions]
-    missing = [name for name in ids if name not in truth]
-    unknown = [name for name in truth if name not in ids]
-    if missing:
-        raise AnalysisError(
-            f'truth: no shares for question "{missing[0]}"; give one list of shares per question'
-        )
-    if unknown:
-        raise AnalysisError(
-            f'truth: the survey has no question "{unknown[0]}"; its questions are {", ".join(ids)}'
-        )
-    for question in survey.questions:
-        _check_shares(question.id, len(question.options), truth[question.id])
-
-
-def _check_shares(name: str, options: int, shares: object) -> None:
-    if not isinstance(shares, Sequence) or isinstance(shares, str) or len(shares) != options:
-        raise AnalysisError(f'truth: question "{name}" needs a list of {options} shares, one per option')
-    if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares):
-        raise AnalysisError(
-            f'truth: question "{name}" has a share that is not a number; give shares such as 0.3'
-        )
-    total = sum(shares)
-    if not all(0 <= share <= 1 for share in shares) or abs(total - 1) > 1e-6:
-        raise AnalysisError(
-            f'truth: the shares of question "{name}" must lie in [0, 1] and add up to 1, not {total:.6g}'
-        )
 
 
 def _checked_answers(channel: Channel, answers: npt.ArrayLike) -> Answers:
@@ -180,7 +144,25 @@ def _checked_answers(channel: Channel, answers: npt.ArrayLike) -> Answers:
     return truth
 
 
-def _source(seed: int | np.random.Generator | None, purpose: int) -> Source:
+def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
+    """Check answers that are several at once: a row each, one column for each member or item."""
+    rows = np.asarray(answers)
+    if rows.ndim != 2 or rows.shape[1] != channel.options:
+        raise AnalysisError(
+            f"answers have shape {rows.shape}; give one row a respondent with {channel.options} columns"
+        )
+    rows = rows.astype(np.uint8) if rows.dtype == bool else rows
+    if rows.size and not np.issubdtype(rows.dtype, np.integer):
+        raise AnalysisError(f"answers have type {rows.dtype}; give integers, or whether an item is ticked")
+    wrong = np.flatnonzero(~sampler(channel).fits(rows))
+    if wrong.size:
+        raise AnalysisError(
+            f"answers, row {int(wrong[0])}: is no answer of this channel; give what can be ticked or chosen"
+        )
+    return rows
+
+
+def random_bytes(seed: int | np.random.Generator | None, purpose: int) -> Source:
     """Give the function that draws n random bytes.
 
     A number as seed is mixed with the purpose. Otherwise answers made with the same seed (by `draw_truth`, or by
@@ -197,14 +179,14 @@ def _draws(source: Source, n: int) -> Draws:
     return np.frombuffer(source(8 * n), dtype="<u8") >> np.uint64(11)
 
 
-def _plain_draw(channel: Channel, source: Source) -> Callable[[Answers], Codes]:
-    rule = sampler(channel).rule()
+def _plain_draw(whole: OneDraw, source: Source) -> Callable[[Answers], Codes]:
+    rule = whole.rule()
     return lambda answers: rule(answers, _draws(source, answers.size))
 
 
-def _table_draw(channel: Channel, source: Source) -> Callable[[Answers], Codes]:
+def _table_draw(whole: OneDraw, source: Source) -> Callable[[Answers], Codes]:
     """Draw by the 16 high bits of r where these decide, by all 53 where they do not."""
-    whole, table = sampler(channel), _high_table(channel)
+    table = _high_table(whole.channel)
     rule, one_row = whole.rule(), whole.rows == 1
     undecided = np.iinfo(table.dtype).max
 
@@ -231,6 +213,7 @@ def _high_table(channel: Channel) -> Codes:
     low_end = np.arange(1 << HIGH_BITS, dtype=np.uint64) << np.uint64(LOW_BITS)
     high_end = low_end + np.uint64((1 << LOW_BITS) - 1)
     whole = sampler(channel)
+    assert isinstance(whole, OneDraw)
     rule = whole.rule()
     small = (
         np.uint8

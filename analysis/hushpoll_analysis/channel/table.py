@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from hushpoll_client.channel import SCALE
-from hushpoll_client.channel.table import TableChannel
+from hushpoll_client.channel import SCALE, Channel
 
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
-from .base import RANK, Answers, ChannelView, Codes, Draws, Floats, Rule, Sampler, read_target
+from .base import RANK, Answers, ChannelView, Codes, Draws, Floats, OneDraw, Rule, read_target
 
 __all__ = ["TableSampler", "TableView"]
 
@@ -86,22 +85,22 @@ class TableView(ChannelView):
         return "its rows are not independent"
 
 
-class TableSampler(Sampler):
+class TableSampler(OneDraw):
     """What is drawn is the report itself, by another row for every answer."""
 
-    def __init__(self, channel: TableChannel) -> None:
+    def __init__(self, channel: Channel) -> None:
         self.options, self.outcomes = channel.options, channel.outcomes
-        self.rows = channel.options
-        self._channel = channel
+        self.cells, self.rows = channel.outcomes, channel.options
+        self.channel = channel
 
     def rule(self) -> Rule:
-        return _rule(self._channel)
+        return _rule(self.channel)
 
     def finish(self, answers: Answers, drawn: Codes) -> Codes:
         return drawn
 
 
-def _rule(channel: TableChannel) -> Rule:
+def _rule(channel: Channel) -> Rule:
     """First column whose cumulative weight exceeds r."""
     cumulative = np.cumsum(np.array(channel.rows, dtype=np.uint64), axis=1)
     if channel.outcomes <= FEW_OUTCOMES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,23 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .base import ChannelView, Floats, Sampler
 from .krr import KarySampler, KaryView
+from .padded import PaddedSampler
+from .sampled import SampledSampler
+from .subset import SubsetSampler
 from .table import TableSampler, TableView
 
 __all__ = ["ChannelView", "Floats", "Sampler", "analysis_channel", "channel_view", "sampler"]
 
 # Where a form has no view of its own its whole table is inverted.
 _VIEWS: dict[str, Any] = {"krr": KaryView}
-_SAMPLERS: dict[str, Any] = {"krr": KarySampler, "matrix": TableSampler}
+_SAMPLERS: dict[str, Any] = {
+    "krr": KarySampler,
+    "matrix": TableSampler,
+    "columns": TableSampler,
+    "subset": SubsetSampler,
+    "sampled": SampledSampler,
+    "padded": PaddedSampler,
+}
 
 
 def analysis_channel(mechanism: Channel | Mechanism) -> Channel:
@@ -47,6 +58,11 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
     ChannelView
     """
     channel = analysis_channel(mechanism)
+    if not channel.listed:
+        raise AnalysisError(
+            "reports of this channel speak of several things at once",
+            "take its parts one by one, see hushpoll_analysis.parts",
+        )
     if channel.form in _VIEWS:
         view: ChannelView = _VIEWS[channel.form](channel)
         return view
@@ -57,6 +73,7 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
     return TableView(table)
 
 
+@lru_cache(maxsize=256)
 def sampler(channel: Channel) -> Sampler:
     """Give what draws and counts whole arrays of a channel's reports."""
     made: Sampler = _SAMPLERS[channel.form](channel)

@@ -6,45 +6,67 @@ cluster. Only counts leave the engine: a report on 10^9 answers moves a few kilo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from hushpoll_client import Survey
+from hushpoll_client.survey import Question
 
+from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
-from .tally import Tally, check_columns, column_of, foreign_code, grouping_column, question_of
+from .tally import (
+    Counts,
+    Tally,
+    check_columns,
+    column_of,
+    foreign_code,
+    grouping_column,
+    question_of,
+    refuse_as_group,
+    total_of,
+)
 
 __all__ = ["count_expression", "tally_table"]
 
 
-def count_expression(table: Any, columns: list[str], group: str | None = None) -> Any:
-    """Give one Ibis expression whose rows are (question, group, code, n).
+def count_expression(table: Any, columns: Mapping[str, int], group: str | None = None) -> Any:
+    """Give one Ibis expression whose rows are (question, place, group, code, n).
 
-    Each question is one GROUP BY over one column, glued by UNION ALL, so columnar engines read every column once.
+    Each question is one GROUP BY over one column, glued by UNION ALL, so columnar engines read every column once. A
+    column of so many hexadecimal digits is counted digit by digit: each stands for four options.
     """
     ibis = _ibis()
     parts = []
-    for column in columns:
-        keys = {
-            "grp": table[group].cast("string") if group else ibis.literal(""),
-            "code": table[column].cast("int64"),
-        }
-        counted = table.select(**keys).group_by(["grp", "code"]).agg(n=ibis._.count())
+    for column, digits in columns.items():
+        keys = {"grp": table[group].cast("string") if group else ibis.literal("")}
+        if digits:
+            # One row for each digit; which one it is, is where it stands in the list of all, or -1.
+            cut = table.select(text=table[column], place=ibis.range(0, digits).unnest().cast("int64"), **keys)
+            digit = ibis.literal("0123456789abcdef").find(cut.text.substr(cut.place, 1)).cast("int64")
+            chosen = cut.select("grp", "place", code=digit)
+        else:
+            code = table[column].cast("int64")
+            chosen = table.select(**keys, place=ibis.literal(0, type="int64"), code=code)
+        counted = chosen.group_by(["grp", "place", "code"]).agg(n=ibis._.count())
         parts.append(counted.mutate(question=ibis.literal(column)))
     return ibis.union(*parts) if len(parts) > 1 else parts[0]
 
 
 def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     """Count the reports of an Ibis table with columns `<question id>_reported`."""
-    columns = [column_of(question.id) for question in survey.questions]
+    columns = {column_of(question.id): sampler(question.channel).digits for question in survey.questions}
     grouping = grouping_column(survey, by)
-    check_columns(table.columns, columns, grouping, "table")
-    for column in columns:
-        if not table[column].type().is_integer():
-            raise AnalysisError(
-                f'table: column "{column}" has type {table[column].type()}; reports are integers'
-            )
+    check_columns(table.columns, list(columns), grouping, "table")
+    for column, digits in columns.items():
+        kind = table[column].type()
+        if not (kind.is_string() if digits else kind.is_integer()):
+            wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
+            raise AnalysisError(f'table: column "{column}" has type {kind}; reports are {wanted}')
+    if by is not None and grouping is None:
+        refuse_as_group(question_of(survey, by))
+    _check_text(survey, table)
     group = None if by is None else (grouping or column_of(by))
     rows = count_expression(table, columns, group).execute()
     if grouping and rows["grp"].isna().any():
@@ -52,25 +74,54 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     return _collect(survey, rows, by, grouping)
 
 
+def _check_text(survey: Survey, table: Any) -> None:
+    """Refuse text of another length: its digits would be counted in the wrong places."""
+    for question in survey.questions:
+        column, digits = column_of(question.id), sampler(question.channel).digits
+        if not digits:
+            continue
+        wrong = (
+            table.filter(table[column].isnull() | (table[column].length() != digits)).select(column).limit(1)
+        )
+        found = wrong.execute()
+        if len(found):
+            raise foreign_code(question, found[column].iloc[0], "table")
+
+
 def _collect(survey: Survey, rows: Any, by: str | None, grouping: str | None) -> Tally:
     if by is not None and grouping is None:
         names = [str(code) for code in range(question_of(survey, by).channel.outcomes)]
     else:
         names = sorted(set(rows["grp"].dropna()))
-    places = {name: index for index, name in enumerate(names)}
-    tables = {q.id: np.zeros((len(names), q.channel.outcomes), dtype=np.int64) for q in survey.questions}
-    questions = {column_of(question.id): question for question in survey.questions}
-    for name, group, code, n in zip(rows["question"], rows["grp"], rows["code"], rows["n"], strict=True):
-        question = questions[name]
-        if not (code == code and 0 <= code < question.channel.outcomes) or group not in places:
-            raise foreign_code(question, code, "table")
-        tables[question.id][places[group], int(code)] += int(n)
+    tables = {}
+    for question in survey.questions:
+        mine = rows[rows["question"] == column_of(question.id)]
+        tables[question.id] = _cells(question, mine, names)
     counts = {name: table.sum(axis=0) for name, table in tables.items()}
-    total = int(next(iter(counts.values())).sum())
+    first = survey.questions[0]
+    total = total_of(first, counts[first.id])
     if by is None:
         return Tally(survey, total, counts)
     joint = {name: table for name, table in tables.items() if name != by}
     return Tally(survey, total, counts, by, joint, tuple(names) if grouping else None)
+
+
+def _cells(question: Question, rows: Any, names: list[str]) -> Counts:
+    """Give the counts of one question, a row for each group, from the rows of the GROUP BY."""
+    whole = sampler(question.channel)
+    outcomes = 16 if whole.digits else question.channel.outcomes
+    for group, code in zip(rows["grp"], rows["code"], strict=True):
+        if not (code == code and 0 <= code < outcomes) or group not in names:
+            raise foreign_code(question, code, "table")
+    table = np.zeros((len(names), whole.cells), dtype=np.int64)
+    for number, name in enumerate(names):
+        mine = rows[rows["grp"] == name]
+        codes, times, places = (mine[key].to_numpy(dtype=np.int64) for key in ("code", "n", "place"))
+        counted = (
+            whole.tally_digits(places, codes, times) if whole.digits else whole.tally_counted(codes, times)
+        )
+        table[number] = counted
+    return table
 
 
 def _ibis() -> Any:

@@ -29,6 +29,7 @@ from .tally import (
     foreign_code,
     grouping_column,
     question_of,
+    refuse_as_group,
 )
 
 __all__ = ["HASH_KEY", "read_frame", "tally"]
@@ -91,26 +92,28 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
 
 def read_frame(survey: Survey, data: Any) -> pd.DataFrame:
     """Read the reports as a data frame with one row per respondent, checked like `tally` does."""
+    columns = [column_of(question.id) for question in survey.questions]
     if isinstance(data, pd.DataFrame):
-        frame, where = data, "data"
-    elif isinstance(data, str | Path):
-        path = Path(data)
-        columns = [column_of(question.id) for question in survey.questions]
-        blocks = [pd.DataFrame(dict(block)) for block in _file_blocks(survey, path, columns, None)]
-        frame, where = (
-            pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=columns),
-            path.name,
+        _written(survey, {name: data[name].to_numpy() for name in columns}, "data", 0)
+        return data
+    path = Path(data) if isinstance(data, str | Path) else None
+    where = "database" if path is None else path.name
+    blocks = _record_blocks(survey, data) if path is None else _file_blocks(survey, path, columns, None)
+    frames, n = [], 0
+    for block in blocks:
+        frames.append(pd.DataFrame(_written(survey, block, where, n)))
+        n += len(frames[-1])
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+
+
+def _written(survey: Survey, block: Codes, where: str, offset: int) -> dict[str, npt.NDArray[Any]]:
+    """Check a block and give its reports as they are exported."""
+    return {
+        column_of(one.id): sampler(one.channel).write(
+            _checked_codes(one, block[column_of(one.id)], where, offset)
         )
-    else:
-        blocks = [pd.DataFrame(dict(block)) for block in _record_blocks(survey, data)]
-        columns = [column_of(question.id) for question in survey.questions]
-        frame, where = (
-            pd.concat(blocks, ignore_index=True) if blocks else pd.DataFrame(columns=columns),
-            "database",
-        )
-    for question in survey.questions:
-        _checked_codes(question, frame[column_of(question.id)].to_numpy(), where, 0)
-    return frame
+        for one in survey.questions
+    }
 
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
@@ -127,7 +130,7 @@ def _count(
     grouping: str | None,
     progress: Progress | None,
 ) -> Tally:
-    totals = {q.id: np.zeros(q.channel.outcomes, dtype=np.int64) for q in survey.questions}
+    totals = {q.id: np.zeros(sampler(q.channel).cells, dtype=np.int64) for q in survey.questions}
     joint: dict[str, dict[str, Counts]] = {
         q.id: {} for q in survey.questions if by is not None and q.id != by
     }
@@ -138,8 +141,9 @@ def _count(
             totals[question.id] += sampler(question.channel).tally(codes[question.id])
         if by is not None:
             groups, labels = _block_groups(survey, codes, block, by, grouping, where)
-            for name, table in joint.items():
-                _add_joint(table, labels, groups, codes[name], len(totals[name]))
+            for question in survey.questions:
+                if question.id in joint:
+                    _add_joint(joint[question.id], labels, groups, codes[question.id], question)
         rows = len(next(iter(codes.values())))
         n += rows
         if progress is not None:
@@ -158,8 +162,7 @@ def _block_groups(
     survey: Survey, codes: Codes, block: Codes, by: str, grouping: str | None, where: str
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     if grouping is None:
-        outcomes = question_of(survey, by).channel.outcomes
-        return codes[by].astype(np.int64), [str(code) for code in range(outcomes)]
+        return codes[by].astype(np.int64), _report_names(survey, by)
     values = pd.Series(block[grouping])
     if values.isna().any():
         raise AnalysisError(f'{where}: column "{grouping}" has empty cells; fill them before grouping by it')
@@ -172,18 +175,30 @@ def _add_joint(
     labels: list[str],
     groups: npt.NDArray[np.int64],
     codes: npt.NDArray[Any],
-    width: int,
+    question: Question,
 ) -> None:
-    cells = np.bincount(groups * width + codes, minlength=len(labels) * width).reshape(len(labels), width)
-    for label, row in zip(labels, cells, strict=True):
+    whole = sampler(question.channel)
+    if whole.parts:
+        rows = [whole.tally(codes[groups == group]) for group in range(len(labels))]
+    else:
+        width = whole.cells
+        counted = np.bincount(groups * width + codes, minlength=len(labels) * width)
+        rows = list(counted.reshape(len(labels), width))
+    for label, row in zip(labels, rows, strict=True):
         table[label] = table[label] + row if label in table else row
+
+
+def _report_names(survey: Survey, by: str) -> list[str]:
+    question = question_of(survey, by)
+    refuse_as_group(question)
+    return [str(code) for code in range(question.channel.outcomes)]
 
 
 def _group_names(
     survey: Survey, by: str, grouping: str | None, joint: Mapping[str, Mapping[str, Counts]]
 ) -> list[str]:
     if grouping is None:
-        return [str(code) for code in range(question_of(survey, by).channel.outcomes)]
+        return _report_names(survey, by)
     seen = {label for table in joint.values() for label in table}
     if len(seen) > 1000:
         raise AnalysisError(f'column "{by}" has {len(seen)} different values; group by a column with few')
@@ -207,7 +222,7 @@ def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str |
     if path.is_dir() or path.suffix == ".parquet":
         return _parquet_blocks(survey, path, columns, grouping, wanted)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
-        return _csv_blocks(path, columns, grouping, wanted)
+        return _csv_blocks(survey, path, columns, grouping, wanted)
     raise AnalysisError(f"{path.name}: cannot tell its format; name it .csv, .csv.gz or .parquet")
 
 
@@ -248,11 +263,18 @@ def _check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> 
         )
 
 
-def _csv_blocks(path: Path, columns: list[str], grouping: str | None, wanted: list[str]) -> Blocks:
+def _text_columns(survey: Survey) -> dict[str, type[str]]:
+    return {column_of(q.id): str for q in survey.questions if sampler(q.channel).digits}
+
+
+def _csv_blocks(
+    survey: Survey, path: Path, columns: list[str], grouping: str | None, wanted: list[str]
+) -> Blocks:
     try:
         header = pd.read_csv(path, nrows=0)
         check_columns(header.columns, columns, grouping, path.name)
-        with pd.read_csv(path, usecols=wanted, chunksize=BLOCK_ROWS) as reader:
+        # Bitmaps are text, also where all their digits are decimal ones.
+        with pd.read_csv(path, usecols=wanted, chunksize=BLOCK_ROWS, dtype=_text_columns(survey)) as reader:
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in wanted}
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
@@ -272,26 +294,11 @@ def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
 
 
 def _checked_codes(question: Question, values: npt.NDArray[Any], where: str, offset: int) -> npt.NDArray[Any]:
-    """Give the codes of one block as integers, or say which row is wrong."""
-    outcomes = question.channel.outcomes
-    codes = np.asarray(values)
-    if codes.dtype == bool:
-        codes = codes.astype(np.uint8)
-    if not np.issubdtype(codes.dtype, np.integer):
-        codes = _integers(question, codes, where, offset)
-    # One pass: a negative code is a very large unsigned one.
-    if codes.size and (int(codes.max()) >= outcomes or int(codes.min()) < 0):
-        at = int(np.flatnonzero((codes < 0) | (codes >= outcomes))[0])
-        raise foreign_code(question, codes[at], where, offset + at)
+    """Give the codes of one block as they are counted, or say which row is wrong."""
+    codes, at = sampler(question.channel).read(np.asarray(values))
+    if at is not None:
+        raise foreign_code(question, values[at], where, offset + at)
     return codes
-
-
-def _integers(question: Question, values: npt.NDArray[Any], where: str, offset: int) -> npt.NDArray[np.int64]:
-    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float)
-    bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers == np.floor(numbers))))
-    if bad.size:
-        raise foreign_code(question, values[int(bad[0])], where, offset + int(bad[0]))
-    return numbers.astype(np.int64)
 
 
 def _same_survey(data: Tally, survey: Survey, by: str | None) -> Tally:

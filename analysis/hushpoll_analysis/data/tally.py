@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
+from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "foreign_code",
     "grouping_column",
     "question_of",
+    "refuse_as_group",
+    "total_of",
 ]
 
 COLUMN_SUFFIX = "_reported"
@@ -33,7 +36,8 @@ Counts = npt.NDArray[np.int64]
 class Tally:
     """How often each report came, per question, and jointly with the grouping question if there is one.
 
-    `counts[id]` has one entry per report code; `joint[id]` is a table with a row per code (or group) of `by`.
+    `counts[id]` has one entry per report code, or where reports speak of several things at once the counts of each
+    part (`sampler(channel).parts`); `joint[id]` is a table with a row per code (or group) of `by`.
     `groups` holds the names of the rows when `by` is a column of the data that nobody randomized.
     """
 
@@ -54,7 +58,7 @@ class Tally:
                     f'no counts for question "{question.id}"; give one list of counts per question'
                 )
             checked[question.id] = _checked_counts(question, counts[question.id])
-        totals = {name: int(values.sum()) for name, values in checked.items()}
+        totals = {question.id: total_of(question, checked[question.id]) for question in survey.questions}
         if len(set(totals.values())) > 1:
             raise AnalysisError(
                 f"counts add up to different numbers of respondents: {totals}; every report is complete"
@@ -101,22 +105,38 @@ def check_columns(present: Iterable[Any], columns: list[str], grouping: str | No
         )
 
 
+def total_of(question: Question, counts: Counts) -> int:
+    """Give the number of reports behind a question's counts."""
+    return sampler(question.channel).total(counts)
+
+
+def refuse_as_group(question: Question) -> None:
+    """Refuse a question to group by whose reports speak of several options at once."""
+    if sampler(question.channel).parts:
+        raise AnalysisError(
+            f'reports of "{question.id}" speak of several options at once, so they make no groups',
+            "group by a question with one answer and few options",
+        )
+
+
 def foreign_code(question: Question, value: Any, where: str, row: int | None = None) -> AnalysisError:
     """Give the error for a value that is no report of a question; a GROUP BY knows it but not its row."""
+    wire = question.channel.wire
     shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
     return AnalysisError(
         f'{where}: column "{column_of(question.id)}" holds {shown}'
         + ("" if row is None else f" in row {row + 1}"),
-        f"reports of this question are the integers 0..{question.channel.outcomes - 1}",
+        f"reports of this question are the integers 0..{wire.below - 1}"
+        if wire.below is not None
+        else f"a report of this question is {wire.words}",
     )
 
 
 def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
     values = np.asarray(counts)
-    if values.ndim != 1 or len(values) != question.channel.outcomes:
-        raise AnalysisError(
-            f'question "{question.id}" has {question.channel.outcomes} reports; give that many counts'
-        )
+    cells = sampler(question.channel).cells
+    if values.ndim != 1 or len(values) != cells:
+        raise AnalysisError(f'question "{question.id}" has {cells} reports; give that many counts')
     numbers = values.astype(float)
     if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or np.any(numbers != np.floor(numbers)):
         raise AnalysisError(

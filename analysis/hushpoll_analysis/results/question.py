@@ -83,6 +83,7 @@ class QuestionResults:
     """One question: its counts, and its estimates unless there are too few reports."""
 
     question: Question
+    n: int
     counts: tuple[int, ...]
     lines: tuple[Line, ...]
     estimate: Estimate | None
@@ -91,11 +92,6 @@ class QuestionResults:
     def id(self) -> str:
         """The question's id."""
         return self.question.id
-
-    @property
-    def n(self) -> int:
-        """The number of reports."""
-        return sum(self.counts)
 
     @property
     def reports_are_options(self) -> bool:
@@ -168,22 +164,21 @@ def question_results(
     """Estimate one question, or only keep its counts when there are too few reports."""
     counts = tuple(int(count) for count in counted.counts[question.id])
     if not enough:
-        return QuestionResults(question, counts, (), None)
-    labels = None if question.kind.yes_or_no else question.options
+        return QuestionResults(question, counted.n, counts, (), None)
+    labels = None if question.kind.yes_or_no and question.after is None else question.labels
     found = estimate(counts, question.mechanism, level, interval, options=labels)
     together = estimate(counts, question.mechanism, level, interval, simultaneous=True, options=labels)
-    shares = dict(zip(question.options, found.constrained().shares.tolist(), strict=True))
+    shares = dict(zip(question.labels, found.possible_shares().tolist(), strict=True))
     z = _normal_quantile(level)
     lines = tuple(
-        Line(one, both, shares[one.option], _shift(found, question, one), z)
+        Line(one, both, shares[one.option], _shift(found, one), z)
         for one, both in zip(found.estimates, together.estimates, strict=True)
     )
-    return QuestionResults(question, counts, lines, found)
+    return QuestionResults(question, counted.n, counts, lines, found)
 
 
-def _shift(found: Estimate, question: Question, entry: LinearEstimate) -> float:
-    weights = found.view.solution(found.view.unit(question.options.index(entry.option)))
-    possible = weights[found.view.possible]
+def _shift(found: Estimate, entry: LinearEstimate) -> float:
+    possible = found.report_weights(entry.option)
     share = entry.shown.estimate
     return DISHONEST * max(float(np.max(possible)) - share, share - float(np.min(possible)))
 

@@ -16,6 +16,7 @@ from hushpoll_analysis.data.counts import Counts, check_level, finite_numbers, r
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, method_for
+from .parts import estimate_parts
 from .quantities import quantity
 from .result import Estimate, LinearEstimate, linear_estimate
 
@@ -67,6 +68,7 @@ def estimate(
     Returns
     -------
     Estimate
+        A `PartsEstimate` where a report speaks of several options at once (sets of options, ticked options).
 
     References
     ----------
@@ -82,6 +84,10 @@ def estimate(
     check_level(level)
     check_method(interval)
     channel = analysis_channel(mechanism)
+    if not channel.listed:
+        resampling = Resampling(replicates, seed)
+        parts = estimate_parts(counts, mechanism, level, interval, simultaneous, options, resampling)  # type: ignore[arg-type]
+        return parts  # type: ignore[return-value]
     view = channel_view(mechanism)
     labels, entries = _labels(options, view)
     whole = read_counts(counts, view, least=2, labels=labels)

@@ -228,6 +228,15 @@ class Estimate:
         """Maximum likelihood shares: never negative, summing to one."""
         return constrained_estimate(self.counts, self.source)
 
+    def possible_shares(self) -> Floats:
+        """Give the maximum likelihood shares: never negative, summing to one."""
+        return self.constrained().shares
+
+    def report_weights(self, option: str) -> Floats:
+        """Give the weights b of the possible reports: one report z moves the option's estimate by b_z/n."""
+        weights = self.view.solution(self.view.unit(self.options.index(option)))
+        return np.asarray(weights[self.view.possible])
+
     def covariance(self) -> Floats:
         """Covariance of the unbiased shares of all options, n - 1 in the denominator."""
         if self.decoy is not None:

@@ -37,6 +37,11 @@ class Answers:
         return None
 
     @property
+    def steps(self) -> int | None:
+        """The number of steps from the least number to the largest; None where answers are no typed numbers."""
+        return None
+
+    @property
     def target(self) -> str | None:
         """What will be reported, where the kind lets designers choose."""
         return None
@@ -67,6 +72,10 @@ class Answers:
     def row(self, answer: Any, draws: Draws) -> Any:
         """Give what the mechanism takes for a true answer; how many draws that needs never depends on it."""
         return answer
+
+    def mixture(self, answer: Any) -> tuple[tuple[int, Fraction], ...]:
+        """Give the rows that `row` may give for a true answer, each with its chance."""
+        return ((answer, Fraction(1)),)
 
 
 class Kind(ABC):

@@ -95,6 +95,12 @@ class Grid(NumberAnswers):
         point, rest = divmod(self._check(answer) * (len(self.labels) - 1), self.steps)
         return int(point + (below(self.steps, draws) < rest))
 
+    def mixture(self, answer: Any) -> tuple[tuple[int, Fraction], ...]:
+        """Give the grid points below and above, each with its chance."""
+        point, rest = divmod(self._check(answer) * (len(self.labels) - 1), self.steps)
+        above = Fraction(rest, self.steps)
+        return ((point, 1 - above), (point + 1, above)) if rest else ((point, Fraction(1)),)
+
 
 @dataclass(frozen=True)
 class Bins(NumberAnswers):
@@ -124,6 +130,13 @@ class Bins(NumberAnswers):
 
     def row(self, answer: Any, draws: Draws) -> int:
         """Give the bin."""
+        return self._bin(answer)
+
+    def mixture(self, answer: Any) -> tuple[tuple[int, Fraction], ...]:
+        """Give the bin."""
+        return ((self._bin(answer), Fraction(1)),)
+
+    def _bin(self, answer: Any) -> int:
         return self._check(answer) * len(self.labels) // (self.steps + 1)
 
 

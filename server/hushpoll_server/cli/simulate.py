@@ -42,7 +42,7 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
       hushpoll simulate survey.json -n 2000 --truth '{"cheated": [0.8, 0.2]}' --out reports.parquet
     """
     import pandas as pd
-    from hushpoll_analysis.channel.simulation import simulate_survey
+    from hushpoll_analysis.channel.population import simulate_survey
     from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.export import write_reports
 

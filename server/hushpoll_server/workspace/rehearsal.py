@@ -77,7 +77,7 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, list[float]]:
 def simulated(survey: Survey, n: int, truth: dict[str, list[float]]) -> list[dict[str, Any]]:
     """Draw n respondents through the randomizer and make the very report that the survey will get."""
     from hushpoll_analysis import report
-    from hushpoll_analysis.channel.simulation import simulate_survey
+    from hushpoll_analysis.channel.population import simulate_survey
     from hushpoll_analysis.data.tally import column_of
 
     drawn = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}

@@ -1,0 +1,211 @@
+"""Openly sampled answers: reports are taken apart into what they say of each member, and of each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import combinations
+from math import comb, prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Channel
+from hushpoll_client.channel import SCALE
+from hushpoll_client.channel.sampled import SampledChannel
+
+from .base import Answers, Codes, Sampler, Source, draws_below, first_true
+from .parts import Part
+
+__all__ = ["SampledSampler"]
+
+# Up to so many members pairs are counted too.
+PAIRED = 64
+Whole = npt.NDArray[np.int64]
+
+
+class SampledSampler(Sampler):
+    """Answers are rows, one column for each member."""
+
+    def __init__(self, channel: SampledChannel) -> None:
+        self.options, self.outcomes = channel.options, channel.outcomes
+        self.channel = channel
+
+    @property
+    def cells(self) -> int:  # type: ignore[override]
+        return int((self.pairs or self.parts)[-1].cells.stop)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        return self._laid_out([(one,) for one in range(self.options)], 0)
+
+    @cached_property
+    def pairs(self) -> tuple[Part, ...]:
+        if self.channel.ask < 2 or self.options > PAIRED:
+            return ()
+        return self._laid_out(list(combinations(range(self.options), 2)), self.parts[-1].cells.stop)
+
+    def _laid_out(self, groups: Sequence[tuple[int, ...]], start: int) -> tuple[Part, ...]:
+        found = []
+        made: dict[tuple[int, ...], Channel] = {}
+        for members in groups:
+            sizes = tuple(self.channel.sizes[one] for one in members)
+            # Members of the same sizes have the same channel, unless the others of their samples differ.
+            key = sizes if len(set(self.channel.sizes)) == 1 else members
+            if key not in made:
+                made[key] = self._marginal(members)
+            channel = made[key]
+            stop = start + channel.outcomes
+            asked = comb(self.options - len(members), self.channel.ask - len(members)) / self.channel.ranks
+            found.append(Part(members, channel, asked, slice(start, stop)))
+            start = stop
+        return tuple(found)
+
+    def _marginal(self, members: tuple[int, ...]) -> Channel:
+        """Give the channel from these members' joint answer to theirs in the report, one block for each joint size."""
+        own = prod(self.channel.sizes[one] for one in members)
+        classes = self.channel.classes(members)
+        weights = dict(self.channel.weights)
+        if len(classes) == 1:
+            (size,) = classes
+            made: Channel = Channel.krr(own, weights[size] * (size // own))
+            return made
+        blocks = []
+        for size, chance in classes.items():
+            other = weights[size] * (size // own)
+            blocks.append((chance, SCALE - (own - 1) * other, other))
+        return Channel.from_weights(
+            [
+                [chance * (true if z == x else other) for chance, true, other in blocks for z in range(own)]
+                for x in range(own)
+            ]
+        )
+
+    def tally(self, codes: Codes) -> Whole:
+        """Count what the reports say of every member, and of every pair of members that was asked together."""
+        reports, times = np.unique(codes, return_counts=True)
+        return self.tally_counted(reports.astype(np.int64), times)
+
+    def tally_counted(self, reports: Whole, times: Whole) -> Whole:
+        members, digits, sizes = self._decoded(reports)
+        cells = np.zeros(self.cells, dtype=np.int64)
+        for place in range(self.channel.ask):
+            self._add(cells, self.parts, members[:, place], digits[:, place], sizes, times)
+        if self.pairs:
+            for first, second in combinations(range(self.channel.ask), 2):
+                one, other = members[:, first], members[:, second]
+                joint = digits[:, first] * self._sizes[other] + digits[:, second]
+                self._add(cells, self.pairs, self._pair_number(one, other), joint, sizes, times)
+        return cells
+
+    def _add(
+        self, cells: Whole, parts: tuple[Part, ...], which: Whole, digits: Whole, sizes: Whole, times: Whole
+    ) -> None:
+        starts = np.array([part.cells.start for part in parts], dtype=np.int64)
+        np.add.at(cells, starts[which] + self._block(parts, which, sizes) + digits, times)
+
+    def _block(self, parts: tuple[Part, ...], which: Whole, sizes: Whole) -> Whole:
+        """Give where the block of a joint size begins in the reports of a part."""
+        if len(self.channel.weights) == 1:
+            return np.zeros(len(which), dtype=np.int64)
+        begins = np.zeros((len(parts), len(self.channel.weights)), dtype=np.int64)
+        order = {size: place for place, (size, _) in enumerate(self.channel.weights)}
+        for row, part in enumerate(parts):
+            own = prod(self.channel.sizes[one] for one in part.members)
+            for number, size in enumerate(self.channel.classes(part.members)):
+                begins[row, order[size]] = number * own
+        places = np.searchsorted([size for size, _ in self.channel.weights], sizes)
+        return begins[which, places]
+
+    def _pair_number(self, one: Whole, other: Whole) -> Whole:
+        d = self.options
+        return one * (2 * d - one - 1) // 2 + (other - one - 1)
+
+    def _unlisted(self, codes: Codes) -> int | None:
+        """Refuse joint answers that the members asked cannot have together."""
+        if len(self.channel.weights) == 1:
+            return None
+        rank, joint = np.divmod(codes.astype(np.int64), self.channel.largest)
+        return first_true(joint >= np.prod(self._sizes[self._members(rank)], axis=1))
+
+    def from_counts(self, counts: Whole) -> Whole:
+        """Take how often each report came."""
+        if len(counts) == self.outcomes and self.outcomes != self.cells:
+            return self.tally_counted(np.arange(self.outcomes), counts)
+        return super().from_counts(counts)
+
+    def fits(self, rows: Answers) -> npt.NDArray[np.bool_]:
+        """Take one answer of each member."""
+        return np.asarray(((rows >= 0) & (rows < self._sizes)).all(axis=1))
+
+    @property
+    def audited(self) -> tuple[Any, ...]:
+        """Two answers that differ in every member."""
+        return (0,) * self.options, tuple(size - 1 for size in self.channel.sizes)
+
+    @property
+    def categories(self) -> int:
+        return 3 * len(self.channel.weights)
+
+    def category(self, report: Any) -> int:
+        """Tell whether all members asked have their first answer in the report, all their last, or neither."""
+        rank, joint = divmod(int(report), self.channel.largest)
+        size, _ = self.channel.joint(self.channel.members(rank))
+        found = [one for one, _ in self.channel.weights].index(size)
+        return 3 * found + (0 if joint == 0 else 1 if joint == size - 1 else 2)
+
+    def part_codes(self, part: Part, codes: Codes) -> Whole:
+        """Give what each report says of the members; -1 where it did not ask them."""
+        members, digits, sizes = self._decoded(codes.astype(np.int64))
+        found = np.full(len(codes), -1, dtype=np.int64)
+        value, asked = np.zeros(len(codes), dtype=np.int64), np.ones(len(codes), dtype=bool)
+        for member in part.members:
+            at = members == member
+            asked &= at.any(axis=1)
+            value = value * self.channel.sizes[member] + np.where(at, digits, 0).sum(axis=1)
+        which = np.zeros(int(asked.sum()), dtype=np.int64)
+        found[asked] = value[asked] + self._block((part,), which, sizes[asked])
+        return found
+
+    @cached_property
+    def _sizes(self) -> Whole:
+        return np.array(self.channel.sizes, dtype=np.int64)
+
+    def _decoded(self, codes: Whole) -> tuple[Whole, Whole, Whole]:
+        """Give the members of each report in increasing order, their answers in it, and the joint size."""
+        rank, joint = np.divmod(codes.astype(np.int64), self.channel.largest)
+        members = self._members(rank)
+        sizes = self._sizes[members]
+        digits = np.empty_like(members)
+        for place in range(self.channel.ask - 1, -1, -1):
+            joint, digits[:, place] = np.divmod(joint, sizes[:, place])
+        return members, digits, np.prod(sizes, axis=1)
+
+    def _members(self, rank: Whole) -> Whole:
+        """Take ranks apart as the client does: the largest c with C(c, i) at most what is left, i going down."""
+        left = rank.copy()
+        members = np.empty((len(rank), self.channel.ask), dtype=np.int64)
+        for place in range(self.channel.ask, 0, -1):
+            ways = np.array([comb(one, place) for one in range(self.options)], dtype=np.int64)
+            members[:, place - 1] = np.searchsorted(ways, left, side="right") - 1
+            left -= ways[members[:, place - 1]]
+        return members
+
+    def draw(self, answers: Answers, source: Source) -> Codes:
+        """Draw which members are asked, then the offset of their joint answer, as the client does."""
+        rank = draws_below(self.channel.ranks, len(answers), source)
+        members = self._members(rank)
+        joint = np.zeros(len(answers), dtype=np.int64)
+        for place in range(self.channel.ask):
+            asked = members[:, place]
+            joint = joint * self._sizes[asked] + answers[np.arange(len(answers)), asked]
+        size = np.prod(self._sizes[members], axis=1)
+        known = np.array([one for one, _ in self.channel.weights], dtype=np.int64)
+        weight = np.array([one for _, one in self.channel.weights], dtype=np.int64)[
+            np.searchsorted(known, size)
+        ]
+        truth = SCALE - (size - 1) * weight
+        beyond = draws_below(None, len(answers), source).astype(np.int64) - truth
+        offset = np.where(beyond < 0, 0, 1 + beyond // weight)
+        reports: Codes = (rank * self.channel.largest + (joint + offset) % size).astype(self.dtype)
+        return reports

@@ -1,0 +1,294 @@
+"""Estimates where a report speaks of several options at once: for each a small channel and its own n."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Channel
+
+from hushpoll_analysis.channel.parts import Part
+from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
+from hushpoll_analysis.data.counts import Counts, check_level, whole_numbers
+from hushpoll_analysis.errors import AnalysisError
+
+from .interval import AUTO, Resampling, check_method, method_for
+from .quantities import Quantity, quantity
+from .result import LinearEstimate, linear_estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from hushpoll_client.mechanism import Mechanism
+
+__all__ = ["PartsEstimate", "estimate_parts"]
+
+_YES = 1
+
+
+@dataclass(frozen=True)
+class PartsEstimate:
+    """Estimated shares of options that are estimated one by one; made by `estimate`.
+
+    Attributes
+    ----------
+    estimates : tuple of LinearEstimate
+        One entry per option; `reported` is None, because a report is not an option.
+    asked : tuple of int
+        How many reports say something about each option.
+    """
+
+    mechanism: str
+    channel: Channel
+    counts: tuple[int, ...]
+    n: int
+    level: float
+    interval: str
+    interval_requested: str
+    simultaneous: bool
+    epsilon: float
+    epsilon_note: str
+    options: tuple[str, ...]
+    asked: tuple[int, ...]
+    estimates: tuple[LinearEstimate, ...]
+    notes: tuple[str, ...]
+    one_choice: bool
+    resampling: Resampling = field(repr=False)
+
+    def __getitem__(self, option: str | int) -> LinearEstimate:
+        """The entry of an option, by label or by position."""
+        if isinstance(option, int):
+            return self.estimates[option]
+        if option in self.options:
+            return self.estimates[self.options.index(option)]
+        raise KeyError(option)
+
+    @property
+    def shares(self) -> Floats:
+        """The unbiased shares of all options."""
+        return np.array([entry.estimate for entry in self.estimates])
+
+    def possible_shares(self) -> Floats:
+        """Give shares within [0, 1]; where one option is chosen also summing to one (nearest point of the simplex)."""
+        return nearest_on_simplex(self.shares) if self.one_choice else np.clip(self.shares, 0.0, 1.0)
+
+    def report_weights(self, option: str) -> Floats:
+        """Give the weights b of the reports about an option: one report moves its estimate by b/n."""
+        part = sampler(self.channel).parts[self.options.index(option)]
+        view = channel_view(part.channel)
+        return view.solution(view.unit(_YES))
+
+    def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
+        """Give the k options with the largest estimates; their intervals hold for all options together.
+
+        Which options are shown was decided by the same data, so only intervals that hold for every option at once
+        (Bonferroni over all, exact) can be read beside each other.
+        """
+        together = self if self.simultaneous else self.together()
+        order = np.argsort(-self.shares, kind="stable")[:k]
+        return tuple(together.estimates[int(place)] for place in order)
+
+    def together(self) -> PartsEstimate:
+        """Give the same estimates with intervals that hold for all options at once."""
+        cells = np.asarray(self.counts)
+        asked = (self.level, self.interval_requested, True, self.resampling)
+        found, method = _entries(cells, self.channel, self.options, *asked)
+        return replace(self, estimates=found, interval=method, simultaneous=True)
+
+    def number_ticked(self) -> LinearEstimate | None:
+        """The mean number of options that a person ticks; None where the reports of one person do not tell it."""
+        whole = sampler(self.channel)
+        if self.one_choice or not whole.pairs:
+            return None
+        return _number_ticked(whole, np.asarray(self.counts), self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON contract."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "epsilon_note": self.epsilon_note,
+            "epsilon_conditional": None,
+            "n": self.n,
+            "level": self.level,
+            "interval": self.interval,
+            "interval_requested": self.interval_requested,
+            "simultaneous": self.simultaneous,
+            "counts": list(self.counts),
+            "solution": "unique",
+            "estimates": [
+                entry.to_dict() | {"asked": asked}
+                for entry, asked in zip(self.estimates, self.asked, strict=True)
+            ],
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per entry, as a pandas table."""
+        import pandas as pd
+
+        rows = []
+        for entry, asked in zip(self.estimates, self.asked, strict=True):
+            row = entry.to_dict()
+            shown = row.pop("shown")
+            rows.append(row | {f"shown_{name}": value for name, value in shown.items()} | {"asked": asked})
+        return pd.DataFrame(rows).set_index("option")
+
+    def _repr_html_(self) -> str:
+        columns = ["shown_estimate", "shown_low", "shown_high", "se", "se_privacy", "asked"]
+        caption = html.escape(f"{self.mechanism}, n = {self.n}, {self.level:.0%} {self.interval} interval")
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<p>{caption}</p>{self.to_frame()[columns].to_html(float_format='{:.4f}'.format)}{notes}"
+
+
+def estimate_parts(
+    counts: npt.ArrayLike,
+    mechanism: Channel | Mechanism,
+    level: float = 0.95,
+    interval: str = AUTO,
+    simultaneous: bool = False,
+    options: Sequence[str] | None = None,
+    resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+) -> PartsEstimate:
+    """Estimate the share of every option from reports that speak of several options at once.
+
+    Parameters
+    ----------
+    counts : array_like of int
+        For a set of options how many reports hold each option; for one of several items how often each item and each
+        dummy was reported; for openly sampled answers how often each report came. Or the counts that `report` keeps.
+    mechanism : Mechanism or Channel
+    level, interval, simultaneous, options
+        As for `estimate`.
+    """
+    check_level(level)
+    check_method(interval)
+    channel = analysis_channel(mechanism)
+    whole = sampler(channel)
+    cells = whole.from_counts(whole_numbers(counts, "counts"))
+    labels = tuple(options) if options is not None else tuple(str(k) for k in range(len(whole.parts)))
+    if len(labels) != len(whole.parts):
+        raise AnalysisError(f"options: {len(whole.parts)} labels expected, one per option, got {len(labels)}")
+    asked = tuple(int(part.counts(cells).sum()) for part in whole.parts)
+    if min(asked) < 2:
+        few = labels[asked.index(min(asked))]
+        raise AnalysisError(f'counts: fewer than two reports speak of "{few}"; at least 2 are needed')
+    found, method = _entries(cells, channel, labels, level, interval, simultaneous, resampling)
+    bare = isinstance(mechanism, Channel)
+    return PartsEstimate(
+        mechanism=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
+        channel=channel,
+        counts=tuple(int(one) for one in cells),
+        n=whole.total(cells),
+        level=level,
+        interval=method,
+        interval_requested=interval,
+        simultaneous=simultaneous,
+        epsilon=mechanism.epsilon,
+        epsilon_note="" if bare else mechanism.epsilon_note,  # type: ignore[union-attr]
+        options=labels,
+        asked=asked,
+        estimates=found,
+        notes=_notes(whole, found),
+        one_choice=not channel.several,
+        resampling=resampling,
+    )
+
+
+def _entries(
+    cells: Counts,
+    channel: Channel,
+    labels: Sequence[str],
+    level: float,
+    interval: str,
+    simultaneous: bool,
+    resampling: Resampling,
+) -> tuple[tuple[LinearEstimate, ...], str]:
+    parts = sampler(channel).parts
+    each = 1 - (1 - level) / len(parts) if simultaneous else level
+    wanted = [_quantity(part, cells) for part in parts]
+    method = method_for(wanted, interval, simultaneous and len(parts) > 1)
+    found = (
+        linear_estimate(one, label, None, method, each, resampling)
+        for one, label in zip(wanted, labels, strict=True)
+    )
+    return tuple(found), method
+
+
+def _quantity(part: Part, cells: Counts) -> Quantity:
+    view, counts = channel_view(part.channel), part.counts(cells)
+    shares = view.shares(counts / counts.sum())
+    return quantity(view, counts, view.unit(_YES), shares, None)
+
+
+def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> LinearEstimate:
+    """Give the mean number ticked: the sum of the shares, whose covariances come from the pairs asked together."""
+    mean = float(found.shares.sum())
+    variance = sum(entry.se**2 for entry in found.estimates)
+    weights = found.report_weights(found.options[0])
+    for pair in whole.pairs:
+        counts = pair.counts(cells).reshape(2, 2)
+        n = int(counts.sum())
+        if n < 2:
+            continue
+        frequencies = counts / n
+        # Two items of one report are randomized together: their covariance is that of the weights as they came.
+        together = float(weights @ frequencies @ weights)
+        apart = float(weights @ frequencies.sum(axis=1)) * float(weights @ frequencies.sum(axis=0))
+        i, j = pair.members
+        variance += 2 * n * (together - apart) / (found.asked[i] * found.asked[j])
+    se = math.sqrt(max(variance, 0.0))
+    from scipy.stats import norm
+
+    half = float(norm.ppf(0.5 + found.level / 2)) * se
+    base = found.estimates[0]
+    most = float(len(found.options))
+    shown = replace(
+        base.shown,
+        estimate=min(most, max(0.0, mean)),
+        low=min(most, max(0.0, mean - half)),
+        high=min(most, max(0.0, mean + half)),
+    )
+    return replace(
+        base,
+        option="number ticked",
+        estimate=mean,
+        se=se,
+        low=mean - half,
+        high=mean + half,
+        shown=shown,
+        se_privacy=math.sqrt(sum(entry.se_privacy**2 for entry in found.estimates)),
+        interval="wald",
+        misfit=None,
+        design_effect=None,
+        n_effective=None,
+    )
+
+
+def _notes(whole: Sampler, found: Sequence[LinearEstimate]) -> tuple[str, ...]:
+    notes = []
+    if any(part.asked < 1 for part in whole.parts):
+        share = whole.parts[0].asked
+        notes.append(
+            f"Each person is asked about some of the options, drawn by an open coin: {share:.0%} of the reports speak "
+            "of any one of them."
+        )
+    if any(not 0 <= entry.estimate <= 1 for entry in found):
+        notes.append(
+            "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
+            "compute with the unclipped ones."
+        )
+    return tuple(notes)
+
+
+def nearest_on_simplex(shares: Floats) -> Floats:
+    """Give the nearest shares that are not negative and sum to one (Euclidean projection)."""
+    ordered = np.sort(shares)[::-1]
+    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(shares) + 1)
+    last = int(np.flatnonzero(ordered > excess)[-1])
+    result: Floats = np.maximum(shares - excess[last], 0.0)
+    return result

@@ -1,0 +1,313 @@
+"""Reports that speak of several options at once: drawn, counted and estimated part by part."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import estimate, report, simulate
+from hushpoll_analysis.channel.audit import audit_channel, buffered
+from hushpoll_analysis.channel.population import row_shares, simulate_codes, simulate_survey
+from hushpoll_analysis.channel.view import channel_view, sampler
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.results.export import write_export, write_reports
+from hushpoll_client import Report, Survey, mechanisms
+from hushpoll_client.record import RecordFormat
+from scipy import stats
+
+TOWNS = [f"town {number}" for number in range(40)]
+DRAFT: dict[str, Any] = {
+    "hushpoll": 1,
+    "title": "Parts",
+    "questions": [
+        {"id": "town", "kind": "choice", "text": "Where?", "options": TOWNS, "mechanism": {"epsilon": 1}},
+        {
+            "id": "used",
+            "kind": "multiple",
+            "text": "Which?",
+            "options": [*"abcdefgh"],
+            "mechanism": {"epsilon": 2},
+        },
+        {
+            "id": "few",
+            "kind": "multiple",
+            "text": "Which three?",
+            "options": [*"abcdefgh"],
+            "at_most": 3,
+            "mechanism": {"epsilon": 1},
+        },
+        {
+            "id": "hours",
+            "kind": "number",
+            "text": "Hours?",
+            "min": 0,
+            "max": 80,
+            "step": 1,
+            "mechanism": {"name": "krr", "epsilon": 2},
+        },
+        {"id": "cheated", "kind": "yes_no", "text": "Did you?", "mechanism": {"epsilon": 1}},
+        {
+            "id": "why",
+            "kind": "choice",
+            "text": "Why?",
+            "options": ["Time", "Fear"],
+            "after": {"question": "cheated", "answers": ["Yes"]},
+            "mechanism": {"epsilon": 1},
+        },
+    ],
+}
+SURVEY = Survey.from_draft(DRAFT)
+TRUTH: dict[str, Any] = {
+    "town": [0.5, 0.3, 0.2, *[0.0] * 37],
+    "used": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],
+    "few": {"sets": [["a"], ["a", "b", "h"], []], "shares": [0.5, 0.3, 0.2]},
+    "hours": {"values": [10, 37, "80"], "shares": [0.5, 0.25, 0.25]},
+    "cheated": [0.7, 0.3],
+    "why": [0.4, 0.6],
+}
+CHANNELS = {
+    "subset": mechanisms.subset(6, 1, 2).device,
+    "sampled": mechanisms.sampled([2] * 4, 2, 2).device,
+    "unequal": mechanisms.sampled([2, 3, 2], 1, 2).device,
+    "padded": mechanisms.padded(5, 1, 2).device,
+}
+ANSWERS: dict[str, list[Any]] = {
+    "subset": list(range(6)),
+    "sampled": list(product((0, 1), repeat=4)),
+    "unequal": list(product(range(2), range(3), range(2))),
+    "padded": [chosen for size in range(3) for chosen in combinations(range(5), size)],
+}
+
+
+def as_row(name: str, answer: Any) -> Any:
+    """An answer as the array functions take it: for ticks a column for each item."""
+    return [int(item in answer) for item in range(5)] if name == "padded" else answer
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(
+        {f"{name}_reported": codes for name, codes in simulate_survey(SURVEY, 6000, TRUTH, seed=7)}
+    )
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_arrays_are_drawn_with_the_chances_of_the_integers(name: str) -> None:
+    channel, n = CHANNELS[name], 30_000
+    for place, answer in enumerate(ANSWERS[name][:: max(1, len(ANSWERS[name]) // 3)]):
+        drawn = simulate(channel, np.array([as_row(name, answer)] * n), seed=100 + place)
+        chances = channel.chances(answer)
+        reports, times = np.unique(drawn, return_counts=True)
+        found = dict(zip(reports.tolist(), times.tolist(), strict=True))
+        assert set(found) <= set(chances)
+        expected = np.array([float(chance) for chance in chances.values()]) * n
+        test = stats.chisquare([found.get(report, 0) for report in chances], expected)
+        assert test.pvalue > 1e-4, (name, answer)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_part_s_channel_is_what_the_reports_say_of_it(name: str) -> None:
+    """By exact enumeration: the chance of each code of a part, given the answer, is the part's own table."""
+    channel, whole = CHANNELS[name], sampler(CHANNELS[name])
+    for part in (*whole.parts, *whole.pairs):
+        table = np.array(part.channel.rows, dtype=float) / 2**53
+        for answer in ANSWERS[name]:
+            reports, chances = zip(*channel.chances(answer).items(), strict=True)
+            codes, first_bad = whole.read(np.array(reports))
+            assert first_bad is None
+            said = whole.part_codes(part, codes)
+            weights = np.array([float(chance) for chance in chances])
+            asked = said >= 0
+            assert weights[asked].sum() == pytest.approx(part.asked, abs=1e-12)
+            found = np.bincount(said[asked], weights[asked], minlength=part.channel.outcomes) / part.asked
+            assert found == pytest.approx(table[own_answer(name, part.members, answer)], abs=1e-12)
+
+
+def own_answer(name: str, members: tuple[int, ...], answer: Any) -> int:
+    """The true answer about some members alone."""
+    if name == "subset":
+        return int(answer == members[0])
+    if name == "padded":
+        return int(members[0] in answer)
+    joint = 0
+    for member in members:
+        joint = joint * CHANNELS[name].sizes[member] + answer[member]
+    return joint
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_counts_are_those_of_the_parts(name: str) -> None:
+    whole = sampler(CHANNELS[name])
+    rng = np.random.default_rng(3)
+    rows = np.array([as_row(name, ANSWERS[name][i]) for i in rng.integers(0, len(ANSWERS[name]), 500)])
+    codes, _ = whole.read(simulate(CHANNELS[name], rows, seed=4))
+    cells = whole.tally(codes)
+    assert len(cells) == whole.cells
+    assert whole.total(cells) == pytest.approx(500, abs=3)
+    for part in (*whole.parts, *whole.pairs):
+        said = whole.part_codes(part, codes)
+        counted = np.bincount(said[said >= 0], minlength=part.channel.outcomes)
+        assert part.counts(cells).tolist() == counted.tolist()
+
+
+def test_estimates_of_every_kind_are_near_the_truth(frame: pd.DataFrame) -> None:
+    found = report(SURVEY, frame)
+    expected: dict[str, list[float]] = {
+        "town": TRUTH["town"],
+        "used": TRUTH["used"],
+        "few": [0.8, 0.3, 0, 0, 0, 0, 0, 0.3],
+        "hours": row_shares(SURVEY.questions[3], TRUTH["hours"]).tolist(),
+        "cheated": [0.3],
+        "why": [0.3 * 0.4, 0.3 * 0.6, 0.7],
+    }
+    for part in found.questions:
+        for line, true in zip(part.lines, expected[part.id], strict=True):
+            assert abs(line.entry.estimate - true) < 4.5 * line.entry.se, (part.id, line.option)
+    assert [line.option for line in found.questions[5].lines] == ["Time", "Fear", "does not apply"]
+    assert all(line.entry.reported is None for line in found.questions[0].lines)
+
+
+def test_files_and_records_give_the_same_counts(frame: pd.DataFrame, tmp_path: Path) -> None:
+    expected = report(SURVEY, frame).to_dict()
+    for name in ("reports.csv", "reports.parquet"):
+        write_reports(SURVEY, frame, tmp_path / name)
+        assert report(SURVEY, tmp_path / name).to_dict() == expected
+    packed = RecordFormat.of(SURVEY)
+    records = b"".join(
+        packed.pack([value if isinstance(value, str) else int(value) for value in row])
+        for row in frame.itertuples(index=False)
+    )
+    assert report(SURVEY, records).to_dict() == expected
+    files = write_export(SURVEY, [records], tmp_path / "export")
+    assert report(SURVEY, tmp_path / "export" / "reports.parquet").to_dict() == expected
+    assert len(files) > 5
+
+
+@pytest.mark.filterwarnings(r"ignore:fetch_arrow_table\(\) is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated")
+def test_engines_count_bitmaps_and_joint_reports_alike(frame: pd.DataFrame, tmp_path: Path) -> None:
+    import ibis
+
+    write_reports(SURVEY, frame, tmp_path / "reports.parquet")
+    table = ibis.duckdb.connect().read_parquet(tmp_path / "reports.parquet")
+    assert report(SURVEY, table).to_dict() == report(SURVEY, frame).to_dict()
+    short = table.mutate(town_reported=table.town_reported.substr(0, 9))
+    with pytest.raises(AnalysisError, match='column "town_reported" holds'):
+        report(SURVEY, short)
+
+
+def test_groups_are_counted_part_by_part(frame: pd.DataFrame) -> None:
+    from hushpoll_analysis.data.files import tally
+
+    grouped = frame.assign(site=np.where(np.arange(len(frame)) % 3 == 0, "north", "south"))
+    counted = tally(SURVEY, grouped, by="site")
+    for question in SURVEY.questions:
+        assert counted.joint[question.id].sum(axis=0).tolist() == counted.counts[question.id].tolist()
+    with pytest.raises(AnalysisError, match="make no groups"):
+        tally(SURVEY, frame, by="used")
+
+
+@pytest.mark.parametrize("bad", ["00", "zz" * 5, "f" * 10, "0" * 10, None, "0000000001"])
+def test_a_bitmap_that_nobody_could_send_is_named_with_its_place(frame: pd.DataFrame, bad: Any) -> None:
+    broken = frame.copy()
+    broken.loc[17, "town_reported"] = bad
+    with pytest.raises(AnalysisError, match=r'column "town_reported" holds .* in row 18'):
+        report(SURVEY, broken)
+
+
+def test_one_device_and_arrays_agree() -> None:
+    """Reports drawn one by one through the client, and the same counts by arrays."""
+    answers = [0, (0, 3), (1,), 10, 1, 0]
+    drawn = [Report.new(SURVEY, answers).reports for _ in range(300)]
+    frame = pd.DataFrame(drawn, columns=[f"{question.id}_reported" for question in SURVEY.questions])
+    assert report(SURVEY, frame).n == 300
+
+
+def test_the_number_ticked_has_a_standard_error_that_holds() -> None:
+    """Simulated with dependent ticks: people who tick one tick most."""
+    channel = mechanisms.sampled([2] * 6, 2, 2)
+    rng = np.random.default_rng(5)
+    estimates, errors = [], []
+    for repetition in range(200):
+        keen = rng.random(600) < 0.4
+        ticks = (rng.random((600, 6)) < np.where(keen, 0.9, 0.1)[:, None]).astype(np.uint8)
+        whole = sampler(channel.device)
+        found = estimate(whole.tally(simulate(channel, ticks, seed=repetition)), channel).number_ticked()
+        estimates.append(found.estimate)
+        errors.append(found.se)
+    assert np.mean(estimates) == pytest.approx(6 * (0.4 * 0.9 + 0.6 * 0.1), abs=0.05)
+    assert np.std(estimates) == pytest.approx(np.mean(errors), rel=0.15)
+
+
+def test_the_longest_lists_show_a_top_that_holds_together() -> None:
+    """Coverage of all options at once, at the edges: most shares are 0."""
+    mechanism = mechanisms.subset(40, 2)
+    shares = np.array([0.4, 0.3, 0.2, 0.1, *[0.0] * 36])
+    rng = np.random.default_rng(11)
+    whole, held = sampler(mechanism.device), 0
+    for repetition in range(60):
+        answers = rng.choice(40, size=300, p=shares)
+        codes, _ = whole.read(simulate(mechanism, answers, seed=repetition))
+        found = estimate(whole.tally(codes), mechanism)
+        top = found.top(5)
+        assert [entry.estimate for entry in top] == sorted(
+            (e.estimate for e in found.estimates), reverse=True
+        )[:5]
+        together = found.together()
+        held += all(
+            entry.low <= share <= entry.high for entry, share in zip(together.estimates, shares, strict=True)
+        )
+    assert held >= 55
+
+
+def test_counts_may_be_given_as_a_person_has_them() -> None:
+    subset = mechanisms.subset(6, 1, 2)
+    found = estimate([50, 40, 30, 30, 30, 20], subset, options=[*"abcdef"])
+    assert found.n == 100
+    assert found["a"].estimate > found["f"].estimate
+    padded = mechanisms.padded(4, 1, 2)
+    assert estimate([30, 20, 20, 10, 10, 10], padded).n == 100
+    for counts, problem in (([50, 40, 30, 30, 30, 21], "no number of sets"), ([1, 2, 3], "3 given")):
+        with pytest.raises(AnalysisError, match=problem):
+            estimate(counts, subset)
+
+
+@pytest.mark.parametrize("name", ["subset", "sampled", "padded", "unequal"])
+def test_an_audit_of_the_real_randomizer_comes_close_and_catches_a_planted_fault(name: str) -> None:
+    make: dict[str, Any] = {
+        "subset": lambda epsilon: mechanisms.subset(12, epsilon, 3),
+        "sampled": lambda epsilon: mechanisms.sampled([2] * 6, epsilon, 2),
+        "unequal": lambda epsilon: mechanisms.sampled([2, 3, 2], epsilon, 2),
+        "padded": lambda epsilon: mechanisms.padded(6, epsilon, 2),
+    }
+    coins = buffered(np.random.default_rng(1).bytes)
+    bound = audit_channel(make[name](1).device, 60_000, coins)
+    assert 0.8 < bound <= 1
+    assert audit_channel(make[name](1.3).device, 60_000, coins) > 1
+
+
+@pytest.mark.parametrize(
+    ("question", "truth", "problem"),
+    [
+        ("hours", [0.5, 0.5], "needs values with shares"),
+        ("hours", {"values": [81], "shares": [1]}, "not a number on its grid"),
+        ("hours", {"values": [1, 2], "shares": [1]}, "needs a list of 2 shares"),
+        ("used", [0.5], "a list of 8 shares"),
+        ("used", [2.0] + [0.5] * 7, r"must lie in \[0, 1\]"),
+        ("few", [0.5] * 8, "needs sets with shares"),
+        ("few", {"sets": [[*"abcd"]], "shares": [1]}, "4 options are ticked"),
+        ("why", [0.2, 0.2], "add up to 1"),
+    ],
+)
+def test_a_truth_that_does_not_fit_is_refused(question: str, truth: Any, problem: str) -> None:
+    with pytest.raises(AnalysisError, match=problem):
+        list(simulate_codes(SURVEY, 10, TRUTH | {question: truth}))
+
+
+def test_a_channel_without_a_table_sends_people_to_its_parts() -> None:
+    with pytest.raises(AnalysisError, match="parts"):
+        channel_view(mechanisms.subset(6, 1, 2))
