@@ -397,10 +397,10 @@ def _mechanism(
     except BrokenPromise as error:
         raise SurveyError((*at, "channel"), error.problem, _FRESH_LINK) from None
     except (MechanismError, ChannelError) as error:
-        field = getattr(error, "field", None)
-        raise SurveyError(
-            (*here, field) if field else here, error.problem, error.remedy or "correct it"
-        ) from None
+        place, problem = here, error.problem
+        if isinstance(error, MechanismError) and error.field:
+            place, problem = (*here, error.field), error.predicate or problem
+        raise SurveyError(place, problem, error.remedy or "correct it") from None
     _check_decoy(mechanism, decoy, here)
     if published:
         _check_spelling(mechanism, answers.in_mechanism(), parameters, here)

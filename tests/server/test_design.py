@@ -208,8 +208,9 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
         ({"id": "b"}, "id", "used twice"),
         ({"mechanism": "warner", "epsilon": "0"}, "epsilon", ""),
         ({"mechanism": "warner", "epsilon": "nan"}, "epsilon", "number"),
-        ({"mechanism": "warner", "truth": "1/2"}, "truth", "no information"),
-        ({"mechanism": "forced", "forced": "1/6"}, "forced", "one share for each"),
+        ({"mechanism": "warner", "truth": "1/2"}, "truth", "Truth = 1/2 carries no information"),
+        ({"mechanism": "forced", "forced": "1/6"}, "forced", "Needs one share for each"),
+        ({"mechanism": "forced", "forced": "0, 0"}, "forced", "Forced shares are all zero"),
         ({"mechanism": "forced", "forced": "2/3, 2/3"}, "forced", ""),
         ({"mechanism": "or_poll", "decoy_share": "0.4"}, "decoy", "missing"),
         ({"mechanism": "or_poll"}, "decoy", "missing"),
@@ -217,7 +218,7 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
         (
             {"mechanism": "or_poll", "decoy": "D?", "decoy_share": "a quarter"},
             "decoy_share",
-            "This must be a number",
+            "Must be a number",
         ),
         ({"mechanism": "or_poll", "decoy": "D?", "decoy_from": "share"}, "decoy_share", "how often"),
         (

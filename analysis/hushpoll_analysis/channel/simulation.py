@@ -85,10 +85,10 @@ def reports_at(channel: Channel, answers: npt.ArrayLike, draws: npt.ArrayLike) -
     uniform = np.array(draws, dtype=np.uint64)
     if uniform.shape != truth.shape:
         raise AnalysisError(
-            f"draws have shape {uniform.shape}, answers {truth.shape}; give one draw per answer"
+            f"draws have shape {uniform.shape}, answers {truth.shape}", "give one draw per answer"
         )
     if uniform.size and int(uniform.max()) >= SCALE:
-        raise AnalysisError(f"draw {int(uniform.max())} is not below 2^53; give draws from 0 to 2^53 - 1")
+        raise AnalysisError(f"draw {int(uniform.max())} is not below 2^53", "give draws from 0 to 2^53 - 1")
     result: npt.NDArray[np.int64] = sampler(channel).rule()(truth, uniform).astype(np.int64)
     return result
 
@@ -99,9 +99,9 @@ def draw_truth(
     """Draw n true answers with the given shares: a random sample of a population that has them."""
     weights = np.asarray(shares, dtype=float)
     if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or weights.sum() <= 0:
-        raise AnalysisError(f"shares {list(shares)} are not proportions; give one number >= 0 per option")
+        raise AnalysisError(f"shares {list(shares)} are not proportions", "give one number >= 0 per option")
     if not np.isclose(weights.sum(), 1.0, atol=1e-6):
-        raise AnalysisError(f"shares add up to {weights.sum():.6g}, not to 1; give one share per option")
+        raise AnalysisError(f"shares add up to {weights.sum():.6g}, not to 1", "give one share per option")
     edges = np.cumsum(weights / weights.sum())[:-1]
     source = _source(seed, _TRUTH)
     truth = np.empty(n, dtype=np.uint16)
@@ -135,11 +135,11 @@ def check_truth(survey: Survey, truth: Mapping[str, Sequence[float]]) -> None:
     unknown = [name for name in truth if name not in ids]
     if missing:
         raise AnalysisError(
-            f'truth: no shares for question "{missing[0]}"; give one list of shares per question'
+            f'truth: no shares for question "{missing[0]}"', "give one list of shares per question"
         )
     if unknown:
         raise AnalysisError(
-            f'truth: the survey has no question "{unknown[0]}"; its questions are {", ".join(ids)}'
+            f'truth: the survey has no question "{unknown[0]}"', f"its questions are {', '.join(ids)}"
         )
     for question in survey.questions:
         _check_shares(question.id, len(question.options), truth[question.id])
@@ -150,7 +150,7 @@ def _check_shares(name: str, options: int, shares: object) -> None:
         raise AnalysisError(f'truth: question "{name}" needs a list of {options} shares, one per option')
     if not all(isinstance(share, int | float) and not isinstance(share, bool) for share in shares):
         raise AnalysisError(
-            f'truth: question "{name}" has a share that is not a number; give shares such as 0.3'
+            f'truth: question "{name}" has a share that is not a number', "give shares such as 0.3"
         )
     total = sum(shares)
     if not all(0 <= share <= 1 for share in shares) or abs(total - 1) > 1e-6:
@@ -167,15 +167,15 @@ def _checked_answers(channel: Channel, answers: npt.ArrayLike) -> Answers:
         return np.empty(truth.shape, dtype=np.int64)
     if not np.issubdtype(truth.dtype, np.integer):
         raise AnalysisError(
-            f"answers have type {truth.dtype}; give integers 0..{channel.options - 1} (option order)"
+            f"answers have type {truth.dtype}", f"give integers 0..{channel.options - 1} (option order)"
         )
     low, high = int(truth.min()), int(truth.max())
     if low < 0 or high >= channel.options:
         wrong = low if low < 0 else high
         at = int(np.flatnonzero(truth.reshape(-1) == wrong)[0])
         raise AnalysisError(
-            f"answer {wrong} at position {at} is outside the channel's {channel.options} options; "
-            f"give integers 0..{channel.options - 1}"
+            f"answer {wrong} at position {at} is outside the channel's {channel.options} options",
+            f"give integers 0..{channel.options - 1}",
         )
     return truth
 

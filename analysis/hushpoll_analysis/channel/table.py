@@ -73,7 +73,8 @@ class TableView(ChannelView):
             return
         raise NotIdentifiedError(
             f"the {self.options} x {self.outcomes} channel is singular for this quantity ({self._fault()}), so the "
-            "reports do not determine it; change the mechanism (truth = 1/2 tells nothing) or ask for another quantity"
+            "reports do not determine it",
+            "change the mechanism (truth = 1/2 tells nothing) or ask for another quantity",
         )
 
     def _fault(self) -> str:

@@ -43,12 +43,12 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     for column in columns:
         if not table[column].type().is_integer():
             raise AnalysisError(
-                f'table: column "{column}" has type {table[column].type()}; reports are integers'
+                f'table: column "{column}" has type {table[column].type()}', "reports are integers"
             )
     group = None if by is None else (grouping or column_of(by))
     rows = count_expression(table, columns, group).execute()
     if grouping and rows["grp"].isna().any():
-        raise AnalysisError(f'table: column "{grouping}" has empty cells; fill them before grouping by it')
+        raise AnalysisError(f'table: column "{grouping}" has empty cells', "fill them before grouping by it")
     return _collect(survey, rows, by, grouping)
 
 
@@ -78,6 +78,6 @@ def _ibis() -> Any:
         import ibis
     except ImportError:
         raise AnalysisError(
-            'query engines need Ibis, which is not installed; run pip install "hushpoll[scale]"'
+            "query engines need Ibis, which is not installed", 'run pip install "hushpoll[scale]"'
         ) from None
     return ibis

@@ -201,7 +201,8 @@ class Likelihood:
         """Fisher information of a yes/no outcome without randomized predictors; `reports` is its 2 x M channel."""
         if not isinstance(self.outcome, BinaryOutcome) or len(self.design) != 1:
             raise AnalysisError(
-                "expected information exists here for exact predictors and a yes/no outcome only; use observed"
+                "expected information exists here for exact predictors and a yes/no outcome only",
+                "use observed",
             )
         design = self.design[0]
         high, low, slope, _ = self.outcome.chance(design @ theta)

@@ -58,7 +58,7 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
             f"nothing to draw: {report.n} reports are fewer than the minimum of {report.minimum}"
         )
     if axes is not None and len(shown) > 1:
-        raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions; call plot() without axes")
+        raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions", "call plot() without axes")
     rows = [len(question.lines) for question in shown]
     if axes is None:
         figure, grid = pyplot.subplots(
@@ -105,6 +105,6 @@ def _pyplot() -> Any:
         from matplotlib import pyplot
     except ImportError:
         raise AnalysisError(
-            'plot() needs matplotlib, which is not installed; run pip install "hushpoll[plot]"'
+            "plot() needs matplotlib, which is not installed", 'run pip install "hushpoll[plot]"'
         ) from None
     return pyplot

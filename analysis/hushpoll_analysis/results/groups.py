@@ -133,7 +133,9 @@ def group_tables(
     text = by if asked is None else asked.text
     questions = [q for q in counted.survey.questions if q.id != by and only in (None, q.id)]
     if not questions:
-        raise AnalysisError(f'"{by}" is the only question, so nothing is left to show by it; leave `by` out')
+        raise AnalysisError(
+            f'"{by}" is the only question, so nothing is left to show by it', "leave `by` out"
+        )
     return tuple(_table(counted, question, text, asked, level, minimum, reference) for question in questions)
 
 
@@ -167,7 +169,7 @@ def _table(
         names[question.id] = question.options
     base = labels[0] if reference is None else reference
     if base not in labels:
-        raise AnalysisError(f'"{base}" is no group of {by}; compare with one of {", ".join(labels)}')
+        raise AnalysisError(f'"{base}" is no group of {by}', f"compare with one of {', '.join(labels)}")
     cross = crosstab(joint, known, by, question.id, labels=names or None, level=level)
     comparison = compare(joint, known, question.id, by, reference=base, labels=names or None, level=level)
     said = [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]

@@ -238,7 +238,7 @@ def report(
         survey = Survey.load(Path(survey))
     check_level(level)
     if not isinstance(minimum, int) or minimum < 0:
-        raise AnalysisError(f"minimum is {minimum!r}; give the least number of reports, such as {MINIMUM}")
+        raise AnalysisError(f"minimum is {minimum!r}", f"give the least number of reports, such as {MINIMUM}")
     minimum = max(minimum, 2)  # one report has no variance
     counted = tally(survey, data, by, progress)
     enough = counted.n >= minimum

@@ -181,12 +181,14 @@ def _check_scale(method: str, name: str, sample: _Sample) -> None:
     if method not in SCALES:
         return
     if sample.view.outcomes != 2:
-        raise AnalysisError(f"{method} needs two possible reports, {name} has {sample.view.outcomes}; use t")
+        raise AnalysisError(
+            f"{method} needs two possible reports, {name} has {sample.view.outcomes}", "use t"
+        )
     if sample.decoy is not None:
-        raise AnalysisError(f"{name}: its decoy share is an estimate, which {method} cannot take in; use t")
+        raise AnalysisError(f"{name}: its decoy share is an estimate, which {method} cannot take in", "use t")
     if np.ptp(sample.codes) == 0:
         raise AnalysisError(
-            f"{name}: every report is the same, so the {method} interval does not exist; use auto"
+            f"{name}: every report is the same, so the {method} interval does not exist", "use auto"
         )
 
 

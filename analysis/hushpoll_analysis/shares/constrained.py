@@ -235,7 +235,7 @@ def constrained_shares(counts: npt.NDArray[np.int64] | Floats, view: ChannelView
     best = maximise(observed, view.forward, view.backward, start)
     if not best.converged:
         raise AnalysisError(
-            f"the constrained likelihood did not settle (gap {best.gap:.2g} per report after {best.evaluations} steps);"
-            " the channel is close to singular, use a larger epsilon"
+            f"the constrained likelihood did not settle (gap {best.gap:.2g} per report after {best.evaluations} steps)",
+            "the channel is close to singular, use a larger epsilon",
         )
     return best

@@ -232,7 +232,7 @@ class Estimate:
         """Covariance of the unbiased shares of all options, n - 1 in the denominator."""
         if self.decoy is not None:
             raise AnalysisError(
-                "covariance: the decoy's share was estimated; the standard error has both parts"
+                "covariance: the decoy's share was estimated", "the standard error has both parts"
             )
         weights = np.stack([self.view.solution(self.view.unit(k)) for k in range(self.view.options)])
         frequencies = np.asarray(self.counts) / self.n
@@ -283,7 +283,7 @@ class Estimate:
                 from matplotlib.figure import Figure
             except ImportError:
                 raise AnalysisError(
-                    "plot: matplotlib is not installed; pip install 'hushpoll[plot]'"
+                    "plot: matplotlib is not installed", "pip install 'hushpoll[plot]'"
                 ) from None
             ax = Figure(layout="constrained").subplots()
         shown = [entry.shown for entry in self.estimates]

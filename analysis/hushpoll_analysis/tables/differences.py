@@ -94,7 +94,7 @@ def compare_groups(
     """Compare groups (first variable) on options of the outcome (second variable)."""
     groups, outcome = joint.variables
     if len(groups.labels) < 2:
-        raise AnalysisError(f"{groups.name} has one group only; a comparison needs two")
+        raise AnalysisError(f"{groups.name} has one group only", "a comparison needs two")
     if reference is None:
         pairs = [(b, a) for a, b in combinations(range(len(groups.labels)), 2)]
     else:

@@ -69,12 +69,8 @@ class Parameter:
         if self.shape.fits(value):
             return
         if value is None or isinstance(value, dict | bool):
-            raise MechanismError(
-                f"{self.name} must be a number, got {value!r}", "write for example 1.0", self.name
-            )
-        raise MechanismError(
-            f"{self.name} has the wrong shape", f"write it as {self.shape.metavar}", self.name
-        )
+            raise MechanismError.about(self.name, f"must be a number, got {value!r}", "write for example 1.0")
+        raise MechanismError.about(self.name, "has the wrong shape", f"write it as {self.shape.metavar}")
 
 
 _NUMBER = Shape("E")

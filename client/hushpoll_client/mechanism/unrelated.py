@@ -71,8 +71,8 @@ def unrelated(
     share, counts, parameters = decoy_share_of(decoy_share, decoy_counts)
     theta = read_share(truth, "truth")
     if theta in (0, 1):
-        raise MechanismError(
-            "truth must lie between 0 and 1: it is the chance of the sensitive question", field="truth"
+        raise MechanismError.about(
+            "truth", "must lie between 0 and 1: it is the chance of the sensitive question"
         )
     device = Channel.from_probabilities([[1, 0], [theta, 1 - theta], [1 - theta, theta], [0, 1]])
     flip, spelled = coin(epsilon)

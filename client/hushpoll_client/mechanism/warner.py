@@ -82,6 +82,6 @@ def _by_truth(phi: Fraction) -> Channel:
     # Toward 1/2 is toward privacy, on either side of it.
     kept = int(phi * SCALE) if phi > _HALF else -int(-phi * SCALE // 1)
     if kept in (0, SCALE) or 2 * kept == SCALE:
-        raise MechanismError("truth is too close to 0, 1/2 or 1 to be an integer out of 2^53", field="truth")
+        raise MechanismError.about("truth", "is too close to 0, 1/2 or 1 to be an integer out of 2^53")
     made: Channel = Channel.krr(2, SCALE - kept)
     return made

@@ -67,7 +67,8 @@ def _listen(config: Config) -> socket.socket:
     except OSError as error:
         listener.close()
         raise HushpollError(
-            f"cannot listen on {config.host}, port {config.port} ({error.strerror}); choose another with PORT= or HOST="
+            f"cannot listen on {config.host}, port {config.port} ({error.strerror})",
+            "choose another with PORT= or HOST=",
         ) from None
     return listener
 

@@ -29,10 +29,10 @@ def invite(store: Store, survey_hash: str, n: int) -> list[str]:
         raise unknown_survey(survey_hash)
     if not known.survey.settings.invitation:
         raise HushpollError(
-            'this survey asks for no invitation; publish a copy with "settings": {"invitation": true}'
+            "this survey asks for no invitation", 'publish a copy with "settings": {"invitation": true}'
         )
     if not 1 <= n <= MOST_AT_ONCE:
-        raise HushpollError(f"cannot make {n} invitations; ask for 1 to {MOST_AT_ONCE} at once")
+        raise HushpollError(f"cannot make {n} invitations", f"ask for 1 to {MOST_AT_ONCE} at once")
     codes = ["".join(secrets.choice(_SIGNS) for _ in range(CODE_LENGTH)) for _ in range(n)]
     # In the order of the hashes: the table must not keep the order of the list that was handed out.
     digests = sorted(digest(survey_hash, code) for code in codes)

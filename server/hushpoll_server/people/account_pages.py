@@ -10,12 +10,12 @@ from wtforms import PasswordField, SelectMultipleField, StringField
 from wtforms.validators import EqualTo, InputRequired, Length
 from wtforms.widgets import CheckboxInput
 
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, sentence
 from hushpoll_server.store.surveys import get_store
 
 from . import accounts, second_factor, sessions, tokens
 from .access import current_user, login_required
-from .blueprint import bp, sentence
+from .blueprint import bp
 from .errors import AccountError
 from .passwords import SHORTEST_PASSWORD
 from .sign_in import password_fits

@@ -33,9 +33,11 @@ needs_rehash = _hasher.check_needs_rehash
 def check_password(password: str) -> None:
     """Refuse a password that is too short to be safe or too long to be hashed cheaply."""
     if len(password) < SHORTEST_PASSWORD:
-        raise AccountError(f"the password must have at least {SHORTEST_PASSWORD} characters", "password")
+        raise AccountError(
+            f"the password must have at least {SHORTEST_PASSWORD} characters", field="password"
+        )
     if len(password) > LONGEST_PASSWORD:
-        raise AccountError(f"the password must have at most {LONGEST_PASSWORD} characters", "password")
+        raise AccountError(f"the password must have at most {LONGEST_PASSWORD} characters", field="password")
 
 
 def new_password() -> str:

@@ -73,11 +73,11 @@ def turn_on(store: Store, name: str, nonce: str, code: str, *, keep: str) -> lis
     step = _step_of(key_of(store, name, nonce), code)
     if step is None:
         raise AccountError(
-            "this code is not right; wait for the next one, and check the phone's clock", "code"
+            "this code is not right", "wait for the next one, and check the phone's clock", "code"
         )
     with store.write() as tx:
         if _nonce(tx, name) is not None:
-            raise AccountError("a second factor is on already; turn it off first", "code")
+            raise AccountError("a second factor is on already", "turn it off first", "code")
         tx.execute(insert(second_factors).values(user_name=name, nonce=nonce, last_step=step))
         sessions.end_others(tx, name, keep)
         note(tx, name, "second factor on", name)
@@ -90,7 +90,7 @@ def turn_off(store: Store, name: str, *, actor: str) -> None:
         gone = tx.execute(delete(second_factors).where(second_factors.c.user_name == name)).rowcount
         tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
         if not gone:
-            raise AccountError(f"{name} has no second factor; nothing to turn off")
+            raise AccountError(f"{name} has no second factor", "nothing to turn off")
         note(tx, actor, "second factor off", name)
 
 
@@ -98,7 +98,7 @@ def renew_codes(store: Store, name: str) -> list[str]:
     """Give new recovery codes; the old ones are good no more."""
     with store.write() as tx:
         if _nonce(tx, name) is None:
-            raise AccountError("there is no second factor; turn it on first")
+            raise AccountError("there is no second factor", "turn it on first")
         note(tx, name, "recovery codes renewed", name)
         return _new_codes(tx, store, name)
 

@@ -61,7 +61,7 @@ def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
     with store.write() as tx:
         row = user_row(tx, name)
         if row is None or not row.active:
-            raise AccountError(f"there is no active account named {name!r}; ask an admin to add it")
+            raise AccountError(f"there is no active account named {name!r}", "ask an admin to add it")
         if name == owner:
             raise AccountError(f"{name} owns this survey and reads it already")
         known = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)

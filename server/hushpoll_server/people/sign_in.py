@@ -54,7 +54,7 @@ def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None 
     """Begin the session of somebody whose password was right; None where the code is not, AccountError as above."""
     row = half_way_row(store, half)
     if row is None:
-        raise AccountError("this took too long, or the password has changed; begin again", "code")
+        raise AccountError("this took too long, or the password has changed", "begin again", "code")
     number = devices.known(store, row, device)
     purpose = f"code, device {number}" if number else "code"
     _count(store, purpose, row.name, row)

@@ -45,7 +45,7 @@ def count(store: Store, purpose: str, name: str) -> int:
         if 0 < wait <= LONGEST_BLOCK:
             span = f"{wait} seconds" if wait < 120 else f"{-(-wait // 60)} minutes"
             raise AccountError(
-                f"too many tries for this name, by you or by somebody else; wait {span}, then try again"
+                "too many tries for this name, by you or by somebody else", f"wait {span}, then try again"
             )
         beyond = tried.failures - FREE_FAILURES
         pause = 0 if beyond < 0 else min(LONGEST_BLOCK, 30 * 2 ** min(beyond, 20))

@@ -74,7 +74,7 @@ def fetch_survey(address: str, survey_hash: str) -> Survey:
     status, body = Sender(address).request("GET", f"/api/surveys/{survey_hash}")
     if status != 200:
         raise HushpollError(
-            f"{address} answered {status} for survey {survey_hash[:12]}; is it published there?"
+            f"{address} answered {status} for survey {survey_hash[:12]}", "is it published there?"
         )
     return Survey.from_published(body, survey_hash)
 
@@ -91,7 +91,7 @@ def send_all(
         report = Report.new(survey, read_answers(survey, person))
         status, _ = own.sender.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_bytes())
         if status not in (200, 201):
-            raise HushpollError(f"{address} answered {status} to a report; see the server's log")
+            raise HushpollError(f"{address} answered {status} to a report", "see the server's log")
 
     with ThreadPoolExecutor(SENDERS) as pool:
         for _ in pool.map(send, people):

@@ -49,7 +49,7 @@ def refuse_to_replace(config: Config) -> None:
         database.close()
     # Looked for again: another process that starts at the same time makes the key first, then its fingerprint.
     if known is not None and not config.key_path.exists():
-        raise HushpollError(f"{config.key_path}: the secret key is missing; {_HOW}")
+        raise HushpollError(f"{config.key_path}: the secret key is missing", _HOW)
 
 
 def forget(database: Database) -> None:
@@ -73,4 +73,4 @@ def check(config: Config, secret: bytes, database: Database) -> None:
         else:
             return
     if known != ours:
-        raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to; {_HOW}")
+        raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to", _HOW)

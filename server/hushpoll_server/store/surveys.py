@@ -279,7 +279,7 @@ def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
         place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
         why = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
         raise HushpollError(
-            f"{place}: the database cannot be opened ({why}); check that it runs and may be written"
+            f"{place}: the database cannot be opened ({why})", "check that it runs and may be written"
         ) from None
 
 
@@ -312,4 +312,4 @@ def is_hash(text: str) -> bool:
 
 def unknown_survey(survey_hash: str) -> HushpollError:
     """The error for a hash that this server does not know."""
-    return HushpollError(f"survey {survey_hash[:64]!r} is not known here; see `hushpoll survey list`")
+    return HushpollError(f"survey {survey_hash[:64]!r} is not known here", "see `hushpoll survey list`")

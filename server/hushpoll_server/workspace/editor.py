@@ -15,7 +15,7 @@ from hushpoll_client.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
 
 from hushpoll_server.collect.seal import read_sealed
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
@@ -115,7 +115,7 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     except StaleDraft:
         return _show(draft, form, question_id, 409, stale=True)
     except HushpollError as error:
-        form.decoy_from.errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+        form.decoy_from.errors = [sentence(error)]
         return _show(draft, form, question_id, 422)
     flash("Saved." if question_id else "Added.", "done")
     return redirect(url_for("workspace.draft", draft_id=draft.id) + f"#question-{written['id']}")
@@ -240,7 +240,7 @@ def counts_from_survey(key: str) -> dict[str, str]:
     share, error = found.estimate, found.se
     if not 0 < share < 1 or not math.isfinite(error) or error <= 0:
         raise HushpollError(
-            f"that survey's estimate is {share:.3f}, which no decoy can use; type a share between 0 and 1"
+            f"that survey's estimate is {share:.3f}, which no decoy can use", "type a share between 0 and 1"
         )
     answers = max(2, round(share * (1 - share) / error**2))
     return {

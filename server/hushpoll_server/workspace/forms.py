@@ -26,7 +26,7 @@ from wtforms import (
 )
 from wtforms.validators import InputRequired, NumberRange, Optional
 
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, sentence
 
 from .kinds import EDITORS
 from .mechanisms import RECOMMENDED
@@ -223,15 +223,8 @@ def place_error(form: FlaskForm, error: SurveyError) -> None:
     """Show what the survey's own check said, beside the field it is about."""
     named = [str(part) for part in error.path if part not in ("questions",) and not isinstance(part, int)]
     name = next((_FIELD_OF[part] for part in reversed(named) if _FIELD_OF.get(part) in form), None)
-    # The label beside the message names the field; its name in the document means nothing to a designer.
-    problem = (
-        f"this {error.problem[len(named[-1]) + 1 :]}"
-        if named and error.problem.startswith(f"{named[-1]} ")
-        else error.problem
-    )
-    message = f"{problem[:1].upper()}{problem[1:]}; {error.remedy}."
     field = form[name] if name else next(iter(form))
-    field.errors = [*field.errors, message]
+    field.errors = [*field.errors, sentence(f"{error.problem}; {error.remedy}")]
 
 
 def pretty(document: dict[str, Any]) -> bytes:

@@ -74,7 +74,9 @@ class QuestionPlan:
             "margin": points(plan.margin),
             "margin_sampling": points(plan.margin_sampling_only),
             "margin_curator": points(plan.margin_trusted_curator),
-            "recorded": f"{words.at_least(100 * recorded, 2)} of 100" if recorded is not None else "not as an answer",
+            "recorded": f"{words.at_least(100 * recorded, 2)} of 100"
+            if recorded is not None
+            else "not as an answer",
             "odds": f"× {words.at_most(odds)}" if math.isfinite(odds) else "without limit",
             "needed_5": whole(self.needed[0]),
             "needed_3": whole(self.needed[1]),
@@ -155,12 +157,11 @@ def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tupl
     fitting = [stop for stop in stops() if float(stop) >= exact]
     if not fitting:
         return None, (
-            f"{points(margin)} with {whole(n)} answers would need epsilon {words.at_most(exact)} per question, beyond the slider."
-            " Ask more people, or accept a wider margin."
+            f"{points(margin)} with {whole(n)} answers would need epsilon {words.at_most(exact)} per question, beyond"
+            " the slider. Ask more people, or accept a wider margin."
         )
-    return fitting[
-        0
-    ], f"{points(margin)} with {whole(n)} answers needs epsilon {words.at_most(exact, 2)} per question or more."
+    needs = f"{points(margin)} with {whole(n)} answers needs epsilon"
+    return fitting[0], f"{needs} {words.at_most(exact, 2)} per question or more."
 
 
 def _out_of_reach(automatic: Sequence[QuestionPlan], n: int, margin: float) -> str:

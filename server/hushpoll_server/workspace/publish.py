@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.config import LOOPBACK
+from hushpoll_server.fields import sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
 from hushpoll_server.people.errors import AccountError
@@ -170,7 +171,7 @@ def share(survey_hash: str) -> Page:
             flash(f"{form.name.data.strip()} can read the report now.", "done")
             return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
         except AccountError as error:
-            form.name.errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+            form.name.errors = [sentence(error)]
     return show_survey(survey_hash, 422, share_form=form)
 
 
@@ -294,7 +295,7 @@ def schedule_closing(survey_hash: str) -> Page:
             flash(said, "done")
             return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#close")
         except HushpollError as error:
-            (form.on if when == "date" else form.at).errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+            (form.on if when == "date" else form.at).errors = [sentence(error)]
     return show_survey(survey_hash, 422, close_form=form)
 
 
