@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from hushpoll_client import HushpollError
+from hushpoll_client import HushpollError, SubmitError
+from hushpoll_client.link import Link
 from hushpoll_client.report import FEWEST_REPORTS
 from tqdm import tqdm
 
@@ -120,8 +121,9 @@ def own_server(folder: Path, port: int) -> Iterator[str]:
         )
     try:
         assert process.stdout is not None
-        first = process.stdout.readline().decode()
-        address = first.split()[1].partition("/s/")[0] if first.startswith("Respondents: ") else None
+        address = None
+        with contextlib.suppress(SubmitError, IndexError):  # it ended before it named an address
+            address = Link.parse(process.stdout.readline().decode().split()[-1]).server
         if address is None or not _answers(address, process):
             said = (folder / "server.log").read_text("utf-8").strip().splitlines()
             raise HushpollError(f"the server did not start: {said[-1] if said else 'it said nothing'}")
@@ -160,7 +162,7 @@ def close_survey(folder: Path, survey_hash: str) -> None:
 def _results(address: str, survey_hash: str) -> dict[str, Any]:
     status, body = study.Sender(address).request("GET", f"/api/surveys/{survey_hash}/results")
     if status != 200:
-        raise HushpollError(f"the server answered {status} when asked for the results; see its log")
+        raise HushpollError(f"the server answered {status} when asked for the results", "see its log")
     found: dict[str, Any] = json.loads(body)
     return found
 
