@@ -39,6 +39,8 @@ class Channel(ABC):
     """Whether a true answer is made of several: ticked items, or one answer of each member."""
     listed: ClassVar[bool] = True
     """Whether it can be written as a table of integers, one column for each report."""
+    evenly: ClassVar[bool] = False
+    """Whether all answers are treated alike: kept with one chance, and each other one reported with one more."""
 
     options: int
 
