@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -33,7 +34,7 @@ class Warner(Mechanism):
         "Journal of the American Statistical Association 60, 63–69."
     )
     takes: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("epsilon", EPSILON.shape, EPSILON.help),
+        replace(EPSILON, missing=""),
         truth_of("Warner's phi, the probability that the truth is reported (3/4 works).", alone=True),
     )
     one_of = (("epsilon", "truth"),)

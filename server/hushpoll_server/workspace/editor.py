@@ -79,6 +79,7 @@ def _show(
         offered=_offered(form.mechanism.data),
         recommended=mechanisms.RECOMMENDED,
         fields_of=mechanisms.fields_of,
+        parameters=mechanisms.PARAMETERS,
         excluded_by_slider=mechanisms.excluded_by_slider,
         kinds=EDITORS,
         fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
