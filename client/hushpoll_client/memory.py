@@ -107,7 +107,7 @@ class Memory:
 
 
 def state_folder() -> Path:
-    """Where programs of this user keep their state (XDG base directories)."""
+    """Find where programs of this user keep their state (XDG base directories)."""
     base = os.environ.get("XDG_STATE_HOME", "")
     # The specification asks to ignore a relative path.
     root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"

@@ -80,7 +80,7 @@ def submit(
 
 
 def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
-    """One attempt: the status (0 without an answer), how long to wait, and what was wrong."""
+    """Make one attempt; give the status (0 without an answer), how long to wait, and what was wrong."""
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})  # noqa: S310
     try:
         with _open(request, timeout) as response:
@@ -98,7 +98,7 @@ def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
-    """What the problem document says, in one printable line; whoever sent it may be anybody."""
+    """Say what the problem document says, in one printable line; whoever sent it may be anybody."""
     try:
         detail = json.loads(error.read(65536)).get("detail", "")
     except (OSError, HTTPException, ValueError, AttributeError, RecursionError):

@@ -95,7 +95,7 @@ class Question:
         return self.mechanism.report_words or tuple(str(code) for code in range(self.channel.outcomes))
 
     def document(self, published: bool = True) -> dict[str, Any]:
-        """The question as JSON; the published form carries the integer channel."""
+        """Give the question as JSON; the published form carries the integer channel."""
         value: dict[str, Any] = {
             "id": self.id,
             "kind": self.kind.name,
@@ -186,7 +186,7 @@ class Survey:
         return self.as_document(published=True)
 
     def as_document(self, published: bool) -> dict[str, Any]:
-        """The survey as JSON, with the integer channels (published) or without them (draft)."""
+        """Give the survey as JSON, with the integer channels (published) or without them (draft)."""
         return {
             "hushpoll": VERSION,
             "title": self.title,

@@ -10,7 +10,7 @@ __all__ = ["choices", "sentence"]
 
 
 def choices(pairs: Iterable[tuple[str, str]]) -> list[SelectChoice]:
-    """What a select or radio field offers, from (value, label) pairs."""
+    """Give what a select or radio field offers, from (value, label) pairs."""
     return [SelectChoice(value, label) for value, label in pairs]
 
 

@@ -94,7 +94,7 @@ def spread(mechanism: Mechanism) -> Spread:
 
 
 def _evenly(channel: Channel) -> Spread:
-    """Closed form, so that 1,000 options cost as little as two."""
+    """Use the closed form, so that 1,000 options cost as little as two."""
     low, high = channel.row(0)[1] / SCALE, channel.kept / SCALE
     if high == low:
         raise AnalysisError("the channel says nothing about the true answer (every row is the same)")

@@ -38,7 +38,7 @@ class TableView(ChannelView):
             self.choice = "unique" if rank == self.possible.sum() else "least variance"
 
     def _right_inverse(self, basis: Floats | None) -> Floats:
-        """The M x K matrix G with b = G a."""
+        """Give the M x K matrix G with b = G a."""
         if basis is not None:
             inner = np.linalg.pinv(self.table @ basis, rcond=RANK)
             return np.asarray(basis @ inner, dtype=np.float64)

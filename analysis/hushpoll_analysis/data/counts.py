@@ -117,7 +117,7 @@ def finite_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
 
 
 def check_level(level: float) -> float:
-    """A confidence level between 0 and 1."""
+    """Check a confidence level: it lies between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise AnalysisError(f"level: expected a proportion between 0 and 1, such as 0.95, got {level!r}")
     return float(level)

@@ -240,7 +240,7 @@ def fit_model(
 def _maximised(
     names: tuple[str, ...], data: ModelData, link: str, information: str
 ) -> tuple[Floats, Evaluation, Floats]:
-    """The highest maximum with its information, refused where it is none."""
+    """Find the highest maximum with its information; refuse it where it is none."""
     theta, evaluation, settled = maximum(data.likelihood, _start(data, link))
     if data.randomized and not _sure(evaluation.information):
         theta, evaluation, settled = best_maximum(data.likelihood, _start(data, link))

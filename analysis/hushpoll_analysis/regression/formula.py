@@ -191,7 +191,7 @@ def _binary_channel(variable: Variable, event: Any) -> Floats:
 def _stacked(
     right: Any, frame: pd.DataFrame, randomized: list[tuple[str, Variable]], levels: list[tuple[int, ...]]
 ) -> tuple[Floats, tuple[str, ...]]:
-    """The outcome's model matrix under every class of the randomized predictors, in one go so that codings agree."""
+    """Make the outcome's model matrix under every class of the randomized predictors at once, so that codings agree."""
     copies = []
     for level in levels:
         values: dict[str, Any] = {}
@@ -274,7 +274,7 @@ def _seen(
 def _reported_design(
     matrix: Floats, randomized: list[tuple[str, Variable]], codes: list[Codes], levels: list[tuple[int, ...]]
 ) -> Floats:
-    """The model matrix with reports taken for answers: a place to start the search from."""
+    """Make the model matrix with reports taken for answers: a place to start the search from."""
     chosen = np.zeros(matrix.shape[1], dtype=np.int64)
     for (_, one), reports in zip(randomized, codes, strict=True):
         chosen = chosen * one.view.options + np.minimum(reports, one.view.options - 1)

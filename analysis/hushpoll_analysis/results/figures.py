@@ -36,7 +36,7 @@ class Axis:
         return tuple((self.place(mark), f"{100 * mark:g} %") for mark in marks)
 
     def place(self, share: float) -> str:
-        """Where a share lies, cut at the ends, as an SVG length."""
+        """Say where a share lies, cut at the ends, as an SVG length."""
         return f"{100 * min(max(share / self.end, 0.0), 1.0):.2f}%"
 
 

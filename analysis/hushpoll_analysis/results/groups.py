@@ -85,7 +85,7 @@ class GroupTable:
         return tuple(dict.fromkeys(share.option for share in self.shares))
 
     def of_option(self, option: str) -> tuple[GroupShare, ...]:
-        """The shares of one option, group by group."""
+        """Give the shares of one option, group by group."""
         return tuple(share for share in self.shares if share.option == option)
 
     @property
@@ -99,7 +99,7 @@ class GroupTable:
         return f"{test.method} χ² = {test.statistic:.2f}, df = {df}, {p_value} ({test.note})."
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per group and option."""
+        """Give one row per group and option."""
         return [
             {"question": self.id, "by": self.by, **vars(share), "level": self.level} for share in self.shares
         ]
@@ -110,7 +110,7 @@ class GroupTable:
         return math.nan if self.comparison is None else self.comparison.level
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready data; null where a number cannot be given."""
+        """Give JSON-ready data; null where a number cannot be given."""
         cross = None if self.cross is None else self.cross.to_dict()
         return {
             "question": self.id,

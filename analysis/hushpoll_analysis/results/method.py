@@ -84,7 +84,7 @@ def method_of(survey: Survey, n: int, level: float, by: str | None = None, inter
 
 
 def flips(mechanism: Mechanism) -> bool:
-    """Whether the device flips the bit that a decoy design gives, by Warner's design."""
+    """Tell whether the device flips the bit that a decoy design gives, by Warner's design."""
     return mechanism.has_decoy and "epsilon" in mechanism.parameters
 
 

@@ -91,7 +91,7 @@ class SurveyDesign:
         return self.total_covariance(influence) / self.total**2
 
     def _residuals(self, values: Floats) -> Floats:
-        """What the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
+        """Give what the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
         assert self.adjusted is not None
         root = np.sqrt(self.weights)[:, None]
         beta, *_ = np.linalg.lstsq(self.adjusted * root, values * root, rcond=None)

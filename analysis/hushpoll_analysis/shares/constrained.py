@@ -221,7 +221,7 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
 
 
 def constrained_shares(counts: npt.NDArray[np.int64] | Floats, view: ChannelView) -> Maximum:
-    """The maximum for a channel view; counts are valid."""
+    """Find the maximum for a channel view; counts are valid."""
     observed = counts.astype(np.float64)
     shares = view.likeliest(observed)
     if shares is not None:

@@ -89,7 +89,7 @@ class TwoGroupEstimate:
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain numbers and lists."""
+        """Give the result as plain numbers and lists."""
         return {
             "design": self.design,
             "groups": [list(group) for group in self.groups],

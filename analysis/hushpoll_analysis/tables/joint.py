@@ -76,7 +76,7 @@ class JointReports:
         return along_axes(self.frequencies, self.matrices)
 
     def standard_errors(self) -> Floats:
-        """Standard error of every cell: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own part."""
+        """Give every cell's standard error: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own part."""
         if self.design is None:
             self._need(2)
             squares = along_axes(self.frequencies, [matrix**2 for matrix in self.matrices])
@@ -129,7 +129,7 @@ class JointReports:
         return float(np.sum(self.functional(rows) * self.frequencies))
 
     def mean_slopes(self, answers: Mapping[int, int]) -> Floats:
-        """How that share moves with each estimated decoy share."""
+        """Tell how that share moves with each estimated decoy share."""
         result = np.zeros(len(self.decoys))
         for number, (axis, decoy) in enumerate(self.decoys):
             if axis not in answers:
@@ -167,7 +167,7 @@ class JointReports:
         return maximise(self.frequencies * self.n, forward, backward, start)
 
     def notes(self) -> tuple[str, ...]:
-        """What to know about the standard errors."""
+        """Say what to know about the standard errors."""
         return tuple(
             f"the decoy share of {self.variables[axis].name} was estimated from {decoy.answers:,} answers; "
             "its uncertainty is part of these standard errors"

@@ -62,7 +62,7 @@ class Forced(Mechanism):
 
 
 def forced(shares: Sequence[Number]) -> Mechanism:
-    """Forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971)."""
+    """Make forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971)."""
     exact = [read_share(share, "forced") for share in shares]
     if len(exact) < 2:
         raise MechanismError.about("forced", "needs one share for each option, at least two")

@@ -48,7 +48,7 @@ class Subset(Mechanism):
 
     @classmethod
     def takes_so_many(cls, options: int) -> bool:
-        """Sets of two leave something out only of three options or more."""
+        """Refuse two options: sets of two leave something out only of three options or more."""
         return options > 2
 
     def at(self, epsilon: Number) -> Mechanism:

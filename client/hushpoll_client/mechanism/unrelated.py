@@ -67,7 +67,7 @@ def unrelated(
     decoy_counts: Sequence[int] | None = None,
     epsilon: Number | None = None,
 ) -> Mechanism:
-    """The unrelated question: with probability theta answer the question, else the decoy (Greenberg et al. 1969)."""
+    """Ask an unrelated question: with probability theta answer the question, else the decoy (Greenberg et al. 1969)."""
     share, counts, parameters = decoy_share_of(decoy_share, decoy_counts)
     theta = read_share(truth, "truth")
     if theta in (0, 1):

@@ -104,7 +104,7 @@ def _print(rows: list[study.Comparison], n: int, seconds: float) -> None:
 
 @contextmanager
 def own_server(folder: Path, port: int) -> Iterator[str]:
-    """A server of its own in a fresh folder; gives its address, and stops it at the end."""
+    """Run a server of its own in a fresh folder; give its address, and stop it at the end."""
     environment = {
         name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "PUBLIC_URL")
     }
@@ -168,7 +168,7 @@ def _results(address: str, survey_hash: str) -> dict[str, Any]:
 
 
 def _page(rows: list[study.Comparison], title: str, n: int, report: str) -> str:
-    """The page that the demo opens: every interval with the truth marked in it."""
+    """Write the page that the demo opens: every interval with the truth marked in it."""
     from jinja2 import Environment, PackageLoader
 
     end = 0.5 if all(row.high <= 0.5 for row in rows) else 1.0

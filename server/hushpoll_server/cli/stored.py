@@ -14,7 +14,7 @@ SHORTEST_PREFIX = 6
 
 @contextmanager
 def opened_store() -> Iterator[Store]:
-    """The store that DATA and DATABASE_URL name, for the time of a command."""
+    """Open the store that DATA and DATABASE_URL name, for the time of a command."""
     store = open_store()
     try:
         yield store

@@ -18,7 +18,7 @@ MOST_AT_ONCE = 100_000
 
 
 def digest(survey_hash: str, code: str) -> bytes:
-    """What is kept of a code. Its 100 random bits need no slow hash."""
+    """Give what is kept of a code. Its 100 random bits need no slow hash."""
     return hashlib.sha256(b"invitation:" + bytes.fromhex(survey_hash) + code.encode()).digest()
 
 
@@ -42,7 +42,7 @@ def invite(store: Store, survey_hash: str, n: int) -> list[str]:
 
 
 def counts(store: Store, survey_hash: str) -> tuple[int, int]:
-    """How many invitations were made, and how many of them are spent."""
+    """Count how many invitations were made, and how many of them are spent."""
     known = store.published(survey_hash)
     if known is None:
         raise unknown_survey(survey_hash)

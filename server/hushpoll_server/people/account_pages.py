@@ -67,7 +67,7 @@ class TokenForm(PresentForm):
 @bp.route("/account", methods=["GET", "POST"])
 @login_required
 def account() -> Page:
-    """One's own account: change the password, sign out everywhere, see to the second factor."""
+    """Show one's own account: change the password, sign out everywhere, see to the second factor."""
     form = PasswordForm()
     status = _status_of(form)
     if status is not None:
@@ -200,7 +200,7 @@ def revoke_token() -> Response:
 
 
 def _status_of(form: PresentForm) -> int | None:
-    """The status of a page that asks for the password again; None where the right one was given."""
+    """Give the status of a page that asks for the password again; None where the right one was given."""
     if not form.validate_on_submit():
         return 422 if form.errors else 200
     return _refuse_wrong_password(form)

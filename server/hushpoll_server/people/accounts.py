@@ -70,21 +70,21 @@ def add_user(
 
 
 def find_user(store: Store, name: str) -> User | None:
-    """The account of that name."""
+    """Give the account of that name."""
     with store.read() as tx:
         row = user_row(tx, name)
     return None if row is None else User.of(row)
 
 
 def all_users(store: Store) -> list[User]:
-    """Every account, by name."""
+    """Give every account, by name."""
     with store.read() as tx:
         rows = tx.execute(select(users).order_by(users.c.name)).all()
     return [User.of(row) for row in rows]
 
 
 def user_row(tx: Connection, name: str) -> Row[Any] | None:
-    """The account as the table has it."""
+    """Give the account as the table has it."""
     return tx.execute(select(users).where(users.c.name == name)).one_or_none()
 
 

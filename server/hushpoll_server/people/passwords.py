@@ -41,7 +41,7 @@ def check_password(password: str) -> None:
 
 
 def new_password() -> str:
-    """A password nobody chose: 96 random bits."""
+    """Make a password that nobody chose: 96 random bits."""
     return secrets.token_urlsafe(12)
 
 
@@ -58,7 +58,7 @@ def turn() -> Iterator[None]:
 
 
 def verify(password_hash: str, password: str) -> bool:
-    """Whether this is the password of that hash."""
+    """Tell whether this is the password of that hash."""
     if len(password) > LONGEST_PASSWORD:
         return False
     try:

@@ -29,18 +29,18 @@ _GROUPS, _IN_GROUP = 3, 4
 
 
 def new_nonce() -> str:
-    """What a new key is made from, with the server's secret."""
+    """Give what a new key is made from, with the server's secret."""
     return secrets.token_hex(16)
 
 
 def key_of(store: Store, name: str, nonce: str) -> str:
-    """The key that the app gets, in base 32."""
+    """Give the key that the app gets, in base 32."""
     parts = "\0".join(("second factor", nonce, name)).encode("utf-8", "replace")
     return base64.b32encode(hmac.digest(store.secret, parts, "sha256")[:20]).decode()
 
 
 def app_address(store: Store, name: str, nonce: str) -> str:
-    """What the QR code says to the app."""
+    """Give what the QR code says to the app."""
     host = store.config.address.partition("://")[2]
     return pyotp.TOTP(key_of(store, name, nonce)).provisioning_uri(
         name=f"{name} at {host}", issuer_name=_ISSUER
@@ -48,19 +48,19 @@ def app_address(store: Store, name: str, nonce: str) -> str:
 
 
 def accounts_with(store: Store) -> set[str]:
-    """Names of the accounts that have a second factor."""
+    """Give the names of the accounts that have a second factor."""
     with store.read() as tx:
         return set(tx.execute(select(second_factors.c.user_name)).scalars())
 
 
 def is_on(store: Store, name: str) -> bool:
-    """Whether an account has a second factor."""
+    """Tell whether an account has a second factor."""
     with store.read() as tx:
         return _nonce(tx, name) is not None
 
 
 def recovery_codes_left(store: Store, name: str) -> int:
-    """How many recovery codes were not used yet."""
+    """Count the recovery codes that were not used yet."""
     with store.read() as tx:
         return _codes_left(tx, name)
 
@@ -126,7 +126,7 @@ def _use_step(tx: Connection, name: str, step: int | None) -> bool:
 
 
 def _step_of(key: str, code: str) -> int | None:
-    """Which half minute a code belongs to: this one, or a neighbour, for clocks that differ a little."""
+    """Tell which half minute a code belongs to: this one, or a neighbour, for clocks that differ a little."""
     code = code.replace(" ", "")
     totp = pyotp.TOTP(key)
     here = log.now() // STEP_SECONDS

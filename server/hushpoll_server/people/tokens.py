@@ -82,7 +82,7 @@ def revoke(store: Store, token_id: str, *, actor: str, name: str | None = None) 
 
 
 def of_account(store: Store, name: str | None = None) -> list[Token]:
-    """The tokens of an account, or of all, the oldest first."""
+    """Give the tokens of an account, or of all, the oldest first."""
     query = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
     if name is not None:
         query = query.where(tokens.c.user_name == name)

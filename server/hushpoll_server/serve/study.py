@@ -63,7 +63,7 @@ def respondents(n: int) -> list[dict[str, Any]]:
 
 
 def true_share(people: list[dict[str, Any]], question: str, option: str) -> float:
-    """The share of an option among these people: what nobody outside this study knows."""
+    """Give the share of an option among these people: what nobody outside this study knows."""
     chosen = [person[question] for person in people]
     hits = sum(bool((one["answer"] if isinstance(one, dict) else one) == option) for one in chosen)
     return hits / len(people)

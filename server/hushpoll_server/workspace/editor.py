@@ -123,7 +123,7 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
 
 
 def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
-    """The draft with the question as the form has it, and that question; SurveyError where it is not sound."""
+    """Give the draft with the question as the form has it, and that question; SurveyError where it is not sound."""
     fields = form.data
     if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
         fields |= counts_from_survey(fields["decoy_survey"] or "")
@@ -152,7 +152,7 @@ def _decoy_given(form: QuestionForm) -> bool:
 
 
 def advice(draft: Draft, form: QuestionForm) -> str:
-    """Why the recommended mechanism is recommended for what the form holds now, in one sentence."""
+    """Say why the recommended mechanism is recommended for what the form holds now, in one sentence."""
     from hushpoll_analysis.designing.planning import recommend
 
     shape: dict[str, Any] = EDITORS.get(form.kind.data, EDITORS[DEFAULT]).write(form.data)
@@ -208,7 +208,7 @@ def delete_question(draft_id: str, question_id: str) -> Page:
 
 
 def decoy_sources() -> list[tuple[str, str, int]]:
-    """Yes/no questions of surveys that this account may read and that have sealed reports."""
+    """List yes/no questions of surveys that this account may read and that have sealed reports."""
     store = get_store()
     found = []
     for state in sharing.readable(store, current_user, store.list_surveys()):
@@ -223,7 +223,7 @@ def decoy_sources() -> list[tuple[str, str, int]]:
 
 
 def counts_from_survey(key: str) -> dict[str, str]:
-    """Counts that say what another survey's estimate says: its share and, through their number, its uncertainty.
+    """Make counts that say what another survey's estimate says: its share and, through their number, its uncertainty.
 
     An estimate p with standard error s is as sure as p of m plain answers with m = p (1 - p) / s^2.
     """

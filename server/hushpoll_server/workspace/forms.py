@@ -36,7 +36,7 @@ LARGEST_N = 100_000_000
 
 
 def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:
-    """What the editor offers to randomize with: the recommended one, or one of these."""
+    """List what the editor offers to randomize with: the recommended one, or one of these."""
     named = [(name, one.label) for name, one in offered.items() if one.in_surveys]
     return choices([("", RECOMMENDED[0]), *named])
 
@@ -47,7 +47,7 @@ class RevisionForm(FlaskForm):  # type: ignore[misc]
     revision = HiddenField()
 
     def read_revision(self) -> int:
-        """The revision, or one that never fits where the field was tampered with."""
+        """Read the revision; give one that never fits where the field was tampered with."""
         text = self.revision.data or ""
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
 
@@ -212,5 +212,5 @@ def place_error(form: FlaskForm, error: SurveyError) -> None:
 
 
 def pretty(document: dict[str, Any]) -> bytes:
-    """A document for people to read and keep."""
+    """Write a document for people to read and keep."""
     return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()

@@ -74,7 +74,7 @@ def interval(
     level: float = 0.95,
     resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
 ) -> Interval:
-    """A confidence interval for a linear quantity, unclipped.
+    """Give a confidence interval for a linear quantity, unclipped.
 
     Parameters
     ----------
