@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from hushpoll_client import Channel, Survey, randomize
 from hushpoll_client.randomize import Source
 
-__all__ = ["MAX_ANSWERS", "ChannelAudit", "audit_channel", "audit_survey", "buffered", "lower_bound"]
+__all__ = [
+    "MAX_ANSWERS",
+    "ChannelAudit",
+    "audit_channel",
+    "audit_survey",
+    "audited_answers",
+    "buffered",
+    "lower_bound",
+]
 
 MAX_ANSWERS = (
     16  # true answers audited per question: a K-ary channel treats all alike, and 1,000 would take hours

@@ -24,6 +24,7 @@ __all__ = [
     "Variable",
     "check_frame",
     "column_of",
+    "randomized_variable",
     "read_variable",
     "report_codes",
 ]

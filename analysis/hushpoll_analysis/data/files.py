@@ -31,7 +31,7 @@ from .tally import (
     question_of,
 )
 
-__all__ = ["HASH_KEY", "read_frame", "tally"]
+__all__ = ["HASH_KEY", "Progress", "read_frame", "tally"]
 
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
 HASH_KEY = b"hushpoll_survey"

@@ -23,6 +23,7 @@ __all__ = [
     "Evaluation",
     "GaussianOutcome",
     "Likelihood",
+    "Outcome",
     "best_maximum",
     "maximum",
 ]

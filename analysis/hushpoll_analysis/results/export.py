@@ -30,6 +30,7 @@ from .method import method_of, question_note, total_note
 __all__ = [
     "export_files",
     "guard_cell",
+    "guarded_csv",
     "shuffled",
     "write_export",
     "write_reports",

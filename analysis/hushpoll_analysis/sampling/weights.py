@@ -15,7 +15,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, check_frame, column_of
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["SurveyDesign", "rake", "read_design"]
+__all__ = ["Column", "Margins", "SurveyDesign", "rake", "read_design"]
 
 Column = str | Sequence[Any] | npt.NDArray[Any] | pd.Series | None
 Margins = Mapping[str, Mapping[Any, float]]

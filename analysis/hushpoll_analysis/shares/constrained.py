@@ -28,7 +28,7 @@ from .newton import newton
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "maximise"]
+__all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "constrained_shares", "maximise"]
 
 Map = Callable[[Floats], Floats]
 

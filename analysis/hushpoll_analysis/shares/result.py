@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Estimate", "LinearEstimate", "Shown"]
+__all__ = ["Estimate", "LinearEstimate", "Shown", "linear_estimate"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from hushpoll_client.exact import Number, exp_below, is_whole, spell
 from .base import Mechanism, positive_epsilon
 from .parameters import EPSILON, SIZE, Parameter
 
-__all__ = ["Subset", "best_size", "subset"]
+__all__ = ["Subset", "best_size", "recommended_subset", "subset"]
 
 
 class Subset(Mechanism):

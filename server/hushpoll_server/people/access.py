@@ -179,6 +179,7 @@ __all__ = [
     "audit",
     "can_edit",
     "can_read_survey",
+    "cookies_are_secure",
     "current_user",
     "guard_forms",
     "init_app",

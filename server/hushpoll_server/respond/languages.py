@@ -18,7 +18,7 @@ from flask import Flask, request
 from flask_babel import Babel, get_locale, lazy_gettext
 from hushpoll_client import Survey
 
-__all__ = ["LANGUAGES", "direction", "init_app", "language", "page_strings"]
+__all__ = ["LANGUAGES", "direction", "init_app", "language", "page_strings", "page_word"]
 
 # Each language in its own words, for the list on the page.
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español", "ar": "العربية"}
