@@ -98,17 +98,6 @@ class GroupTable:
         p_value = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
         return f"{test.method} χ² = {test.statistic:.2f}, df = {df}, {p_value} ({test.note})."
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Give one row per group and option."""
-        return [
-            {"question": self.id, "by": self.by, **vars(share), "level": self.level} for share in self.shares
-        ]
-
-    @property
-    def level(self) -> float:
-        """The confidence level."""
-        return math.nan if self.comparison is None else self.comparison.level
-
     def to_dict(self) -> dict[str, Any]:
         """Give JSON-ready data; null where a number cannot be given."""
         cross = None if self.cross is None else self.cross.to_dict()

@@ -114,10 +114,6 @@ class SurveyResults:
         rows = [_row(self, question, line) for question in self.questions for line in question.lines]
         return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
-    def group_frame(self) -> pd.DataFrame:
-        """Give one row per question, group and option, as a pandas table."""
-        return pd.DataFrame([row for table in self.groups for row in table.rows()])
-
     def to_json(self, indent: int | None = None) -> str:
         """Write the report as one JSON object."""
         from .rendering import as_json
