@@ -14,6 +14,7 @@ from flask import Flask, Response, abort, current_app, g, redirect, render_templ
 from flask.sessions import SecureCookieSessionInterface
 from flask_bootstrap import Bootstrap5
 from flask_wtf.csrf import CSRFError, CSRFProtect
+from sqlalchemy import Connection
 from werkzeug.local import LocalProxy
 
 from hushpoll_server.problems import Problem
@@ -102,12 +103,16 @@ def can_edit(user: User | None, survey_hash: str) -> bool:
     return sharing.can_edit(get_store(), user, survey_hash)
 
 
-def audit(action: str, subject: str, detail: str = "") -> None:
-    """Note in the audit log what the signed-in account did (publish, close, export, share, ...)."""
+def audit(action: str, subject: str, detail: str = "", tx: Connection | None = None) -> None:
+    """Note in the audit log what the signed-in account did; in the transaction of what it did, where one is given."""
     user = signed_in()
     if "token" in g:
         detail = f"{detail} (token {g.token.label})".strip()
-    log.record(get_store(), user.name if user else "nobody", action, subject, detail)
+    actor = user.name if user else "nobody"
+    if tx is None:
+        log.record(get_store(), actor, action, subject, detail)
+    else:
+        log.note(tx, actor, action, subject, detail)
 
 
 def unencrypted_from_elsewhere() -> bool:
