@@ -35,39 +35,12 @@ from hushpoll_server.people import accounts, tokens
 from hushpoll_server.store.key import forget as forget_key
 from hushpoll_server.store.surveys import Store, get_store, open_store
 
+from tests.client.documents import exam
+
 # A folder in memory, where the machine has one.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
-DRAFT = {
-    "hushpoll": 1,
-    "title": "Exam honesty",
-    "intro": "Two questions.",
-    "questions": [
-        {
-            "id": "cheated",
-            "kind": "yes_no",
-            "text": "Did you cheat at this exam?",
-            "mechanism": {"name": "warner", "epsilon": "1"},
-        },
-        {
-            "id": "reason",
-            "kind": "choice",
-            "text": "Main reason?",
-            "options": ["Time", "Fear", "Habit", "None"],
-            "mechanism": {"name": "krr", "epsilon": "1"},
-        },
-        {
-            "id": "tax",
-            "kind": "yes_no",
-            "text": "Did you fraud tax?",
-            "mechanism": {
-                "name": "or_poll",
-                "decoy": "Have you ever visited Brittany?",
-                "decoy_counts": [412, 1000],
-            },
-        },
-    ],
-}
+DRAFT = exam()
 
 
 def make_survey(title: str = "Exam honesty", **settings: bool) -> Survey:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,51 @@ def test_randomness_is_the_operating_systems(room: str) -> None:
         assert "random" not in imports(file), file.name
     for script in (ROOT / room).rglob("*.js"):
         assert "Math.random" not in script.read_text(), script.name
+
+
+def top_level(tree: ast.Module) -> set[str]:
+    """What a module defines by itself, as opposed to what it imports."""
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+    return found
+
+
+def listed(tree: ast.Module) -> set[str] | None:
+    """What `__all__` lists; None where there is none."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return set(ast.literal_eval(node.value))
+    return None
+
+
+def imported_names(name: str, file: Path, tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Every (module, name) that a module imports from another."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            parts = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
+            above = parts[: len(parts) - node.level + 1] if node.level else []
+            yield from ((".".join([*above, *filter(None, [node.module])]), one.name) for one in node.names)
+
+
+def test_all_lists_what_other_modules_import() -> None:
+    modules: dict[str, tuple[Path, ast.Module]] = {}
+    for room in ROOMS:
+        for file in files(room):
+            name = ".".join(file.relative_to(ROOT / room).with_suffix("").parts).removesuffix(".__init__")
+            modules[name] = (file, ast.parse(file.read_text("utf-8")))
+    used: dict[str, set[str]] = {}
+    for name, (file, tree) in modules.items():
+        for source, what in imported_names(name, file, tree):
+            used.setdefault(source, set()).add(what)
+    assert {"Channel", "SCALE"} <= used["hushpoll_client.channel"], "the search finds nothing"
+    for name, (_, tree) in modules.items():
+        public = listed(tree)
+        if public is not None:
+            missing = used.get(name, set()) & top_level(tree) - public
+            assert not missing, f"{name}: __all__ lacks {sorted(missing)}"

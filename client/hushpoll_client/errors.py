@@ -42,12 +42,19 @@ class ChannelError(HushpollError):
 class MechanismError(HushpollError):
     """A request that no mechanism can honour.
 
-    `field` names the parameter at fault, so that a form can point at it.
+    `field` names the parameter at fault, so that a form can point at it. `predicate` is what is wrong with it, where
+    the problem is a sentence about that parameter.
     """
 
-    def __init__(self, problem: str, remedy: str = "", field: str | None = None) -> None:
+    def __init__(self, problem: str, remedy: str = "", field: str | None = None, predicate: str = "") -> None:
         super().__init__(problem, remedy)
         self.field = field
+        self.predicate = predicate
+
+    @classmethod
+    def about(cls, field: str, predicate: str, remedy: str = "") -> MechanismError:
+        """Say what is wrong with a parameter: "epsilon", "must be greater than 0"."""
+        return cls(f"{field} {predicate}", remedy, field, predicate)
 
 
 class DocumentError(HushpollError):

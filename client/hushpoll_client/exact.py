@@ -47,7 +47,7 @@ def _read(value: Number, field: str, fractions: bool) -> Fraction:
             return Fraction(sign * int(match[1]), int(match[2]))
         if _DECIMAL.fullmatch(bare) and any(digit in bare for digit in "0123456789"):
             return sign * Fraction(Decimal(bare))
-    raise MechanismError(f"{field} must be a number such as {example}, got {text[:40]!r}", field=field)
+    raise MechanismError.about(field, f"must be a number such as {example}, got {text[:40]!r}")
 
 
 def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
@@ -55,7 +55,7 @@ def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
     spelling = spell(abs(value))
     if _DECIMAL.fullmatch(spelling) or (fractions and _FRACTION.fullmatch(spelling)):
         return value
-    raise MechanismError(f"{field} has more than {_PLACES} decimals", "round it", field)
+    raise MechanismError.about(field, f"has more than {_PLACES} decimals", "round it")
 
 
 def read_decimal(value: Number, field: str) -> Fraction:
@@ -72,7 +72,7 @@ def read_share(value: Number, field: str) -> Fraction:
     """Read a probability exactly, as a decimal or as a fraction like 3/4; refuse what lies outside 0..1."""
     share = _publishable(_read(value, field, fractions=True), field, fractions=True)
     if not 0 <= share <= 1:
-        raise MechanismError(f"{field} must lie between 0 and 1, got {spell(share)}", field=field)
+        raise MechanismError.about(field, f"must lie between 0 and 1, got {spell(share)}")
     return share
 
 
@@ -104,7 +104,7 @@ def exp_below(epsilon: Fraction) -> Fraction:
     edges = _PRECISE.subtract(power, slack), _PRECISE.add(power, slack)
     low, high = (int(edge.to_integral_value(ROUND_FLOOR)) for edge in edges)
     if low != high:
-        raise MechanismError("epsilon is too close to a rounding edge", "change its last digit", "epsilon")
+        raise MechanismError.about("epsilon", "is too close to a rounding edge", "change its last digit")
     return Fraction(low, 2**64)
 
 

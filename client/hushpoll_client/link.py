@@ -40,25 +40,25 @@ class Link:
             parts = urlsplit(url.strip())
             host = parts.hostname
         except ValueError:
-            raise SubmitError(f"{url!r} is not an address; copy the whole link") from None
+            raise SubmitError(f"{url!r} is not an address", "copy the whole link") from None
         if parts.scheme not in ("http", "https") or not host:
-            raise SubmitError(f"{url!r} is not an http or https address; copy the whole link")
+            raise SubmitError(f"{url!r} is not an http or https address", "copy the whole link")
         path = _PATH.fullmatch(parts.path)
         if path is None:
             raise SubmitError(
-                f"{url!r} is not the address of a survey; it must end in /s/ and the survey's hash"
+                f"{url!r} is not the address of a survey", "it must end in /s/ and the survey's hash"
             )
         named, _, code = parts.fragment.partition(".")
         if named and not _HASH.fullmatch(named):
-            raise SubmitError("the part after # is not a survey's hash; copy the whole link")
+            raise SubmitError("the part after # is not a survey's hash", "copy the whole link")
         if named and not named.startswith(path["hash"]):
             raise SubmitError(
-                "the hash after # is not that of the address; do not answer; ask for a fresh link"
+                "the hash after # is not that of the address", "do not answer; ask for a fresh link"
             )
         full = named or path["hash"]
         if not _HASH.fullmatch(full):
             raise SubmitError(
-                "a short address needs the survey's hash after #; open it in a browser and copy the link"
+                "a short address needs the survey's hash after #", "open it in a browser and copy the link"
             )
         return cls(f"{parts.scheme}://{parts.netloc}{path['base']}", full, code or None, bool(named))
 

@@ -41,15 +41,15 @@ class Memory:
             return None
         except (OSError, DocumentError) as error:
             raise SubmitError(
-                f"{path}: cannot be read ({error}); remove it only if nothing was sent"
+                f"{path}: cannot be read ({error})", "remove it only if nothing was sent"
             ) from None
         state = value.pop("state", None) if isinstance(value, dict) else None
         try:
             report, _ = Report.check(survey, value)
         except ReportError as error:
-            raise SubmitError(f"{path}: is damaged ({error}); remove it only if nothing was sent") from None
+            raise SubmitError(f"{path}: is damaged ({error})", "remove it only if nothing was sent") from None
         if state not in ("waiting", "sent"):
-            raise SubmitError(f"{path}: is damaged (state); remove it only if nothing was sent")
+            raise SubmitError(f"{path}: is damaged (state)", "remove it only if nothing was sent")
         return Kept(report, state)
 
     def keep(self, survey: Survey, report: Report) -> Kept:
@@ -93,7 +93,7 @@ class Memory:
                 os.fsync(file.fileno())
         except OSError as error:
             raise SubmitError(
-                f"{self.folder}: cannot be written ({error.strerror}); nothing was sent"
+                f"{self.folder}: cannot be written ({error.strerror})", "nothing was sent"
             ) from None
         return path
 
@@ -107,7 +107,7 @@ class Memory:
 
 
 def state_folder() -> Path:
-    """Where programs of this user keep their state (XDG base directories)."""
+    """Find where programs of this user keep their state (XDG base directories)."""
     base = os.environ.get("XDG_STATE_HOME", "")
     # The specification asks to ignore a relative path.
     root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"

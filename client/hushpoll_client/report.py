@@ -42,7 +42,7 @@ class Report:
         )
 
     def to_bytes(self, invitation: str | None = None) -> bytes:
-        """The bytes to send; the same ones each time."""
+        """Give the bytes to send; the same ones each time."""
         value: dict[str, Any] = {"id": self.id, "reports": list(self.reports)}
         if invitation is not None:
             value["invitation"] = invitation

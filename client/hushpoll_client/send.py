@@ -23,10 +23,13 @@ TIMEOUT = 30.0
 
 _KEPT = "the mixed report is kept on this machine; run the same command again to send it as it is"
 _REFUSED = {
-    403: f"the survey needs an invitation that is not spent; use the link from your invitation ({_KEPT})",
-    404: f"this server does not know the survey; check the link ({_KEPT})",
-    409: "this server holds another report under the same id; nothing was changed there",
-    410: "the survey is closed; the report was not stored",
+    403: (
+        "the survey needs an invitation that is not spent",
+        f"use the link from your invitation ({_KEPT})",
+    ),
+    404: ("this server does not know the survey", f"check the link ({_KEPT})"),
+    409: ("this server holds another report under the same id", "nothing was changed there"),
+    410: ("the survey is closed", "the report was not stored"),
 }
 
 
@@ -38,10 +41,14 @@ def fetch_survey(link: Link, cap: str = CAP, timeout: float = TIMEOUT) -> Survey
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == 404:
-            raise SubmitError("there is no survey at this address; check the link") from None
-        raise SubmitError(f"the survey could not be loaded (status {error.code}); try again later") from None
+            raise SubmitError("there is no survey at this address", "check the link") from None
+        raise SubmitError(
+            f"the survey could not be loaded (status {error.code})", "try again later"
+        ) from None
     except (OSError, HTTPException) as error:
-        raise SubmitError(f"{link.server} does not answer ({_reason(error)}); check the connection") from None
+        raise SubmitError(
+            f"{link.server} does not answer ({_reason(error)})", "check the connection"
+        ) from None
     return Survey.from_published(data, expected_hash=link.hash, cap=cap)
 
 
@@ -64,16 +71,16 @@ def submit(
         if status in (200, 201):
             return status
         if status in _REFUSED:
-            raise SubmitError(_REFUSED[status])
+            raise SubmitError(*_REFUSED[status])
         if 400 <= status < 500 and status != 429:
             raise SubmitError(f"the server refused the report: {problem} ({_KEPT})")
         if left:
             sleep(min(wait, 10.0))
-    raise SubmitError(f"{problem}; {_KEPT}")
+    raise SubmitError(problem, _KEPT)
 
 
 def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
-    """One attempt: the status (0 without an answer), how long to wait, and what was wrong."""
+    """Make one attempt; give the status (0 without an answer), how long to wait, and what was wrong."""
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})  # noqa: S310
     try:
         with _open(request, timeout) as response:
@@ -91,7 +98,7 @@ def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
 
 
 def _detail(error: urllib.error.HTTPError) -> str:
-    """What the problem document says, in one printable line; whoever sent it may be anybody."""
+    """Say what the problem document says, in one printable line; whoever sent it may be anybody."""
     try:
         detail = json.loads(error.read(65536)).get("detail", "")
     except (OSError, HTTPException, ValueError, AttributeError, RecursionError):

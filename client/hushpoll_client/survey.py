@@ -95,7 +95,7 @@ class Question:
         return self.mechanism.report_words or tuple(str(code) for code in range(self.channel.outcomes))
 
     def document(self, published: bool = True) -> dict[str, Any]:
-        """The question as JSON; the published form carries the integer channel."""
+        """Give the question as JSON; the published form carries the integer channel."""
         value: dict[str, Any] = {
             "id": self.id,
             "kind": self.kind.name,
@@ -186,7 +186,7 @@ class Survey:
         return self.as_document(published=True)
 
     def as_document(self, published: bool) -> dict[str, Any]:
-        """The survey as JSON, with the integer channels (published) or without them (draft)."""
+        """Give the survey as JSON, with the integer channels (published) or without them (draft)."""
         return {
             "hushpoll": VERSION,
             "title": self.title,
@@ -397,10 +397,10 @@ def _mechanism(
     except BrokenPromise as error:
         raise SurveyError((*at, "channel"), error.problem, _FRESH_LINK) from None
     except (MechanismError, ChannelError) as error:
-        field = getattr(error, "field", None)
-        raise SurveyError(
-            (*here, field) if field else here, error.problem, error.remedy or "correct it"
-        ) from None
+        place, problem = here, error.problem
+        if isinstance(error, MechanismError) and error.field:
+            place, problem = (*here, error.field), error.predicate or problem
+        raise SurveyError(place, problem, error.remedy or "correct it") from None
     _check_decoy(mechanism, decoy, here)
     if published:
         _check_spelling(mechanism, answers.in_mechanism(), parameters, here)

@@ -93,7 +93,7 @@ class Config:
             self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise HushpollError(
-                f"DATA={self.data}: the folder cannot be made ({error.strerror}); choose another"
+                f"DATA={self.data}: the folder cannot be made ({error.strerror})", "choose another"
             ) from None
 
     @property
@@ -129,7 +129,7 @@ def _make_secret(path: Path) -> None:
             os.link(draft, path)
         draft.unlink()
     except OSError as error:
-        raise HushpollError(f"{path}: cannot be made ({error.strerror}); check the folder") from None
+        raise HushpollError(f"{path}: cannot be made ({error.strerror})", "check the folder") from None
 
 
 def _read_secret(path: Path) -> bytes:
@@ -137,9 +137,9 @@ def _read_secret(path: Path) -> bytes:
         text = path.read_text("ascii").strip()
         key = bytes.fromhex(text)
     except (OSError, ValueError):
-        raise HushpollError(f"{path}: not readable as a key; put 64 hexadecimal digits in it") from None
+        raise HushpollError(f"{path}: not readable as a key", "put 64 hexadecimal digits in it") from None
     if len(key) < 32:
-        raise HushpollError(f"{path}: the key is too short; put 64 hexadecimal digits in it")
+        raise HushpollError(f"{path}: the key is too short", "put 64 hexadecimal digits in it")
     return key
 
 
@@ -156,7 +156,7 @@ def _database_url(text: str) -> str:
     if text and not text.startswith(("sqlite:///", "postgresql://", "postgres://", "postgresql+psycopg://")):
         scheme = text.split(":", 1)[0][:40]
         raise HushpollError(
-            f"DATABASE_URL: {scheme!r} is not known; use postgresql://... or leave it empty for SQLite"
+            f"DATABASE_URL: {scheme!r} is not known", "use postgresql://... or leave it empty for SQLite"
         )
     return text
 

@@ -6,9 +6,15 @@ from collections.abc import Iterable
 
 from wtforms import SelectChoice
 
-__all__ = ["choices"]
+__all__ = ["choices", "sentence"]
 
 
 def choices(pairs: Iterable[tuple[str, str]]) -> list[SelectChoice]:
-    """What a select or radio field offers, from (value, label) pairs."""
+    """Give what a select or radio field offers, from (value, label) pairs."""
     return [SelectChoice(value, label) for value, label in pairs]
+
+
+def sentence(said: object) -> str:
+    """Write an error, or what is wrong, as a sentence for beside a field."""
+    text = str(said)
+    return f"{text[:1].upper()}{text[1:]}."

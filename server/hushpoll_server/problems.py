@@ -34,7 +34,7 @@ class Problem(Exception):
 def unavailable(
     detail: str = "the report could not be stored right now; send the same report again",
 ) -> Problem:
-    """A refusal that passes by itself."""
+    """Make a refusal that passes by itself."""
     return Problem(503, detail, {"Retry-After": str(RETRY_SECONDS)})
 
 
@@ -90,7 +90,7 @@ def init_app(app: Flask) -> None:
 
 
 def of_exception(error: Exception, place: str) -> Problem:
-    """What to tell a client about an error that is not its own: 503 where it passes, else 500."""
+    """Say what to tell a client about an error that is not its own: 503 where it passes, else 500."""
     if isinstance(error, PoolTimeoutError) or (isinstance(error, DBAPIError) and passes(error)):
         log.error("database not available in %s: %s", place, type(error).__name__)
         return unavailable("the server cannot reach its database right now; try again in a few seconds")
@@ -106,7 +106,7 @@ def of_exception(error: Exception, place: str) -> Problem:
 
 
 def passes(error: DBAPIError) -> bool:
-    """Whether a database error is one that time heals: full disk, lost connection, lock not given."""
+    """Tell whether a database error is one that time heals: full disk, lost connection, lock not given."""
     return error.connection_invalidated or isinstance(
         error, (OperationalError, InterfaceError, InternalError)
     )

@@ -48,7 +48,7 @@ _HSTS = ("Strict-Transport-Security", "max-age=31536000")
 
 
 def plain_headers(secure: bool) -> list[tuple[str, str]]:
-    """The headers of a response that is not a page."""
+    """Give the headers of a response that is not a page."""
     return [*_PLAIN, _HSTS] if secure else _PLAIN
 
 
@@ -89,7 +89,7 @@ def check_host(host: str, config: Config) -> None:
 
 @lru_cache(maxsize=256)
 def host_is_ours(host: str, config: Config) -> bool:
-    """Whether a Host header names this server.
+    """Tell whether a Host header names this server.
 
     Without TRUSTED_HOSTS the names are those nobody else can point here by DNS: the loopback names, the address it
     listens on and PUBLIC_URL; when it listens on every address also any literal address and the machine's own name.

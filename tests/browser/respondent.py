@@ -13,29 +13,16 @@ from hushpoll_server.store.schema import inbox, surveys
 from playwright.sync_api import Page, Request, expect
 from sqlalchemy import select
 
+from tests.client.documents import question
 from tests.serving import LiveServer, Postgres
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "respond"
-BRITTANY = {"decoy": "Have you ever visited Brittany?", "decoy_counts": [412, 1000]}
-CHEATED = {
-    "id": "cheated",
-    "kind": "yes_no",
-    "text": "Did you cheat at this exam?",
-    "mechanism": {"name": "warner", "truth": "3/4"},
-}
-REASON = {
-    "id": "reason",
-    "kind": "choice",
-    "text": "What was the main reason?",
-    "options": ["Time", "Fear", "Habit", "Prefer not to say"],
-    "mechanism": {"name": "krr", "epsilon": "1"},
-}
-TAX = {
-    "id": "tax",
-    "kind": "yes_no",
-    "text": "Did you fraud tax?",
-    "mechanism": {"name": "or_poll", **BRITTANY},
-}
+CHEATED = question("cheated", mechanism={"name": "warner", "truth": "3/4"})
+REASON = question(
+    "reason", text="What was the main reason?", options=["Time", "Fear", "Habit", "Prefer not to say"]
+)
+TAX = question("tax")
+BRITTANY = {key: TAX["mechanism"][key] for key in ("decoy", "decoy_counts")}
 
 
 def draft(*questions: dict[str, Any], title: str = "Exam honesty", **settings: bool) -> Survey:

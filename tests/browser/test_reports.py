@@ -17,6 +17,7 @@ from hushpoll_client import Survey
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page
 
+from tests.client.documents import question
 from tests.serving import LiveServer, bearer, sealed_records
 
 pytestmark = pytest.mark.browser
@@ -27,35 +28,20 @@ SURVEY = Survey.from_draft(
         "hushpoll": 1,
         "title": "Honesty at exams",
         "questions": [
-            {
-                "id": "cheated",
-                "kind": "yes_no",
-                "text": "Did you cheat at this exam?",
-                "mechanism": {"name": "warner", "epsilon": 1},
-            },
-            {
-                "id": "reason",
-                "kind": "choice",
-                "text": "What would be the main reason to cheat?",
-                "options": [
+            question("cheated"),
+            question(
+                "reason",
+                text="What would be the main reason to cheat?",
+                options=[
                     "Not enough time to learn",
                     "Fear of failing",
                     "Habit",
                     "I would not",
                     "Prefer not to say",
                 ],
-                "mechanism": {"name": "krr", "epsilon": 2},
-            },
-            {
-                "id": "tax",
-                "kind": "yes_no",
-                "text": "Did you ever leave income out of a tax return?",
-                "mechanism": {
-                    "name": "or_poll",
-                    "decoy": "Have you ever visited Brittany?",
-                    "decoy_counts": [412, 1000],
-                },
-            },
+                mechanism={"name": "krr", "epsilon": 2},
+            ),
+            question("tax", text="Did you ever leave income out of a tax return?"),
         ],
     }
 )

@@ -42,8 +42,13 @@ def exam(**changes: Any) -> dict[str, Any]:
     return copy.deepcopy(EXAM) | changes
 
 
+def question(name: str, **fields: Any) -> dict[str, Any]:
+    """A fresh copy of one of its questions, with fields replaced."""
+    found = next(one for one in EXAM["questions"] if one["id"] == name)
+    return copy.deepcopy(found) | fields
+
+
 def one_question(**fields: Any) -> dict[str, Any]:
     """A survey of one yes/no question, with that question's fields replaced (None removes a field)."""
-    question = copy.deepcopy(EXAM["questions"][0]) | fields
-    question = {key: value for key, value in question.items() if value is not None}
-    return {"hushpoll": 1, "title": "One question", "questions": [question]}
+    asked = {key: value for key, value in question("cheated", **fields).items() if value is not None}
+    return {"hushpoll": 1, "title": "One question", "questions": [asked]}

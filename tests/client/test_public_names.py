@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import hushpoll_client
 import pytest
+from hushpoll_client import channel, errors, kind, mechanism
 
 
 def test_all_is_complete() -> None:
     names = hushpoll_client.__all__
     assert len(set(names)) == len(names)
     assert all(hasattr(hushpoll_client, name) for name in names)
+    assert set(errors.__all__) <= set(names)
+
+
+def test_every_file_of_a_family_is_one_of_its_things() -> None:
+    """A mechanism, form or kind that is written but not listed would be found by nobody."""
+    shared = {"__init__", "base", "by_hand", "decoy", "parameters", "wire"}
+    for package, things in (
+        (mechanism, {one.__module__ for one in mechanism.MECHANISMS.values()}),
+        (channel, {one.__module__ for one in channel.Channel.forms.values()}),
+        (kind, {type(one).__module__ for one in kind.KINDS.values()}),
+    ):
+        written = {file.stem for file in Path(str(package.__file__)).parent.glob("*.py")} - shared
+        assert written == {name.rpartition(".")[2] for name in things if name.startswith("hushpoll_client")}
+    for name in mechanism.MECHANISMS:
+        assert name in mechanism.__all__ or not callable(getattr(mechanism, name, None))
 
 
 @pytest.mark.parametrize("name", ["Channel", "Survey", "mechanisms", "randomize"])

@@ -11,7 +11,7 @@ from tests.docs.conftest import RunningServer
 
 RUN = {"python", "pycon", "console", "sh"}
 # Languages of blocks that are shown, not run; a console block in disguise would slip through an unknown one.
-SHOWN = {"json", "text", "nginx", "ini", "html", "bibtex", "http", "javascript"}
+SHOWN = {"diff", "json", "text", "nginx", "ini", "html", "bibtex", "http", "javascript"}
 
 
 def talks_to_server(page: Path) -> bool:

@@ -90,6 +90,38 @@ def test_bounds_in_tables_are_rounded_up_and_promises_down() -> None:
         assert row[1] == f"{math.floor(100 / (1 + math.exp(-float(row[0]))))} of 100"
 
 
+def test_the_map_of_the_code_names_every_folder_and_only_files_that_exist() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    drawn = page.partition("```text\n")[2].partition("```")[0]
+    for room in ("client", "analysis", "server"):
+        package = f"{room}/hushpoll_{room}"
+        part = re.split(r"\n(?=\w)", drawn.partition(package)[2])[0]
+        named = {name.rstrip("/") for name in re.findall(r"[a-z_]+/", part)}
+        folders = {
+            one.name for one in (ROOT / package).iterdir() if one.is_dir() and one.name != "__pycache__"
+        }
+        assert folders <= named, f"{package}: {folders - named} not on the map"
+        for file in re.findall(r"[a-z_]+\.py", part):
+            assert list((ROOT / package).rglob(file)), f"{package} has no {file}"
+
+
+def test_files_that_contributing_names_exist_and_its_diff_is_in_them() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    for name in re.findall(r"`([a-z_]+/[\w./]+)`", page):
+        places = [ROOT, *(ROOT / room / f"hushpoll_{room}" for room in ("client", "analysis", "server"))]
+        assert any((place / name).exists() for place in places), (
+            f"CONTRIBUTING names {name}, which is nowhere"
+        )
+    added = [line.strip()[1:] for line in page.splitlines() if re.match(r" +\+ ", line)]
+    assert len(added) > 10
+    sources = [
+        (ROOT / "client/hushpoll_client" / name).read_text("utf-8").splitlines()
+        for name in ("mechanism/mangat.py", "js/mechanism.js")
+    ]
+    for line in added:
+        assert any(line in source for source in sources), f"no longer in the code: {line}"
+
+
 def test_version_stands_in_one_place_and_the_citation_agrees() -> None:
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert cited is not None

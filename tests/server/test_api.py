@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_client import Report, Survey
+from hushpoll_client import Report, Survey, mechanisms
 from hushpoll_server import create_app, problems
 from hushpoll_server.collect import closing, health, invitations
 from hushpoll_server.collect.seal import seal_due
@@ -305,3 +306,19 @@ def test_the_description_names_every_route_and_status(client: FlaskClient, app: 
     statuses = set(described["paths"]["/api/surveys/{hash}/reports"]["post"]["responses"])
     assert statuses == {"200", "201", "403", "404", "409", "410", "413", "415", "422", "429", "503"}
     assert json.dumps(described)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_description_takes_the_reports_of_every_form(client: FlaskClient) -> None:
+    described = client.get("/api/openapi.json").get_json()
+    items = described["components"]["schemas"]["Report"]["properties"]["reports"]["items"]["anyOf"]
+    assert [shape["type"] for shape in items] == ["integer", "string"]
+    assert all(re.fullmatch(items[1]["pattern"], "0" * n) for n in (1, 250))
+    # A form whose reports look otherwise has to be described too.
+    made = [
+        mechanisms.krr(4, 1).device,
+        mechanisms.mangat("3/4").device,
+        mechanisms.subset(options=12, epsilon=1).device,
+    ]
+    for channel in made:
+        assert type(channel.wire).schema in items

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
@@ -208,8 +209,9 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
         ({"id": "b"}, "id", "used twice"),
         ({"mechanism": "warner", "epsilon": "0"}, "epsilon", ""),
         ({"mechanism": "warner", "epsilon": "nan"}, "epsilon", "number"),
-        ({"mechanism": "warner", "truth": "1/2"}, "truth", "no information"),
-        ({"mechanism": "forced", "forced": "1/6"}, "forced", "one share for each"),
+        ({"mechanism": "warner", "truth": "1/2"}, "truth", "Truth = 1/2 carries no information"),
+        ({"mechanism": "forced", "forced": "1/6"}, "forced", "Needs one share for each"),
+        ({"mechanism": "forced", "forced": "0, 0"}, "forced", "Forced shares are all zero"),
         ({"mechanism": "forced", "forced": "2/3, 2/3"}, "forced", ""),
         ({"mechanism": "or_poll", "decoy_share": "0.4"}, "decoy", "missing"),
         ({"mechanism": "or_poll"}, "decoy", "missing"),
@@ -217,7 +219,7 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
         (
             {"mechanism": "or_poll", "decoy": "D?", "decoy_share": "a quarter"},
             "decoy_share",
-            "This must be a number",
+            "Must be a number",
         ),
         ({"mechanism": "or_poll", "decoy": "D?", "decoy_from": "share"}, "decoy_share", "how often"),
         (
@@ -296,6 +298,31 @@ def test_the_editor_offers_what_a_survey_can_use() -> None:
                 assert offered == {one.name for one in KINDS[name].fitting(answers)}
             assert (answers == 2) == ("warner" in offered)
     assert {one.name for kind in KINDS.values() for one in kind.mechanisms} >= set(mechanisms.OFFERED)
+
+
+def test_every_parameter_has_its_field_with_what_it_means(owner: FlaskClient, store: Store) -> None:
+    page = owner.get(f"/drafts/{make_draft(store, 'owner', WARNER).id}/questions/new").text
+    for name, mechanism in mechanisms.OFFERED.items():
+        for parameter in mechanism.takes:
+            if parameter.name == "decoy_counts":
+                continue  # two fields: how many, of how many
+            assert parameter.label, f"{parameter.name} has no label"
+            assert f'name="{parameter.name}"' in page
+            assert f">{parameter.label}</label>" in page
+        for parameter in mechanism.takes:
+            if parameter.name in mechanisms.PARAMETERS:
+                said = html.escape(parameter.help, quote=False).replace("'", "&#39;")
+                assert f'data-mechanisms="{name}">{said}</p>' in page
+
+
+def test_whole_numbers_and_shares_are_written_as_the_document_wants_them() -> None:
+    typed = {"id": "b", "text": "B?", "kind": "choice", "options": "x\ny\nz\nw"}
+    made = mechanisms.write_question(
+        typed | {"mechanism": "subset", "size": "2", "epsilon": "1", "truth": "50 %"}, "1"
+    )
+    assert made["mechanism"] == {"name": "subset", "size": 2, "epsilon": "1"}
+    typed = {"id": "a", "text": "A?", "kind": "yes_no", "mechanism": "mangat", "truth": "50 %", "size": "2"}
+    assert mechanisms.write_question(typed, "1")["mechanism"] == {"name": "mangat", "truth": "0.5"}
 
 
 def test_an_imported_table_stays_while_its_question_is_edited(owner: FlaskClient, store: Store) -> None:

@@ -65,7 +65,7 @@ class ChannelView(ABC):
 
     @abstractmethod
     def backward(self, values: Floats) -> Floats:
-        """Expected value (C g)[x] of a number g[z] per report, given the truth x (last axis)."""
+        """Give the expected value (C g)[x] of a number g[z] per report, given the truth x (last axis)."""
 
     @abstractmethod
     def solution(self, target: npt.ArrayLike) -> Floats:
@@ -85,7 +85,7 @@ class ChannelView(ABC):
         return None
 
     def unit(self, option: int) -> Floats:
-        """The target vector a whose a.h is the share of one option."""
+        """Give the target vector a whose a.h is the share of one option."""
         target = np.zeros(self.options)
         target[option] = 1.0
         return target

@@ -45,7 +45,8 @@ class KaryView(ChannelView):
         if self.gain == 0.0:
             raise NotIdentifiedError(
                 f"the channel reports every one of its {self.options} options with the same probability whatever the "
-                "truth, so no share can be estimated; use a larger epsilon"
+                "truth, so no share can be estimated",
+                "use a larger epsilon",
             )
         total = np.sum(frequencies, axis=-1, keepdims=True)
         result: Floats = (frequencies - self.other * total) / self.gain

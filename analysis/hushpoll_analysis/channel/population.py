@@ -106,11 +106,11 @@ def check_truth(survey: Survey, truth: Mapping[str, Any]) -> None:
     unknown = [name for name in truth if name not in ids]
     if missing:
         raise AnalysisError(
-            f'truth: no shares for question "{missing[0]}"; give one list of shares per question'
+            f'truth: no shares for question "{missing[0]}"', "give one list of shares per question"
         )
     if unknown:
         raise AnalysisError(
-            f'truth: the survey has no question "{unknown[0]}"; its questions are {", ".join(ids)}'
+            f'truth: the survey has no question "{unknown[0]}"', f"its questions are {', '.join(ids)}"
         )
     for question in survey.questions:
         _check(question, truth[question.id])
@@ -165,7 +165,7 @@ def _check_shares(name: str, options: int, shares: Any) -> None:
         raise AnalysisError(f'truth: question "{name}" needs a list of {options} shares, one per option')
     if not _numbers(shares):
         raise AnalysisError(
-            f'truth: question "{name}" has a share that is not a number; give shares such as 0.3'
+            f'truth: question "{name}" has a share that is not a number', "give shares such as 0.3"
         )
     total = sum(shares)
     if not all(0 <= share <= 1 for share in shares) or abs(total - 1) > 1e-6:

@@ -25,21 +25,21 @@ def posterior(prior: Sequence[float], channel: Channel, report: int) -> tuple[fl
     """
     if len(prior) != channel.options:
         raise AnalysisError(
-            f"{len(prior)} prior probabilities for {channel.options} answers; give one for each"
+            f"{len(prior)} prior probabilities for {channel.options} answers", "give one for each"
         )
     for one in prior:
         _probability("prior", one)
     if abs(sum(prior) - 1.0) > 1e-9:
-        raise AnalysisError(f"prior probabilities sum to {sum(prior):g}; they must sum to 1")
+        raise AnalysisError(f"prior probabilities sum to {sum(prior):g}", "they must sum to 1")
     if not 0 <= report < channel.outcomes:
         raise AnalysisError(f"report {report} is not one of 0..{channel.outcomes - 1}")
     joint = [chance * channel.row(x)[report] / SCALE for x, chance in enumerate(prior)]
     total = sum(joint)
     if total == 0.0:
-        raise AnalysisError(f"report {report} is impossible under this prior; check prior and channel")
+        raise AnalysisError(f"report {report} is impossible under this prior", "check prior and channel")
     return tuple(one / total for one in joint)
 
 
 def _probability(name: str, value: float) -> None:
     if not 0.0 <= value <= 1.0:
-        raise AnalysisError(f"{name} is {value:g}; give a probability from 0 to 1")
+        raise AnalysisError(f"{name} is {value:g}", "give a probability from 0 to 1")

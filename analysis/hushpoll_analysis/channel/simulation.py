@@ -94,13 +94,13 @@ def reports_at(channel: Channel, answers: npt.ArrayLike, draws: npt.ArrayLike) -
     uniform = np.array(draws, dtype=np.uint64)
     if uniform.shape != truth.shape:
         raise AnalysisError(
-            f"draws have shape {uniform.shape}, answers {truth.shape}; give one draw per answer"
+            f"draws have shape {uniform.shape}, answers {truth.shape}", "give one draw per answer"
         )
     if uniform.size and int(uniform.max()) >= SCALE:
-        raise AnalysisError(f"draw {int(uniform.max())} is not below 2^53; give draws from 0 to 2^53 - 1")
+        raise AnalysisError(f"draw {int(uniform.max())} is not below 2^53", "give draws from 0 to 2^53 - 1")
     whole = sampler(channel)
     if not isinstance(whole, OneDraw):
-        raise AnalysisError("this channel draws more than once for a report; use Channel.report")
+        raise AnalysisError("this channel draws more than once for a report", "use Channel.report")
     result: npt.NDArray[np.int64] = whole.rule()(truth, uniform).astype(np.int64)
     return result
 
@@ -111,9 +111,9 @@ def draw_truth(
     """Draw n true answers with the given shares: a random sample of a population that has them."""
     weights = np.asarray(shares, dtype=float)
     if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or weights.sum() <= 0:
-        raise AnalysisError(f"shares {list(shares)} are not proportions; give one number >= 0 per option")
+        raise AnalysisError(f"shares {list(shares)} are not proportions", "give one number >= 0 per option")
     if not np.isclose(weights.sum(), 1.0, atol=1e-6):
-        raise AnalysisError(f"shares add up to {weights.sum():.6g}, not to 1; give one share per option")
+        raise AnalysisError(f"shares add up to {weights.sum():.6g}, not to 1", "give one share per option")
     edges = np.cumsum(weights / weights.sum())[:-1]
     source = random_bytes(seed, _TRUTH)
     truth = np.empty(n, dtype=np.uint16)
@@ -131,15 +131,15 @@ def _checked_answers(channel: Channel, answers: npt.ArrayLike) -> Answers:
         return np.empty(truth.shape, dtype=np.int64)
     if not np.issubdtype(truth.dtype, np.integer):
         raise AnalysisError(
-            f"answers have type {truth.dtype}; give integers 0..{channel.options - 1} (option order)"
+            f"answers have type {truth.dtype}", f"give integers 0..{channel.options - 1} (option order)"
         )
     low, high = int(truth.min()), int(truth.max())
     if low < 0 or high >= channel.options:
         wrong = low if low < 0 else high
         at = int(np.flatnonzero(truth.reshape(-1) == wrong)[0])
         raise AnalysisError(
-            f"answer {wrong} at position {at} is outside the channel's {channel.options} options; "
-            f"give integers 0..{channel.options - 1}"
+            f"answer {wrong} at position {at} is outside the channel's {channel.options} options",
+            f"give integers 0..{channel.options - 1}",
         )
     return truth
 
@@ -149,15 +149,15 @@ def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
     rows = np.asarray(answers)
     if rows.ndim != 2 or rows.shape[1] != channel.options:
         raise AnalysisError(
-            f"answers have shape {rows.shape}; give one row a respondent with {channel.options} columns"
+            f"answers have shape {rows.shape}", f"give one row a respondent with {channel.options} columns"
         )
     rows = rows.astype(np.uint8) if rows.dtype == bool else rows
     if rows.size and not np.issubdtype(rows.dtype, np.integer):
-        raise AnalysisError(f"answers have type {rows.dtype}; give integers, or whether an item is ticked")
+        raise AnalysisError(f"answers have type {rows.dtype}", "give integers, or whether an item is ticked")
     wrong = np.flatnonzero(~sampler(channel).fits(rows))
     if wrong.size:
         raise AnalysisError(
-            f"answers, row {int(wrong[0])}: is no answer of this channel; give what can be ticked or chosen"
+            f"answers, row {int(wrong[0])}: is no answer of this channel", "give what can be ticked or chosen"
         )
     return rows
 

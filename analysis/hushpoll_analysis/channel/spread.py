@@ -85,16 +85,16 @@ class DecoyVariance:
 def spread(mechanism: Mechanism) -> Spread:
     """Give the spread of the option that is hardest to estimate (Yes for yes/no, where both are the same)."""
     channel = mechanism.analysis
-    if channel.form == "krr":
-        return _krr(channel)
+    if channel.evenly:
+        return _evenly(channel)
     if channel.options == channel.outcomes == 2:
         return _two_by_two(channel)
     spreads = _general(mechanism)
     return max(spreads, key=lambda one: one.unit_variance(one.worst_share()))
 
 
-def _krr(channel: Channel) -> Spread:
-    """Closed form, so that 1,000 options cost as little as two."""
+def _evenly(channel: Channel) -> Spread:
+    """Use the closed form, so that 1,000 options cost as little as two."""
     low, high = channel.row(0)[1] / SCALE, channel.kept / SCALE
     if high == low:
         raise AnalysisError("the channel says nothing about the true answer (every row is the same)")

@@ -37,7 +37,7 @@ class TableView(ChannelView):
             self.choice = "unique" if rank == self.possible.sum() else "least variance"
 
     def _right_inverse(self, basis: Floats | None) -> Floats:
-        """The M x K matrix G with b = G a."""
+        """Give the M x K matrix G with b = G a."""
         if basis is not None:
             inner = np.linalg.pinv(self.table @ basis, rcond=RANK)
             return np.asarray(basis @ inner, dtype=np.float64)
@@ -72,7 +72,8 @@ class TableView(ChannelView):
             return
         raise NotIdentifiedError(
             f"the {self.options} x {self.outcomes} channel is singular for this quantity ({self._fault()}), so the "
-            "reports do not determine it; change the mechanism (truth = 1/2 tells nothing) or ask for another quantity"
+            "reports do not determine it",
+            "change the mechanism (truth = 1/2 tells nothing) or ask for another quantity",
         )
 
     def _fault(self) -> str:

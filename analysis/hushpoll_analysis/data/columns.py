@@ -24,6 +24,7 @@ __all__ = [
     "Variable",
     "check_frame",
     "column_of",
+    "randomized_variable",
     "read_variable",
     "report_codes",
 ]
@@ -107,7 +108,7 @@ class Variable:
         """Find an answer by its label."""
         if label not in self.labels:
             known = ", ".join(map(str, self.labels[:12]))
-            raise AnalysisError(f"{self.name} has no answer {label!r}; its answers are {known}")
+            raise AnalysisError(f"{self.name} has no answer {label!r}", f"its answers are {known}")
         return self.labels.index(label)
 
 
@@ -146,7 +147,7 @@ def randomized_variable(
     if labels is None:
         labels = range(view.options)
     if len(labels) != view.options:
-        raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers; give one for each")
+        raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers", "give one for each")
     weights = view.shares(np.eye(view.outcomes)).T
     decoy = EstimatedShare.of(mechanism, weights) if isinstance(mechanism, Mechanism) else None
     return Variable(name, tuple(labels), view, True, decoy, mechanism)
@@ -156,8 +157,8 @@ def check_frame(data: object, what: str = "data") -> pd.DataFrame:
     """Refuse what is no table of respondents."""
     if not isinstance(data, pd.DataFrame):
         raise AnalysisError(
-            f"{what}: expected a pandas DataFrame, one row a respondent, got {type(data).__name__}; make one "
-            "with pandas.DataFrame(...)"
+            f"{what}: expected a pandas DataFrame, one row a respondent, got {type(data).__name__}",
+            "make one with pandas.DataFrame(...)",
         )
     return data
 
@@ -170,11 +171,12 @@ def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:
             missing = int(column.isna().sum())
             if missing:
                 raise AnalysisError(
-                    f"column {candidate!r} has {missing} missing values; drop those rows, or fill them, first"
+                    f"column {candidate!r} has {missing} missing values",
+                    "drop those rows, or fill them, first",
                 )
             return column
     known = ", ".join(map(str, list(data.columns)[:12]))
-    raise AnalysisError(f"there is no column {name!r} (nor {name}_reported); the columns are {known}")
+    raise AnalysisError(f"there is no column {name!r} (nor {name}_reported)", f"the columns are {known}")
 
 
 def report_codes(column: pd.Series[Any], outcomes: int) -> Codes:
@@ -185,7 +187,8 @@ def report_codes(column: pd.Series[Any], outcomes: int) -> Codes:
         row = int(np.flatnonzero(bad)[0])
         raise AnalysisError(
             f"column {column.name!r} has {int(bad.sum())} values that are no report code (0 to {outcomes - 1}), the"
-            f" first is {column.iloc[row]!r} in row {row}; check that column and mechanism belong together"
+            f" first is {column.iloc[row]!r} in row {row}",
+            "check that column and mechanism belong together",
         )
     return numbers.astype(np.int64)
 
@@ -201,7 +204,7 @@ def _exact(column: pd.Series[Any], name: str, labels: Sequence[Any] | None) -> t
     found = tuple(value.item() if isinstance(value, np.generic) else value for value in known)
     if len(found) > 1000:
         raise AnalysisError(
-            f"column {name!r} has {len(found)} different values; a table needs a column with few groups"
+            f"column {name!r} has {len(found)} different values", "a table needs a column with few groups"
         )
     variable = Variable(name, found, ExactView(len(found)), False)
     return variable, codes.astype(np.int64)

@@ -35,21 +35,22 @@ def read_counts(
     whole = whole_numbers(_in_order(counts, view.outcomes, named), "counts")
     if whole.size != view.outcomes:
         raise AnalysisError(
-            f"counts: {whole.size} given, but this channel has {view.outcomes} possible reports; "
-            "give one count for each, in order"
+            f"counts: {whole.size} given, but this channel has {view.outcomes} possible reports",
+            "give one count for each, in order",
         )
     impossible = np.flatnonzero((whole > 0) & ~view.possible)
     if impossible.size:
         z = int(impossible[0])
         raise AnalysisError(
-            f"counts: report {z} came in {whole[z]} times, but this channel can never send it; check the mechanism"
+            f"counts: report {z} came in {whole[z]} times, but this channel can never send it",
+            "check the mechanism",
         )
     total = int(whole.sum())
     if total < least:
         reason = {0: "there are no reports", 1: "one report has no standard error"}.get(
             total, f"only {total} reports"
         )
-        raise AnalysisError(f"counts: {reason}; at least {least} are needed")
+        raise AnalysisError(f"counts: {reason}", f"at least {least} are needed")
     return whole
 
 
@@ -66,12 +67,14 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
     for place, value in enumerate(numbers.tolist(), 1):
         if not np.isfinite(value) or value != int(value):
             raise AnalysisError(
-                f"{what}: {value!r} at position {place} is not a whole number; give unweighted counts"
+                f"{what}: {value!r} at position {place} is not a whole number", "give unweighted counts"
             )
         if value < 0:
-            raise AnalysisError(f"{what}: {value!r} at position {place} is negative; a count is 0 or more")
+            raise AnalysisError(f"{what}: {value!r} at position {place} is negative", "a count is 0 or more")
         if value >= 2**53:
-            raise AnalysisError(f"{what}: {value!r} at position {place} is too large; a count is below 2^53")
+            raise AnalysisError(
+                f"{what}: {value!r} at position {place} is too large", "a count is below 2^53"
+            )
     return numbers.astype(np.int64)
 
 
@@ -90,12 +93,12 @@ def _in_order(counts: Any, outcomes: int, labels: Sequence[Any]) -> Any:
         if place is None:
             known = f" or one of {', '.join(map(str, labels))}" if labels else ""
             raise AnalysisError(
-                f"counts: the key {key!r} is no report code (0 to {outcomes - 1}){known}; rename it, or give a list in "
-                "the order of the reports"
+                f"counts: the key {key!r} is no report code (0 to {outcomes - 1}){known}",
+                "rename it, or give a list in the order of the reports",
             )
         if place in seen:
             raise AnalysisError(
-                f"counts: report {place} is counted twice, the second time as {key!r}; add them up"
+                f"counts: report {place} is counted twice, the second time as {key!r}", "add them up"
             )
         seen.add(place)
         ordered[place] = value
@@ -114,7 +117,7 @@ def finite_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
 
 
 def check_level(level: float) -> float:
-    """A confidence level between 0 and 1."""
+    """Check a confidence level: it lies between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise AnalysisError(f"level: expected a proportion between 0 and 1, such as 0.95, got {level!r}")
     return float(level)

@@ -63,14 +63,14 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
         kind = table[column].type()
         if not (kind.is_string() if digits else kind.is_integer()):
             wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
-            raise AnalysisError(f'table: column "{column}" has type {kind}; reports are {wanted}')
+            raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
     if by is not None and grouping is None:
         refuse_as_group(question_of(survey, by))
     _check_text(survey, table)
     group = None if by is None else (grouping or column_of(by))
     rows = count_expression(table, columns, group).execute()
     if grouping and rows["grp"].isna().any():
-        raise AnalysisError(f'table: column "{grouping}" has empty cells; fill them before grouping by it')
+        raise AnalysisError(f'table: column "{grouping}" has empty cells', "fill them before grouping by it")
     return _collect(survey, rows, by, grouping)
 
 
@@ -129,6 +129,6 @@ def _ibis() -> Any:
         import ibis
     except ImportError:
         raise AnalysisError(
-            'query engines need Ibis, which is not installed; run pip install "hushpoll[scale]"'
+            "query engines need Ibis, which is not installed", 'run pip install "hushpoll[scale]"'
         ) from None
     return ibis

@@ -32,7 +32,7 @@ from .tally import (
     refuse_as_group,
 )
 
-__all__ = ["HASH_KEY", "read_frame", "tally"]
+__all__ = ["HASH_KEY", "Progress", "read_frame", "tally"]
 
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
 HASH_KEY = b"hushpoll_survey"
@@ -78,12 +78,12 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
         where = "database"
         if grouping:
             raise AnalysisError(
-                f'"{by}" is no question of the survey; the database holds nothing else to group by'
+                f'"{by}" is no question of the survey', "the database holds nothing else to group by"
             )
         blocks = _record_blocks(survey, data)
     else:
         raise AnalysisError(
-            f"cannot count reports in a {type(data).__name__}; give a data frame, a file or records"
+            f"cannot count reports in a {type(data).__name__}", "give a data frame, a file or records"
         )
     # Closing matters when a block is refused: a file half read must not stay open.
     with closing(blocks):
@@ -165,7 +165,9 @@ def _block_groups(
         return codes[by].astype(np.int64), _report_names(survey, by)
     values = pd.Series(block[grouping])
     if values.isna().any():
-        raise AnalysisError(f'{where}: column "{grouping}" has empty cells; fill them before grouping by it')
+        raise AnalysisError(
+            f'{where}: column "{grouping}" has empty cells', "fill them before grouping by it"
+        )
     groups, labels = pd.factorize(values.astype(str))
     return groups.astype(np.int64), [str(label) for label in labels]
 
@@ -201,7 +203,7 @@ def _group_names(
         return _report_names(survey, by)
     seen = {label for table in joint.values() for label in table}
     if len(seen) > 1000:
-        raise AnalysisError(f'column "{by}" has {len(seen)} different values; group by a column with few')
+        raise AnalysisError(f'column "{by}" has {len(seen)} different values', "group by a column with few")
     return sorted(seen)
 
 
@@ -211,19 +213,19 @@ def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], g
     arrays = {name: np.asarray(data[name]) for name in wanted}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
-        raise AnalysisError(f"columns have different lengths: {lengths}; every report is complete")
+        raise AnalysisError(f"columns have different lengths: {lengths}", "every report is complete")
     return arrays
 
 
 def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
     if not path.exists():
-        raise AnalysisError(f"{path.name}: no such file; give a .csv or .parquet file of reports")
+        raise AnalysisError(f"{path.name}: no such file", "give a .csv or .parquet file of reports")
     wanted = [*columns, grouping] if grouping else columns
     if path.is_dir() or path.suffix == ".parquet":
         return _parquet_blocks(survey, path, columns, grouping, wanted)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
         return _csv_blocks(survey, path, columns, grouping, wanted)
-    raise AnalysisError(f"{path.name}: cannot tell its format; name it .csv, .csv.gz or .parquet")
+    raise AnalysisError(f"{path.name}: cannot tell its format", "name it .csv, .csv.gz or .parquet")
 
 
 def _parquet_blocks(
@@ -259,7 +261,8 @@ def _check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> 
     found = metadata.get(HASH_KEY, b"").decode("ascii", "replace")
     if found and found != survey.hash:
         raise AnalysisError(
-            f"{where}: holds reports of survey {found[:12]}…, not of {survey.hash[:12]}…; give its own survey"
+            f"{where}: holds reports of survey {found[:12]}…, not of {survey.hash[:12]}…",
+            "give its own survey",
         )
 
 
@@ -286,8 +289,8 @@ def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
     for block in blocks:
         if len(block) % layout.itemsize:
             raise AnalysisError(
-                f"database: a block of {len(block)} bytes is not a whole number of {layout.itemsize}-byte records; "
-                "these records belong to another survey"
+                f"database: a block of {len(block)} bytes is not a whole number of {layout.itemsize}-byte records",
+                "these records belong to another survey",
             )
         records = np.frombuffer(block, dtype=layout)
         yield {column_of(question.id): records[column_of(question.id)] for question in survey.questions}
@@ -307,5 +310,7 @@ def _same_survey(data: Tally, survey: Survey, by: str | None) -> Tally:
             f"the counts belong to survey {data.survey.hash[:12]}…, not to {survey.hash[:12]}…"
         )
     if by is not None and data.by != by:
-        raise AnalysisError(f'these counts were not made by "{by}"; count the reports again with by="{by}"')
+        raise AnalysisError(
+            f'these counts were not made by "{by}"', f'count the reports again with by="{by}"'
+        )
     return data

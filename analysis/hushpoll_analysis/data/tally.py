@@ -55,13 +55,13 @@ class Tally:
         for question in survey.questions:
             if question.id not in counts:
                 raise AnalysisError(
-                    f'no counts for question "{question.id}"; give one list of counts per question'
+                    f'no counts for question "{question.id}"', "give one list of counts per question"
                 )
             checked[question.id] = _checked_counts(question, counts[question.id])
         totals = {question.id: total_of(question, checked[question.id]) for question in survey.questions}
         if len(set(totals.values())) > 1:
             raise AnalysisError(
-                f"counts add up to different numbers of respondents: {totals}; every report is complete"
+                f"counts add up to different numbers of respondents: {totals}", "every report is complete"
             )
         return cls(survey, next(iter(totals.values())), checked)
 
@@ -77,7 +77,7 @@ def question_of(survey: Survey, name: str) -> Question:
         if question.id == name:
             return question
     known = ", ".join(question.id for question in survey.questions)
-    raise AnalysisError(f'the survey has no question "{name}"; its questions are {known}')
+    raise AnalysisError(f'the survey has no question "{name}"', f"its questions are {known}")
 
 
 def grouping_column(survey: Survey, by: str | None) -> str | None:
@@ -92,12 +92,13 @@ def check_columns(present: Iterable[Any], columns: list[str], grouping: str | No
     missing = [name for name in columns if name not in names]
     if missing:
         raise AnalysisError(
-            f'{where}: no column "{missing[0]}"; a report needs one column per question, named <id>{COLUMN_SUFFIX}'
+            f'{where}: no column "{missing[0]}"',
+            f"a report needs one column per question, named <id>{COLUMN_SUFFIX}",
         )
     foreign = [name for name in names if name.endswith(COLUMN_SUFFIX) and name not in columns]
     if foreign:
         raise AnalysisError(
-            f'{where}: column "{foreign[0]}" is no question of this survey; check the survey or the file'
+            f'{where}: column "{foreign[0]}" is no question of this survey', "check the survey or the file"
         )
     if grouping and grouping not in names:
         raise AnalysisError(
@@ -136,7 +137,7 @@ def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
     values = np.asarray(counts)
     cells = sampler(question.channel).cells
     if values.ndim != 1 or len(values) != cells:
-        raise AnalysisError(f'question "{question.id}" has {cells} reports; give that many counts')
+        raise AnalysisError(f'question "{question.id}" has {cells} reports', "give that many counts")
     numbers = values.astype(float)
     if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or np.any(numbers != np.floor(numbers)):
         raise AnalysisError(

@@ -106,7 +106,8 @@ class Design:
                 raise AnalysisError(
                     f"a margin of {margin:g} cannot be reached: the decoy share, known from "
                     f"{self.mechanism.decoy_counts[1]:,} answers only, leaves {self.margin(1e15):.4f} by "
-                    "itself; ask more people the decoy question"
+                    "itself",
+                    "ask more people the decoy question",
                 )
         low = high // 2
         while high - low > 1:

@@ -198,7 +198,7 @@ def plan(
     level = _between("level", level, "0.95, not 95")
     if share is not None and not 0.0 <= share <= 1.0:
         raise AnalysisError(
-            f"share is {share:g}; give the true share to plan for as a proportion from 0 to 1"
+            f"share is {share:g}", "give the true share to plan for as a proportion from 0 to 1"
         )
     _check_targets(epsilon, n, margin)
     named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}
@@ -327,7 +327,8 @@ def _solve_epsilon(
         alone = z * math.sqrt(open_share * (1.0 - open_share) / n)
         raise AnalysisError(
             f"a margin of {margin:g} cannot be reached with n = {n:,}: sampling alone gives {alone:.4f}"
-            f" and this design at its best {best:.4f}; ask more people or accept a wider margin"
+            f" and this design at its best {best:.4f}",
+            "ask more people or accept a wider margin",
         )
     low, high = math.log(_LOWEST), math.log(_HIGHEST)
     if design(_LOWEST).margin(n) <= margin:
@@ -344,9 +345,9 @@ def _what_to_solve(
     """Say which of the three is wanted, or why that cannot be said."""
     if fixed:
         if epsilon is not None:
-            raise AnalysisError(f"this {kind.name} has its epsilon fixed already; give one of n and margin")
+            raise AnalysisError(f"this {kind.name} has its epsilon fixed already", "give one of n and margin")
         if (n is None) == (margin is None):
-            raise AnalysisError(f"this {kind.name} has its epsilon fixed; give exactly one of n and margin")
+            raise AnalysisError(f"this {kind.name} has its epsilon fixed", "give exactly one of n and margin")
         return "n" if n is None else "margin"
     given = [key for key, value in (("epsilon", epsilon), ("n", n), ("margin", margin)) if value is not None]
     if len(given) == 1 and kind.has_decoy and given != ["epsilon"]:
@@ -359,20 +360,20 @@ def _what_to_solve(
 
 def _check_targets(epsilon: float | None, n: int | None, margin: float | None) -> None:
     if epsilon is not None and not (math.isfinite(epsilon) and epsilon > 0.0):
-        raise AnalysisError(f"epsilon is {epsilon:g}; give a positive number such as 1")
+        raise AnalysisError(f"epsilon is {epsilon:g}", "give a positive number such as 1")
     if n is not None and (isinstance(n, bool) or n != int(n) or n < 1):
-        raise AnalysisError(f"n is {n}; give the number of answers, a whole number of 1 or more")
+        raise AnalysisError(f"n is {n}", "give the number of answers, a whole number of 1 or more")
     if n is not None and n > _MOST:
-        raise AnalysisError(f"n is {n}; more than {_MOST:,} people do not exist")
+        raise AnalysisError(f"n is {n}", f"more than {_MOST:,} people do not exist")
     if margin is not None:
         _between("margin", margin, "0.05, not 5")
         if margin < _FINEST:
-            raise AnalysisError(f"margin is {margin:g}; give one of at least {_FINEST:g}")
+            raise AnalysisError(f"margin is {margin:g}", f"give one of at least {_FINEST:g}")
 
 
 def _between(name: str, value: float, example: str) -> float:
     if not 0.0 < value < 1.0:
-        raise AnalysisError(f"{name} is {value:g}; give a proportion between 0 and 1 ({example})")
+        raise AnalysisError(f"{name} is {value:g}", f"give a proportion between 0 and 1 ({example})")
     return float(value)
 
 

@@ -60,9 +60,9 @@ def answers_for_power(
     """Give the smallest n whose power is at least `wanted`."""
     _check(1, share, null, alpha)
     if not 0.0 < wanted < 1.0:
-        raise AnalysisError(f"power is {wanted:g}; give a probability between 0 and 1, such as 0.8")
+        raise AnalysisError(f"power is {wanted:g}", "give a probability between 0 and 1, such as 0.8")
     if share == null:
-        raise AnalysisError(f"share and null are both {share:g}; no number of answers can tell them apart")
+        raise AnalysisError(f"share and null are both {share:g}", "no number of answers can tell them apart")
     high = 2
     while _power(mechanism, high, share, null, alpha, two_sided) < wanted:
         high *= 2
@@ -121,9 +121,9 @@ def _tail(distance: float, null_error: float, error: float, alpha: float, two_si
 
 def _check(n: int, share: float, null: float, alpha: float) -> None:
     if isinstance(n, bool) or n != int(n) or n < 1:
-        raise AnalysisError(f"n is {n}; give the number of answers, a whole number of 1 or more")
+        raise AnalysisError(f"n is {n}", "give the number of answers, a whole number of 1 or more")
     for name, value in (("share", share), ("null", null)):
         if not 0.0 <= value <= 1.0:
-            raise AnalysisError(f"{name} is {value:g}; give a proportion from 0 to 1")
+            raise AnalysisError(f"{name} is {value:g}", "give a proportion from 0 to 1")
     if not 0.0 < alpha < 1.0:
-        raise AnalysisError(f"alpha is {alpha:g}; give a significance level between 0 and 1, such as 0.05")
+        raise AnalysisError(f"alpha is {alpha:g}", "give a significance level between 0 and 1, such as 0.05")

@@ -40,11 +40,13 @@ def shuffled_epsilon(epsilon: float, n: int, delta: float = 1e-6) -> ShuffledEps
     Feldman, McMillan, Talwar, "Hiding among the clones", FOCS 2021, Theorem III.1.
     """
     if not (math.isfinite(epsilon) and epsilon > 0.0):
-        raise AnalysisError(f"epsilon is {epsilon:g}; only a positive, finite local epsilon can be amplified")
+        raise AnalysisError(
+            f"epsilon is {epsilon:g}", "only a positive, finite local epsilon can be amplified"
+        )
     if isinstance(n, bool) or n != int(n) or n < 1:
-        raise AnalysisError(f"n is {n}; give the number of reports shuffled together, 1 or more")
+        raise AnalysisError(f"n is {n}", "give the number of reports shuffled together, 1 or more")
     if not 0.0 < delta < 1.0:
-        raise AnalysisError(f"delta is {delta:g}; give a small probability such as 1e-6")
+        raise AnalysisError(f"delta is {delta:g}", "give a small probability such as 1e-6")
     ratio = n / (16.0 * math.log(2.0 / delta))
     largest = math.log(ratio) if ratio > 1.0 else None
     if largest is None or epsilon > largest:

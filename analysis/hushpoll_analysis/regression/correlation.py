@@ -98,7 +98,8 @@ def correlate(
         if not one > 0.0:
             raise AnalysisError(
                 f"{name}: the estimated variance of the true values is {one:.3g}, not above zero, so it has no "
-                "correlation; there are too few reports, or all answers are the same"
+                "correlation",
+                "there are too few reports, or all answers are the same",
             )
     scale = np.sqrt(variance)
     r = covariance / np.outer(scale, scale)

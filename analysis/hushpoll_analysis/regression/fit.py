@@ -164,7 +164,7 @@ class ModelFit:
     def _need_likelihood(self) -> None:
         if self.degrees_of_freedom is not None:
             raise AnalysisError(
-                "under a sample design there is no likelihood; use the Wald intervals of to_frame()"
+                "under a sample design there is no likelihood", "use the Wald intervals of to_frame()"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def fit_model(
 def _maximised(
     names: tuple[str, ...], data: ModelData, link: str, information: str
 ) -> tuple[Floats, Evaluation, Floats]:
-    """The highest maximum with its information, refused where it is none."""
+    """Find the highest maximum with its information; refuse it where it is none."""
     theta, evaluation, settled = maximum(data.likelihood, _start(data, link))
     if data.randomized and not _sure(evaluation.information):
         theta, evaluation, settled = best_maximum(data.likelihood, _start(data, link))
@@ -269,7 +269,7 @@ def _start(data: ModelData, link: str) -> Floats:
         spread = float(np.std(values - data.naive @ beta))
         if spread == 0.0:
             raise NotIdentifiedError(
-                "the outcome is an exact combination of the predictors; there is nothing to fit"
+                "the outcome is an exact combination of the predictors", "there is nothing to fit"
             )
         start[:width], start[-1] = beta, math.log(spread)
     return start
@@ -295,7 +295,8 @@ def _check_identified(
         worst = names[int(np.argmax(np.abs(vectors[:, 0])))]
         raise NotIdentifiedError(
             f"the coefficient of {worst!r} is not identified: the information is singular there (separation, too few "
-            "reports, or an estimated share at 0 or 1); simplify the model"
+            "reports, or an estimated share at 0 or 1)",
+            "simplify the model",
         )
     # Columns have size one: a yes/no outcome's coefficient beyond this, or as uncertain, is on its way to infinity.
     size = np.maximum(np.abs(theta), np.sqrt(np.diag(np.linalg.inv(bread))))
@@ -305,5 +306,6 @@ def _check_identified(
     if wild or not settled:
         raise NotIdentifiedError(
             f"the likelihood has no maximum: it keeps rising with the coefficient of {names[int(np.argmax(size))]!r} "
-            "(separation, or an estimated share at 0 or 1); simplify the model or collect more reports"
+            "(separation, or an estimated share at 0 or 1)",
+            "simplify the model or collect more reports",
         )

@@ -59,10 +59,10 @@ def read_model(
     """Read formula and data; refuse what is not there, does not fit, or cannot be identified."""
     outcome_name, right = _parse(formula)
     if check_frame(data).empty:
-        raise AnalysisError("the table of reports is empty; there is nothing to fit")
+        raise AnalysisError("the table of reports is empty", "there is nothing to fit")
     needed = sorted(set(right.required_variables))
     if outcome_name in needed:
-        raise AnalysisError(f"{outcome_name!r} is on both sides of the formula; take it off one side")
+        raise AnalysisError(f"{outcome_name!r} is on both sides of the formula", "take it off one side")
     if isinstance(channels, Mapping):
         unused = set(channels) - set(needed) - {outcome_name}
         if unused:
@@ -110,7 +110,7 @@ def _parse(formula: str) -> tuple[str, Any]:
     left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
     if isinstance(right, tuple):
         raise AnalysisError(
-            f"the formula {formula!r} has several parts, split by |; write one, with + between terms"
+            f"the formula {formula!r} has several parts, split by |", "write one, with + between terms"
         )
     if left is None or len(left) != 1 or len(left[0].factors) != 1:
         raise AnalysisError(
@@ -118,7 +118,7 @@ def _parse(formula: str) -> tuple[str, Any]:
         )
     if right is None or len(right) == 0:
         raise AnalysisError(
-            f"the formula {formula!r} has no terms on the right; write at least 1, the intercept"
+            f"the formula {formula!r} has no terms on the right", "write at least 1, the intercept"
         )
     return str(left[0].factors[0].expr), right
 
@@ -129,7 +129,7 @@ def _outcome(
     variable = randomized_variable(name, channels)
     if link == "identity":
         if variable is not None:
-            raise AnalysisError(f"the outcome {name!r} is randomized; a linear model needs an exact number")
+            raise AnalysisError(f"the outcome {name!r} is randomized", "a linear model needs an exact number")
         values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         if not np.all(np.isfinite(values)):
             raise AnalysisError(f"the outcome {name!r} has values that are no finite numbers")
@@ -149,12 +149,12 @@ def _exact_outcome(column: pd.Series[Any], name: str, link: str, event: Any) -> 
         yes = (column == event).to_numpy(dtype=np.float64)
         if yes.min() == yes.max():
             raise AnalysisError(
-                f"the outcome {name!r} is {'always' if yes[0] else 'never'} {event!r}; nothing to fit"
+                f"the outcome {name!r} is {'always' if yes[0] else 'never'} {event!r}", "nothing to fit"
             )
     else:
         yes = report_codes(column, 2).astype(np.float64)
         if yes.min() == yes.max():
-            raise AnalysisError(f"the outcome {name!r} has one value only; nothing to fit")
+            raise AnalysisError(f"the outcome {name!r} has one value only", "nothing to fit")
     return BinaryOutcome(1.0 - yes, yes, link), np.eye(2)
 
 
@@ -171,7 +171,7 @@ def _binary_channel(variable: Variable, event: Any) -> Floats:
     if event is None:
         known = ", ".join(map(str, variable.labels))
         raise AnalysisError(
-            f"{variable.name} has several answers; name the one to model with event= ({known})"
+            f"{variable.name} has several answers", f"name the one to model with event= ({known})"
         )
     yes = variable.position(event)
     others = np.delete(table[:, yes], yes)
@@ -191,7 +191,7 @@ def _binary_channel(variable: Variable, event: Any) -> Floats:
 def _stacked(
     right: Any, frame: pd.DataFrame, randomized: list[tuple[str, Variable]], levels: list[tuple[int, ...]]
 ) -> tuple[Floats, tuple[str, ...]]:
-    """The outcome's model matrix under every class of the randomized predictors, in one go so that codings agree."""
+    """Make the outcome's model matrix under every class of the randomized predictors at once, so that codings agree."""
     copies = []
     for level in levels:
         values: dict[str, Any] = {}
@@ -219,7 +219,7 @@ def _matrix(right: Any, frame: pd.DataFrame) -> tuple[Floats, tuple[str, ...]]:
     values = np.asarray(found, dtype=np.float64)
     if not np.all(np.isfinite(values)):
         raise AnalysisError(
-            "the formula gives infinite or missing values for some rows; check its transformations"
+            "the formula gives infinite or missing values for some rows", "check its transformations"
         )
     return values, tuple(map(str, found.columns))
 
@@ -249,7 +249,7 @@ def _class_covariates(
                 f"predictors= uses {sorted(foreign)[0]!r}, which is not in the outcome's formula"
             )
         if set(wanted.required_variables) & hidden:
-            raise AnalysisError("predictors= must not use a randomized column; name exact ones only")
+            raise AnalysisError("predictors= must not use a randomized column", "name exact ones only")
     matrix, names = _matrix(wanted, frame)
     labels = [
         ", ".join(f"{name}={one.labels[k]}" for (name, one), k in zip(randomized, level, strict=True))
@@ -274,7 +274,7 @@ def _seen(
 def _reported_design(
     matrix: Floats, randomized: list[tuple[str, Variable]], codes: list[Codes], levels: list[tuple[int, ...]]
 ) -> Floats:
-    """The model matrix with reports taken for answers: a place to start the search from."""
+    """Make the model matrix with reports taken for answers: a place to start the search from."""
     chosen = np.zeros(matrix.shape[1], dtype=np.int64)
     for (_, one), reports in zip(randomized, codes, strict=True):
         chosen = chosen * one.view.options + np.minimum(reports, one.view.options - 1)
@@ -309,7 +309,8 @@ def _check_rank(matrix: Floats, names: tuple[str, ...]) -> None:
             name = names[width - 1] if names else str(width - 1)
             raise NotIdentifiedError(
                 f"the column {name!r} of the model is a combination of the ones before it, so its coefficient is not "
-                "identified; leave it out"
+                "identified",
+                "leave it out",
             )
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Evaluation",
     "GaussianOutcome",
     "Likelihood",
+    "Outcome",
     "best_maximum",
     "maximum",
 ]
@@ -56,7 +57,7 @@ class Outcome(Protocol):
         """Number of parameters beside the coefficients."""
 
     def terms(self, eta: Floats, extra: Floats) -> OutcomeTerms:
-        """log g and its derivatives at a linear predictor."""
+        """Give log g and its derivatives at a linear predictor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class BinaryOutcome:
     extra: int = 0
 
     def chance(self, eta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """P(yes), P(no) and the first two derivatives of P(yes) in the linear predictor."""
+        """Give P(yes), P(no) and the first two derivatives of P(yes) in the linear predictor."""
         if self.link == "probit":
             density = stats.norm.pdf(eta)
             return special.ndtr(eta), special.ndtr(-eta), density, -eta * density
@@ -172,7 +173,7 @@ class Likelihood:
         return Evaluation(float(self.weights @ each), scores, -hessian)
 
     def _class_scores(self, j: int, one: OutcomeTerms, chances: Floats, size: int) -> Floats:
-        """Complete-data score of every respondent, were they in class j."""
+        """Give the complete-data score of every respondent, were they in class j."""
         width, inner, extra = self.sizes
         scores = np.empty((len(self.weights), size))
         scores[:, :width] = one.first[:, None] * self.design[j]
@@ -201,7 +202,8 @@ class Likelihood:
         """Fisher information of a yes/no outcome without randomized predictors; `reports` is its 2 x M channel."""
         if not isinstance(self.outcome, BinaryOutcome) or len(self.design) != 1:
             raise AnalysisError(
-                "expected information exists here for exact predictors and a yes/no outcome only; use observed"
+                "expected information exists here for exact predictors and a yes/no outcome only",
+                "use observed",
             )
         design = self.design[0]
         high, low, slope, _ = self.outcome.chance(design @ theta)
@@ -235,7 +237,7 @@ class Evaluable(Protocol):
 
 
 def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluation, bool]:
-    """The highest of several maxima: from `start`, and from the best of points scattered around it, near and far.
+    """Find the highest of several maxima: from `start`, and from the best of points scattered around it, near and far.
 
     A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima, and one at infinity
     beside a finite one.

@@ -113,7 +113,7 @@ def linear(
     """
     _check(level, information)
     if information == "expected":
-        raise AnalysisError("expected information exists for a yes/no outcome only; use observed or opg")
+        raise AnalysisError("expected information exists for a yes/no outcome only", "use observed or opg")
     model = read_model(formula, data, channels, "identity", None, predictors, None)
     return fit_model(formula, model, "identity", level, information, None)
 

@@ -44,7 +44,7 @@ class Penalized:
         return self.base.sizes
 
     def _shrunk(self, size: int) -> Floats:
-        """Which coefficients the prior holds: log-odds, not those of a number nor its spread."""
+        """Tell which coefficients the prior holds: log-odds, not those of a number nor its spread."""
         width, inner, extra = self.sizes
         shrunk = np.zeros(size)
         shrunk[: width + inner] = 1.0

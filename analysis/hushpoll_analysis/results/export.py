@@ -30,6 +30,7 @@ from .method import method_of, question_note, total_note
 __all__ = [
     "export_files",
     "guard_cell",
+    "guarded_csv",
     "shuffled",
     "write_export",
     "write_reports",
@@ -48,7 +49,7 @@ def write_export(survey: Survey, data: Any, folder: Path, level: float = 0.95) -
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AnalysisError(
-            f"{folder}: the folder cannot be made ({error.strerror}); choose another"
+            f"{folder}: the folder cannot be made ({error.strerror})", "choose another"
         ) from None
     frame = shuffled(read_frame(survey, data))
     paths = []
@@ -112,10 +113,10 @@ def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Pro
                     if progress is not None:
                         progress(batch.num_rows)
         else:
-            raise AnalysisError(f"{path.name}: cannot tell the format to write; name it .csv or .parquet")
+            raise AnalysisError(f"{path.name}: cannot tell the format to write", "name it .csv or .parquet")
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0]
-        raise AnalysisError(f"{path.name}: cannot be written ({reason}); choose another place") from None
+        raise AnalysisError(f"{path.name}: cannot be written ({reason})", "choose another place") from None
 
 
 def export_files(survey: Survey, n: int, level: float = 0.95) -> Iterator[tuple[str, bytes]]:

@@ -36,7 +36,7 @@ class Axis:
         return tuple((self.place(mark), f"{100 * mark:g} %") for mark in marks)
 
     def place(self, share: float) -> str:
-        """Where a share lies, cut at the ends, as an SVG length."""
+        """Say where a share lies, cut at the ends, as an SVG length."""
         return f"{100 * min(max(share / self.end, 0.0), 1.0):.2f}%"
 
 
@@ -58,7 +58,7 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
             f"nothing to draw: {report.n} reports are fewer than the minimum of {report.minimum}"
         )
     if axes is not None and len(shown) > 1:
-        raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions; call plot() without axes")
+        raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions", "call plot() without axes")
     rows = [len(question.lines) for question in shown]
     if axes is None:
         figure, grid = pyplot.subplots(
@@ -105,6 +105,6 @@ def _pyplot() -> Any:
         from matplotlib import pyplot
     except ImportError:
         raise AnalysisError(
-            'plot() needs matplotlib, which is not installed; run pip install "hushpoll[plot]"'
+            "plot() needs matplotlib, which is not installed", 'run pip install "hushpoll[plot]"'
         ) from None
     return pyplot

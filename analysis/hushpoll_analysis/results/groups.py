@@ -85,7 +85,7 @@ class GroupTable:
         return tuple(dict.fromkeys(share.option for share in self.shares))
 
     def of_option(self, option: str) -> tuple[GroupShare, ...]:
-        """The shares of one option, group by group."""
+        """Give the shares of one option, group by group."""
         return tuple(share for share in self.shares if share.option == option)
 
     @property
@@ -98,19 +98,8 @@ class GroupTable:
         p_value = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
         return f"{test.method} χ² = {test.statistic:.2f}, df = {df}, {p_value} ({test.note})."
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per group and option."""
-        return [
-            {"question": self.id, "by": self.by, **vars(share), "level": self.level} for share in self.shares
-        ]
-
-    @property
-    def level(self) -> float:
-        """The confidence level."""
-        return math.nan if self.comparison is None else self.comparison.level
-
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready data; null where a number cannot be given."""
+        """Give JSON-ready data; null where a number cannot be given."""
         cross = None if self.cross is None else self.cross.to_dict()
         return {
             "question": self.id,
@@ -133,7 +122,9 @@ def group_tables(
     text = by if asked is None else asked.text
     questions = [q for q in counted.survey.questions if q.id != by and only in (None, q.id)]
     if not questions:
-        raise AnalysisError(f'"{by}" is the only question, so nothing is left to show by it; leave `by` out')
+        raise AnalysisError(
+            f'"{by}" is the only question, so nothing is left to show by it', "leave `by` out"
+        )
     return tuple(_table(counted, question, text, asked, level, minimum, reference) for question in questions)
 
 
@@ -167,7 +158,7 @@ def _table(
         names[question.id] = question.options
     base = labels[0] if reference is None else reference
     if base not in labels:
-        raise AnalysisError(f'"{base}" is no group of {by}; compare with one of {", ".join(labels)}')
+        raise AnalysisError(f'"{base}" is no group of {by}', f"compare with one of {', '.join(labels)}")
     cross = crosstab(joint, known, by, question.id, labels=names or None, level=level)
     comparison = compare(joint, known, question.id, by, reference=base, labels=names or None, level=level)
     said = [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]

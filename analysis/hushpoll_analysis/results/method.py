@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hushpoll_client import Mechanism, Question, Survey
+from hushpoll_client.mechanism.decoy import CONDITION, UNBOUNDED_IF_KNOWN
 from hushpoll_client.mechanism.matrix import Matrix
 from hushpoll_client.mechanism.warner import Warner
 from hushpoll_client.words import epsilon_text, factor_text
@@ -67,7 +68,7 @@ INTERVALS = {
     "likelihood": "likelihood-ratio intervals restricted to possible shares",
     "bootstrap": "percentile bootstrap intervals",
 }
-FLIPPED = "; that report is sent as it is with probability φ, otherwise as its opposite)"
+FLIPPED = ", whose report is then sent as it is with probability φ and otherwise as its opposite"
 
 
 def method_of(survey: Survey, n: int, level: float, by: str | None = None, interval: str = "auto") -> Method:
@@ -83,7 +84,7 @@ def method_of(survey: Survey, n: int, level: float, by: str | None = None, inter
 
 
 def flips(mechanism: Mechanism) -> bool:
-    """Whether the device flips the bit that a decoy design gives, by Warner's design."""
+    """Tell whether the device flips the bit that a decoy design gives, by Warner's design."""
     return mechanism.has_decoy and "epsilon" in mechanism.parameters
 
 
@@ -124,16 +125,15 @@ def total_note(survey: Survey) -> str:
 
 
 def _plain_note(mechanism: Mechanism) -> str:
-    note = mechanism.epsilon_note
-    if mechanism.epsilon_conditional is not None:
-        return note.replace(
-            "epsilon_conditional", f"a conditional ε = {epsilon_text(mechanism.epsilon_conditional)}"
-        )
-    return note.replace("epsilon_conditional", "a conditional ε")
+    if mechanism.epsilon_conditional is None:
+        return mechanism.epsilon_note
+    # A conditional figure never stands without its condition.
+    known = "unconditional" if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
+    return f"{known}; a conditional ε = {epsilon_text(mechanism.epsilon_conditional)} {CONDITION}"
 
 
 def _paragraph(survey: Survey, n: int, level: float, used: Iterable[Design], interval: str) -> str:
-    designs = _listed([one.design.removesuffix(")") + (FLIPPED if flip else ")") for one, flip in used])
+    designs = _listed([one.design + (FLIPPED if flip else "") for one, flip in used])
     total = (
         f"The total privacy loss per respondent is ε = {epsilon_text(survey.epsilon_total)}"
         if math.isfinite(survey.epsilon_total)

@@ -69,7 +69,7 @@ class Line:
         return not 0.0 <= self.entry.estimate <= 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry of the JSON contract, with what the report adds to it."""
+        """Give the entry of the JSON contract, with what the report adds to it."""
         return {
             **self.entry.to_dict(),
             "simultaneous": {"low": self.simultaneous.low, "high": self.simultaneous.high},
@@ -136,7 +136,7 @@ class QuestionResults:
         return tuple(_remarks(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """The question in the JSON contract."""
+        """Give the question in the JSON contract."""
         mechanism, shuffled = self.question.mechanism, self.shuffled
         return {
             "id": self.id,

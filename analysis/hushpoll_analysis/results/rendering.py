@@ -40,12 +40,12 @@ TEXT_WIDTH = 100
 
 
 def as_json(report: SurveyResults, indent: int | None = None) -> str:
-    """One JSON object; a number that JSON cannot write would be an error, not a nan."""
+    """Write one JSON object; a number that JSON cannot write would be an error, not a nan."""
     return json.dumps(report.to_dict(), ensure_ascii=False, allow_nan=False, indent=indent)
 
 
 def as_csv(report: SurveyResults) -> str:
-    """The table of estimates; empty where a number cannot be given.
+    """Give the table of estimates; empty where a number cannot be given.
 
     With groups, their shares follow in the same columns, and `by`, `group` and `note` are added.
     """
@@ -77,13 +77,13 @@ def _group_lines(report: SurveyResults) -> list[dict[Any, Any]]:
 
 
 def as_html(report: SurveyResults) -> str:
-    """One self-contained file."""
+    """Write one self-contained file."""
     page = _environment().get_template("report.html")
     return page.render(report=report, body=as_body(report), style=stylesheet(alone=True), version=__version__)
 
 
 def as_body(report: SurveyResults, heading: int = 2, method: bool = True) -> Markup:
-    """The report without page around it, for a page that has its own head and title."""
+    """Write the report without page around it, for a page that has its own head and title."""
     body = _environment().get_template("body.html")
     return Markup(body.render(report=report, h=heading, method=method))  # noqa: S704 - the template escapes values
 
@@ -101,7 +101,7 @@ def as_groups(report: SurveyResults, heading: int = 2) -> Markup:
 
 
 def as_notebook(report: SurveyResults) -> str:
-    """The report inside a notebook's cell: its style applies to nothing else."""
+    """Write the report for a notebook's cell: its style applies to nothing else."""
     title = Markup("<h1>{}</h1>").format(report.survey.title)
     style = (
         stylesheet(alone=True)
@@ -114,14 +114,14 @@ def as_notebook(report: SurveyResults) -> str:
 
 @cache
 def stylesheet(alone: bool = False) -> str:
-    """The rules of the report; `alone` adds the palette that pages bring themselves."""
+    """Give the rules of the report; `alone` adds the palette that pages bring themselves."""
     names = ["palette.css", "report.css"] if alone else ["report.css"]
     folder = files(__package__) / "templates"
     return "\n".join((folder / name).read_text("utf-8") for name in names)
 
 
 def as_text(report: SurveyResults) -> str:
-    """The report for a terminal."""
+    """Write the report for a terminal."""
     lines = [
         report.survey.title,
         "=" * min(TEXT_WIDTH, _width(report.survey.title)),
@@ -206,7 +206,7 @@ def _group_text(table: GroupTable) -> list[str]:
 
 
 def reported(part: QuestionResults) -> list[tuple[str, int]]:
-    """Reports as they came in, by what they say: reported, not true."""
+    """List reports as they came in, by what they say: reported, not true."""
     return list(zip(part.question.report_labels, part.counts, strict=True))
 
 
@@ -215,18 +215,18 @@ def _interval(low: float, high: float) -> str:
 
 
 def points(value: float) -> str:
-    """A difference of shares in percentage points with its sign, cut to what is possible."""
+    """Write a difference of shares in percentage points with its sign, cut to what is possible."""
     text = f"{100 * min(1.0, max(-1.0, value)):+.1f}"
     return "0.0" if float(text) == 0 else text.replace("-", "−")
 
 
 def p_text(value: float) -> str:
-    """A p-value as people read it."""
+    """Write a p-value as people read it."""
     return "" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number, or a dash where there is none."""
+    """Write a number, or a dash where there is none."""
     return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
@@ -251,7 +251,7 @@ def _thousands(value: float) -> str:
 
 
 def _cell(value: Any) -> object:
-    """A cell of the table: numbers as Python's own, so that they are written as numbers."""
+    """Give a cell of the table: numbers as Python's own, so that they are written as numbers."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, float):

@@ -41,7 +41,7 @@ class SurveyResults:
     groups: tuple[GroupTable, ...] = ()
 
     def __getitem__(self, question: str) -> QuestionResults:
-        """The part of one question, by its id."""
+        """Give the part of one question, by its id."""
         wanted = question_of(self.survey, question)
         return next(part for part in self.questions if part.question is wanted)
 
@@ -90,7 +90,7 @@ class SurveyResults:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON-ready data; null stands for unbounded."""
+        """Give the report as JSON-ready data; null stands for unbounded."""
         value: dict[str, Any] = {
             "hash": self.survey.hash,
             "title": self.survey.title,
@@ -110,34 +110,30 @@ class SurveyResults:
         return value
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per estimate, unclipped and shown, as a pandas table."""
+        """Give one row per estimate, unclipped and shown, as a pandas table."""
         rows = [_row(self, question, line) for question in self.questions for line in question.lines]
         return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
-    def group_frame(self) -> pd.DataFrame:
-        """One row per question, group and option, as a pandas table."""
-        return pd.DataFrame([row for table in self.groups for row in table.rows()])
-
     def to_json(self, indent: int | None = None) -> str:
-        """The report as one JSON object."""
+        """Write the report as one JSON object."""
         from .rendering import as_json
 
         return as_json(self, indent)
 
     def to_csv(self) -> str:
-        """The table of estimates as CSV; text cells cannot act as formulas."""
+        """Write the table of estimates as CSV; text cells cannot act as formulas."""
         from .rendering import as_csv
 
         return as_csv(self)
 
     def to_text(self) -> str:
-        """The report for a terminal."""
+        """Write the report for a terminal."""
         from .rendering import as_text
 
         return as_text(self)
 
     def to_html(self) -> str:
-        """The report as one self-contained file: no script, nothing loaded, light and dark, printable."""
+        """Write the report as one self-contained file: no script, nothing loaded, light and dark, printable."""
         from .rendering import as_html
 
         return as_html(self)
@@ -238,7 +234,7 @@ def report(
         survey = Survey.load(Path(survey))
     check_level(level)
     if not isinstance(minimum, int) or minimum < 0:
-        raise AnalysisError(f"minimum is {minimum!r}; give the least number of reports, such as {MINIMUM}")
+        raise AnalysisError(f"minimum is {minimum!r}", f"give the least number of reports, such as {MINIMUM}")
     minimum = max(minimum, 2)  # one report has no variance
     counted = tally(survey, data, by, progress)
     enough = counted.n >= minimum

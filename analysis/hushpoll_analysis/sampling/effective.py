@@ -24,7 +24,7 @@ def effective_quantity(
     variance: float,
     kish: float,
 ) -> Quantity:
-    """The quantity b.f of weighted report frequencies, with counts that add up to the effective size.
+    """Give the quantity b.f of weighted report frequencies, with counts that add up to the effective size.
 
     The size is (sum b^2 f - (b.f)^2) / variance, for one frequency f (1 - f) / variance, but at most Kish's
     (sum w)^2 / sum w^2. With heavy weights a few respondents make the linearised variance, and it is far too small when
@@ -46,7 +46,7 @@ def effective_quantity(
 def effective_interval(
     wanted: Quantity, method: str, level: float, degrees_of_freedom: int
 ) -> tuple[Interval, Quantity]:
-    """An interval at the effective size with t in place of z, and the quantity that it belongs to.
+    """Give an interval at the effective size with t in place of z, and the quantity that it belongs to.
 
     Wilson's interval depends on z^2 / n only, so a size smaller by (z/t)^2 is the same as t; the other methods follow.
     """

@@ -34,7 +34,7 @@ def reported_interval(
 
 
 def _likelihood_interval(mean: float, size: float, t: float) -> tuple[float, float]:
-    """All shares whose binomial log-likelihood, at the effective size, is within t^2/2 of the largest."""
+    """Give all shares whose binomial log-likelihood, at the effective size, is within t^2/2 of the largest."""
 
     def excess(share: float) -> float:
         deviance = mean * math.log(mean / share) + (1.0 - mean) * math.log((1.0 - mean) / (1.0 - share))

@@ -77,7 +77,7 @@ class WeightedEstimate:
     notes: tuple[str, ...]
 
     def __getitem__(self, option: object) -> WeightedShare:
-        """The share of an answer, by its label."""
+        """Give the share of an answer, by its label."""
         for share in self.shares:
             if share.option == option:
                 return share
@@ -170,7 +170,7 @@ def weighted_estimate(
 
 
 def _method(wanted: Sequence[Quantity], interval: str, simple: bool) -> str:
-    """Wilson's for weighted reports: their frequency has no lattice, on which the exact interval would be needed."""
+    """Choose Wilson's for weighted reports: their frequency has no lattice, on which the exact interval is needed."""
     if interval not in (AUTO, "wilson", "mover"):
         return interval
     found = method_for(wanted, interval if simple or interval != AUTO else "wilson")
@@ -181,12 +181,14 @@ def _check_scale(method: str, name: str, sample: _Sample) -> None:
     if method not in SCALES:
         return
     if sample.view.outcomes != 2:
-        raise AnalysisError(f"{method} needs two possible reports, {name} has {sample.view.outcomes}; use t")
+        raise AnalysisError(
+            f"{method} needs two possible reports, {name} has {sample.view.outcomes}", "use t"
+        )
     if sample.decoy is not None:
-        raise AnalysisError(f"{name}: its decoy share is an estimate, which {method} cannot take in; use t")
+        raise AnalysisError(f"{name}: its decoy share is an estimate, which {method} cannot take in", "use t")
     if np.ptp(sample.codes) == 0:
         raise AnalysisError(
-            f"{name}: every report is the same, so the {method} interval does not exist; use auto"
+            f"{name}: every report is the same, so the {method} interval does not exist", "use auto"
         )
 
 
@@ -204,7 +206,7 @@ class _Sample:
         return self.design.mean(np.eye(self.view.outcomes)[self.codes])
 
     def values(self, option: int) -> Floats:
-        """b(z) of each respondent for one option."""
+        """Give b(z) of each respondent for one option."""
         return self.view.solution(self.view.unit(option))[self.codes]
 
     def variance(self, option: int) -> float:
@@ -220,7 +222,7 @@ class _Sample:
         )
 
     def interval(self, wanted: Quantity, method: str, level: float) -> tuple[Interval, Quantity]:
-        """The interval of a share, and the quantity at the size that the interval used."""
+        """Give the interval of a share, and the quantity at the size that the interval used."""
         design = self.design
         inner = "wald" if method == "t" or method in SCALES else method
         found, scaled = effective_interval(wanted, inner, level, design.degrees_of_freedom)
@@ -261,7 +263,7 @@ class _Sample:
 
 
 def _notes(shares: Sequence[WeightedShare], sample: _Sample) -> tuple[str, ...]:
-    """What a reader must know beside the numbers."""
+    """Say what a reader must know beside the numbers."""
     design, notes = sample.design, []
     if np.ptp(sample.codes) == 0:
         notes.append(

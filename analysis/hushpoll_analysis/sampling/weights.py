@@ -15,7 +15,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, check_frame, column_of
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["SurveyDesign", "rake", "read_design"]
+__all__ = ["Column", "Margins", "SurveyDesign", "rake", "read_design"]
 
 Column = str | Sequence[Any] | npt.NDArray[Any] | pd.Series | None
 Margins = Mapping[str, Mapping[Any, float]]
@@ -91,7 +91,7 @@ class SurveyDesign:
         return self.total_covariance(influence) / self.total**2
 
     def _residuals(self, values: Floats) -> Floats:
-        """What the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
+        """Give what the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
         assert self.adjusted is not None
         root = np.sqrt(self.weights)[:, None]
         beta, *_ = np.linalg.lstsq(self.adjusted * root, values * root, rcond=None)
@@ -169,15 +169,15 @@ def rake(
         if worst < tolerance:
             return pd.Series(weight, index=data.index, name="weight")
     raise AnalysisError(
-        f"raking did not settle in {rounds} rounds (margins are off by {worst:.2g}); "
-        "the known shares contradict each other in this sample, merge small groups"
+        f"raking did not settle in {rounds} rounds (margins are off by {worst:.2g})",
+        "the known shares contradict each other in this sample, merge small groups",
     )
 
 
 def _check_margins(margins: Margins) -> None:
     """Refuse what is no mapping of columns to known shares."""
     if not margins:
-        raise AnalysisError("no margins given; name at least one column with its known shares")
+        raise AnalysisError("no margins given", "name at least one column with its known shares")
     kinds = (margins, *margins.values()) if isinstance(margins, Mapping) else (margins,)
     wrong = [one for one in kinds if not isinstance(one, Mapping)]
     if wrong:
@@ -196,12 +196,12 @@ def _dummies(data: pd.DataFrame, name: str, shares: Mapping[Any, float]) -> tupl
     codes = pd.Index(list(shares)).get_indexer(pd.Index(column))
     if (codes < 0).any():
         value = column.to_numpy()[int(np.flatnonzero(codes < 0)[0])]
-        raise AnalysisError(f"margin {name!r} has no share for the value {value} in the data; add it")
+        raise AnalysisError(f"margin {name!r} has no share for the value {value} in the data", "add it")
     dummies = np.eye(len(shares))[codes]
     empty = [key for key, count in zip(shares, dummies.sum(axis=0), strict=True) if count == 0]
     if empty:
         raise AnalysisError(
-            f"margin {name!r}: nobody in the data has {empty[0]!r}; merge it with another group"
+            f"margin {name!r}: nobody in the data has {empty[0]!r}", "merge it with another group"
         )
     return dummies, target / target.sum()
 
@@ -214,18 +214,18 @@ def _weights(data: pd.DataFrame, weights: Column) -> Floats:
     )
     if not np.all(np.isfinite(values)):
         raise AnalysisError(
-            f"{int((~np.isfinite(values)).sum())} weights are missing or no numbers; give each row one"
+            f"{int((~np.isfinite(values)).sum())} weights are missing or no numbers", "give each row one"
         )
     if np.any(values < 0):
         row = int(np.flatnonzero(values < 0)[0])
-        raise AnalysisError(f"weight {values[row]:g} in row {row} is negative; weights must be 0 or more")
+        raise AnalysisError(f"weight {values[row]:g} in row {row} is negative", "weights must be 0 or more")
     if values.sum() == 0:
-        raise AnalysisError("all weights are 0; give at least some people a weight")
+        raise AnalysisError("all weights are 0", "give at least some people a weight")
     if np.count_nonzero(values) < 2:
         row = int(np.argmax(values))
         raise AnalysisError(
-            f"all weights but that of row {row} are 0, so there is one respondent and no standard error; give at least "
-            "two people a weight"
+            f"all weights but that of row {row} are 0, so there is one respondent and no standard error",
+            "give at least two people a weight",
         )
     return values
 
@@ -233,7 +233,7 @@ def _weights(data: pd.DataFrame, weights: Column) -> Floats:
 def _groups(data: pd.DataFrame, column: Column, what: str) -> tuple[Codes, pd.Index[Any]]:
     codes, values = pd.factorize(pd.Series(_values(data, column, what)))
     if (codes < 0).any():
-        raise AnalysisError(f"{int((codes < 0).sum())} values of {what} are missing; give each row one")
+        raise AnalysisError(f"{int((codes < 0).sum())} values of {what} are missing", "give each row one")
     return codes.astype(np.int64), pd.Index(values)
 
 
@@ -243,7 +243,7 @@ def _values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any]:
     values = np.asarray(column)
     if values.shape != (len(data),):
         raise AnalysisError(
-            f"{what} has shape {values.shape} for {len(data)} respondents; give one value for each"
+            f"{what} has shape {values.shape} for {len(data)} respondents", "give one value for each"
         )
     return values
 
@@ -254,8 +254,9 @@ def _check_units(design: SurveyDesign, data: pd.DataFrame, strata: Column) -> No
     if not len(lonely):
         return
     if strata is None:
-        raise AnalysisError("there is one cluster only; a variance needs at least two")
+        raise AnalysisError("there is one cluster only", "a variance needs at least two")
     _, names = _groups(data, strata, "strata")
     raise AnalysisError(
-        f"stratum {names[lonely[0]]!r} has one cluster only, so its variance is unknown; merge it with another stratum"
+        f"stratum {names[lonely[0]]!r} has one cluster only, so its variance is unknown",
+        "merge it with another stratum",
     )

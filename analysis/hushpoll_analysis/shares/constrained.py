@@ -28,7 +28,7 @@ from .newton import newton
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "maximise"]
+__all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "constrained_shares", "maximise"]
 
 Map = Callable[[Floats], Floats]
 
@@ -221,7 +221,7 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
 
 
 def constrained_shares(counts: npt.NDArray[np.int64] | Floats, view: ChannelView) -> Maximum:
-    """The maximum for a channel view; counts are valid."""
+    """Find the maximum for a channel view; counts are valid."""
     observed = counts.astype(np.float64)
     shares = view.likeliest(observed)
     if shares is not None:
@@ -235,7 +235,7 @@ def constrained_shares(counts: npt.NDArray[np.int64] | Floats, view: ChannelView
     best = maximise(observed, view.forward, view.backward, start)
     if not best.converged:
         raise AnalysisError(
-            f"the constrained likelihood did not settle (gap {best.gap:.2g} per report after {best.evaluations} steps);"
-            " the channel is close to singular, use a larger epsilon"
+            f"the constrained likelihood did not settle (gap {best.gap:.2g} per report after {best.evaluations} steps)",
+            "the channel is close to singular, use a larger epsilon",
         )
     return best

@@ -199,7 +199,7 @@ def _notes(
     mechanism: Channel | Mechanism,
     together: bool,
 ) -> tuple[str, ...]:
-    """What a reader must know beside the numbers."""
+    """Say what a reader must know beside the numbers."""
     notes = _interval_notes(found[0].interval, interval, together)
     if estimated_decoy(mechanism) is not None:
         notes.append(

@@ -176,7 +176,7 @@ def estimate_parts(
     asked = tuple(int(part.counts(cells).sum()) for part in whole.parts)
     if min(asked) < 2:
         few = labels[asked.index(min(asked))]
-        raise AnalysisError(f'counts: fewer than two reports speak of "{few}"; at least 2 are needed')
+        raise AnalysisError(f'counts: fewer than two reports speak of "{few}"', "at least 2 are needed")
     found, method = _entries(cells, channel, labels, level, interval, simultaneous, resampling)
     bare = isinstance(mechanism, Channel)
     return PartsEstimate(

@@ -30,11 +30,11 @@ class OneFrequency:
     slope: float
 
     def at(self, probability: float) -> float:
-        """The quantity that belongs to a probability of the frequency."""
+        """Give the quantity that belongs to a probability of the frequency."""
         return self.intercept + self.slope * probability
 
     def probability(self, value: float) -> float:
-        """The probability of the frequency that belongs to a value of the quantity."""
+        """Give the probability of the frequency that belongs to a value of the quantity."""
         return min(1.0, max(0.0, (value - self.intercept) / self.slope))
 
 
@@ -124,7 +124,7 @@ def quantity(
 
 
 def line_of(weights: Floats, counts: Counts | Floats, view: ChannelView) -> OneFrequency | None:
-    """The one frequency that carries b.f; None where several do."""
+    """Give the one frequency that carries b.f; None where several do."""
     low, high = float(weights[view.possible].min()), float(weights[view.possible].max())
     tolerance = SAME * max(abs(low), abs(high))
     upper = np.abs(weights - high) <= tolerance

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Estimate", "LinearEstimate", "Shown"]
+__all__ = ["Estimate", "LinearEstimate", "Shown", "linear_estimate"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LinearEstimate:
     n_effective: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry of the JSON contract."""
+        """Give the entry of the JSON contract."""
         return {
             "option": self.option,
             "reported": self.reported,
@@ -132,7 +132,7 @@ def linear_estimate(
 
 
 def _misfit(wanted: Quantity, found: Interval, level: float) -> float | None:
-    """The p-value where it is news: the interval lies outside, or would if its method allowed it."""
+    """Give the p-value where it is news: the interval lies outside, or would if its method allowed it."""
     if outside(wanted, found):
         return misfit(wanted)
     low, high = wanted.bounds
@@ -171,7 +171,7 @@ class Estimate:
     resampling: Resampling = field(repr=False)
 
     def __getitem__(self, option: str | int) -> LinearEstimate:
-        """The entry of an option, by label or by position among the entries."""
+        """Give the entry of an option, by label or by position among the entries."""
         if isinstance(option, int):
             return self.estimates[option]
         for entry in self.estimates:
@@ -207,18 +207,18 @@ class Estimate:
         return linear_estimate(wanted, label, None, method, self.level, self.resampling)
 
     def mean(self, values: npt.ArrayLike) -> LinearEstimate:
-        """The mean of a number per option, such as the points of a scale."""
+        """Give the mean of a number per option, such as the points of a scale."""
         return self.functional(values, "mean")
 
     def difference(self, first: str | int, second: str | int) -> LinearEstimate:
-        """The share of one option minus the share of another."""
+        """Give the share of one option minus the share of another."""
         i, j = self._place(first), self._place(second)
         return self.functional(
             self.view.unit(i) - self.view.unit(j), f"{self.options[i]} - {self.options[j]}"
         )
 
     def share_of(self, chosen: Sequence[str | int]) -> LinearEstimate:
-        """The share of several options together."""
+        """Give the share of several options together."""
         places = sorted({self._place(option) for option in chosen})
         target = np.zeros(self.view.options)
         target[places] = 1.0
@@ -241,7 +241,7 @@ class Estimate:
         """Covariance of the unbiased shares of all options, n - 1 in the denominator."""
         if self.decoy is not None:
             raise AnalysisError(
-                "covariance: the decoy's share was estimated; the standard error has both parts"
+                "covariance: the decoy's share was estimated", "the standard error has both parts"
             )
         weights = np.stack([self.view.solution(self.view.unit(k)) for k in range(self.view.options)])
         frequencies = np.asarray(self.counts) / self.n
@@ -250,7 +250,7 @@ class Estimate:
         return result
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
+        """Give the JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
         return {
             "mechanism": self.mechanism,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
@@ -292,7 +292,7 @@ class Estimate:
                 from matplotlib.figure import Figure
             except ImportError:
                 raise AnalysisError(
-                    "plot: matplotlib is not installed; pip install 'hushpoll[plot]'"
+                    "plot: matplotlib is not installed", "pip install 'hushpoll[plot]'"
                 ) from None
             ax = Figure(layout="constrained").subplots()
         shown = [entry.shown for entry in self.estimates]

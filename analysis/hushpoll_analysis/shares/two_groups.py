@@ -89,7 +89,7 @@ class TwoGroupEstimate:
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain numbers and lists."""
+        """Give the result as plain numbers and lists."""
         return {
             "design": self.design,
             "groups": [list(group) for group in self.groups],
@@ -250,7 +250,7 @@ def cheating_detection_symmetric(
     yes, no = _probabilities(forced_yes, "forced_yes"), _probabilities(forced_no, "forced_no")
     for i in (0, 1):
         if yes[i] + no[i] > 1:
-            raise AnalysisError(f"forced_yes and forced_no sum to more than 1 in group {i + 1}; lower one")
+            raise AnalysisError(f"forced_yes and forced_no sum to more than 1 in group {i + 1}", "lower one")
     design = np.array([[1 - no[i], yes[i]] for i in (0, 1)])
     name = "cheating detection, symmetric"
     return _solution(name, groups, design, (yes, no), _TRIANGLE, _CHEATING, level, interval)
@@ -304,10 +304,11 @@ def _solution(
     """Solve z = D theta, Cov(theta) = D^-1 diag(z(1-z)/(n-1)) D^-T, and the constrained likelihood on the polygon."""
     check_level(level)
     if interval not in ("wald", "likelihood"):
-        raise AnalysisError(f"interval: unknown method {interval!r}; choose wald or likelihood")
+        raise AnalysisError(f"interval: unknown method {interval!r}", "choose wald or likelihood")
     if abs(np.linalg.det(design)) < 1e-12:
         raise NotIdentifiedError(
-            f"{name}: both groups are asked in the same way, so nothing is determined; let their probabilities differ"
+            f"{name}: both groups are asked in the same way, so nothing is determined",
+            "let their probabilities differ",
         )
     counts = np.stack([_group(group, i) for i, group in enumerate(_two(groups, "groups"), 1)])
     sizes = counts.sum(axis=1)
@@ -385,7 +386,7 @@ def _group(group: npt.ArrayLike, number: int) -> npt.NDArray[np.int64]:
         raise AnalysisError(f"group {number}: two counts expected, No and Yes, got {counts.size}")
     if counts.sum() < 2:
         raise AnalysisError(
-            f"group {number}: {int(counts.sum())} reports have no standard error; at least 2 are needed"
+            f"group {number}: {int(counts.sum())} reports have no standard error", "at least 2 are needed"
         )
     return counts
 
@@ -397,11 +398,11 @@ def _probabilities(values: Pair, what: str) -> tuple[float, float]:
             number = float(Fraction(value) if isinstance(value, str) else value)
         except (ValueError, TypeError, ZeroDivisionError):
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is no number; write 0.75 or 3/4"
+                f"{what}: {value!r} for group {place} is no number", "write 0.75 or 3/4"
             ) from None
         if not 0 <= number <= 1:
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is no probability; it lies between 0 and 1"
+                f"{what}: {value!r} for group {place} is no probability", "it lies between 0 and 1"
             )
         numbers.append(number)
     return numbers[0], numbers[1]

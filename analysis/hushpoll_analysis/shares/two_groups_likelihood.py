@@ -53,7 +53,7 @@ class TwoBinomials:
         return result
 
     def value(self, theta: Floats) -> float:
-        """The log-likelihood without its constant."""
+        """Give the log-likelihood without its constant."""
         yes = np.clip(self.design @ theta, 0.0, 1.0)
         return kernel(self.counts, np.stack([1 - yes, yes], axis=1))
 
@@ -63,7 +63,7 @@ class TwoBinomials:
         return crossings(lambda value: self._profile(*line(value)), best, 0.0, 1.0, limit, self.top)
 
     def _profile(self, normal: Floats, offset: float) -> float:
-        """The largest log-likelihood on the line normal.theta = offset inside the polygon; it is concave there."""
+        """Find the largest log-likelihood on the line normal.theta = offset inside the polygon; it is concave there."""
         ends = self._cut(normal, offset)
         if ends is None:
             return -np.inf

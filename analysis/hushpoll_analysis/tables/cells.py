@@ -112,7 +112,7 @@ class CrossTable:
         """Give one quantity as a table: the first variable down, the others across."""
         frame = self.to_frame()
         if what not in frame.columns:
-            raise AnalysisError(f"there is no quantity {what!r}; choose one of {', '.join(frame.columns)}")
+            raise AnalysisError(f"there is no quantity {what!r}", f"choose one of {', '.join(frame.columns)}")
         across = list(self.names[1:])
         wide = frame[what].unstack(across)
         # unstack sorts; the survey's own order of options is the one people know.
@@ -134,7 +134,7 @@ class CrossTable:
         """Give the shares of one variable within each answer of another, with intervals and a note where faint."""
         first, second = self.joint.axis(given), self.joint.axis(of)
         if first == second:
-            raise AnalysisError(f"{of!r} cannot be both the outcome and the group; name two variables")
+            raise AnalysisError(f"{of!r} cannot be both the outcome and the group", "name two variables")
         pairs = [(group, label) for label in self.labels[second] for group in self.labels[first]]
         shares = [
             share

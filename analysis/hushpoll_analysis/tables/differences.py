@@ -94,7 +94,7 @@ def compare_groups(
     """Compare groups (first variable) on options of the outcome (second variable)."""
     groups, outcome = joint.variables
     if len(groups.labels) < 2:
-        raise AnalysisError(f"{groups.name} has one group only; a comparison needs two")
+        raise AnalysisError(f"{groups.name} has one group only", "a comparison needs two")
     if reference is None:
         pairs = [(b, a) for a, b in combinations(range(len(groups.labels)), 2)]
     else:
@@ -174,7 +174,7 @@ class _Pair:
         return _difference(names, shares, figures, found.method, words)
 
     def ratio(self, level: float, together: int) -> tuple[tuple[float, float, float], str]:
-        """The ratio with its limits, or the reason why there is none."""
+        """Give the ratio with its limits, or the reason why there is none."""
         one, other, _ = self.parts(level, together)
         if not other.low > 0.0:
             return (math.nan, math.nan, math.nan), UNCLEAR
@@ -182,7 +182,7 @@ class _Pair:
         return (one.estimate / other.estimate, *limits), "" if one.estimate >= 0.0 else NEGATIVE
 
     def p_value(self, method: str) -> float:
-        """The level at which the interval of the difference reaches 0: 1 for equal shares."""
+        """Give the level at which the interval of the difference reaches 0: 1 for equal shares."""
         if self.gap == 0.0:
             return 1.0
         if method == "wald":

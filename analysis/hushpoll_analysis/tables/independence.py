@@ -60,7 +60,7 @@ def _pearson(table: Floats, n: int) -> IndependenceTest:
 
 
 def _rao_scott(joint: JointReports) -> IndependenceTest:
-    """Second-order correction (Rao and Scott 1984; Thomas and Rao 1987) in its F form."""
+    """Correct to second order (Rao and Scott 1984; Thomas and Rao 1987), in the F form."""
     design = joint.design
     assert design is not None
     assert joint.codes is not None

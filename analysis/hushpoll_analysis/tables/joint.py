@@ -76,7 +76,7 @@ class JointReports:
         return along_axes(self.frequencies, self.matrices)
 
     def standard_errors(self) -> Floats:
-        """Standard error of every cell: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own part."""
+        """Give every cell's standard error: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own part."""
         if self.design is None:
             self._need(2)
             squares = along_axes(self.frequencies, [matrix**2 for matrix in self.matrices])
@@ -129,7 +129,7 @@ class JointReports:
         return float(np.sum(self.functional(rows) * self.frequencies))
 
     def mean_slopes(self, answers: Mapping[int, int]) -> Floats:
-        """How that share moves with each estimated decoy share."""
+        """Tell how that share moves with each estimated decoy share."""
         result = np.zeros(len(self.decoys))
         for number, (axis, decoy) in enumerate(self.decoys):
             if axis not in answers:
@@ -167,7 +167,7 @@ class JointReports:
         return maximise(self.frequencies * self.n, forward, backward, start)
 
     def notes(self) -> tuple[str, ...]:
-        """What to know about the standard errors."""
+        """Say what to know about the standard errors."""
         return tuple(
             f"the decoy share of {self.variables[axis].name} was estimated from {decoy.answers:,} answers; "
             "its uncertainty is part of these standard errors"
@@ -180,7 +180,7 @@ class JointReports:
             if variable.name == name:
                 return number
         known = ", ".join(variable.name for variable in self.variables)
-        raise AnalysisError(f"there is no variable {name!r} in this table; it has {known}")
+        raise AnalysisError(f"there is no variable {name!r} in this table", f"it has {known}")
 
     def _need(self, least: int) -> None:
         if self.n < least:
@@ -203,9 +203,9 @@ def read_joint(
 ) -> JointReports:
     """Read joint reports from a table of respondents, or from an array of joint counts (one axis a variable)."""
     if len(set(names)) != len(names):
-        raise AnalysisError(f"a variable is named twice: {', '.join(names)}; name each once")
+        raise AnalysisError(f"a variable is named twice: {', '.join(names)}", "name each once")
     if len(names) < 2:
-        raise AnalysisError("a cross-table needs at least two variables; use estimate for one")
+        raise AnalysisError("a cross-table needs at least two variables", "use estimate for one")
     labels = labels or {}
     if isinstance(reports, pd.DataFrame):
         return _from_rows(reports, mechanisms, names, design, labels)
@@ -215,7 +215,7 @@ def read_joint(
         counts = np.asarray(reports)
     except ValueError:
         raise AnalysisError(
-            "counts: the rows have different lengths; give one number for each cell"
+            "counts: the rows have different lengths", "give one number for each cell"
         ) from None
     return _from_counts(counts, mechanisms, names, labels)
 
@@ -228,14 +228,14 @@ def _from_rows(
     labels: Mapping[str, Sequence[Any]],
 ) -> JointReports:
     if data.empty:
-        raise AnalysisError("the table of reports is empty; there is nothing to estimate")
+        raise AnalysisError("the table of reports is empty", "there is nothing to estimate")
     pairs = [read_variable(data, name, mechanisms, labels.get(name)) for name in names]
     variables = tuple(variable for variable, _ in pairs)
     codes = tuple(values for _, values in pairs)
     shape = tuple(variable.view.outcomes for variable in variables)
     cells = float(np.prod(shape, dtype=np.float64))
     if cells > MAX_CELLS:
-        raise AnalysisError(f"the table would have {cells:.3g} cells; leave a variable out")
+        raise AnalysisError(f"the table would have {cells:.3g} cells", "leave a variable out")
     cell = np.ravel_multi_index(codes, shape)
     counts = np.bincount(cell, minlength=int(cells)).reshape(shape).astype(np.float64)
     return JointReports(variables, counts, codes, design)
@@ -249,16 +249,16 @@ def _from_counts(
 ) -> JointReports:
     if counts.ndim != len(names):
         raise AnalysisError(
-            f"{counts.ndim} axes of counts for {len(names)} variables; give one axis for each"
+            f"{counts.ndim} axes of counts for {len(names)} variables", "give one axis for each"
         )
     if counts.dtype.kind not in "iuf" or not np.all(np.isfinite(counts)):
         raise AnalysisError("counts must be whole numbers of 0 or more")
     if np.any(counts < 0) or np.any(counts != np.floor(counts)):
         raise AnalysisError(
-            "counts must be whole numbers of 0 or more; a negative or fractional one was given"
+            "counts must be whole numbers of 0 or more", "a negative or fractional one was given"
         )
     if counts.sum() == 0:
-        raise AnalysisError("all counts are 0; there is nothing to estimate")
+        raise AnalysisError("all counts are 0", "there is nothing to estimate")
     variables = []
     for axis, name in enumerate(names):
         variable = randomized_variable(name, mechanisms, labels.get(name))

@@ -67,7 +67,7 @@ class TableShare:
 
 
 def quantile(joint: JointReports, level: float) -> float:
-    """Normal quantile, or t with the design's degrees of freedom."""
+    """Give the normal quantile, or that of t with the design's degrees of freedom."""
     tail = (1.0 - level) / 2.0
     if joint.design is None:
         return float(stats.norm.isf(tail))
@@ -88,7 +88,7 @@ def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLik
 
 
 def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
-    """The share of one answer of one variable among all respondents."""
+    """Give the share of one answer of one variable among all respondents."""
     rows: list[Floats | None] = [None] * joint.counts.ndim
     rows[axis] = joint.matrices[axis][option]
     estimate = joint.mean({axis: option})
@@ -107,7 +107,7 @@ def within_group(
     found: tuple[float, float],
     note: str,
 ) -> TableShare:
-    """The share of one answer of the outcome within group `places` = (axis, number), given estimate and variance."""
+    """Give one answer's share of the outcome within group `places` = (axis, number), from estimate and variance."""
     group, number = places
     estimate, error = found[0], math.sqrt(found[1])
     if note or joint.variables[group].randomized:
@@ -145,7 +145,7 @@ def _table_share(
 
 
 def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
-    """(sum w)^2 / sum w^2 of all respondents, or of one group."""
+    """Give (sum w)^2 / sum w^2 of all respondents, or of one group."""
     assert joint.design is not None
     weights = joint.design.weights
     if places is not None:
@@ -157,7 +157,7 @@ def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
 def table_rows(
     shares: Sequence[TableShare], level: float, together: int = 1
 ) -> list[tuple[float | str, ...]]:
-    """One row a share, in the order of `COLUMNS`."""
+    """Give one row a share, in the order of `COLUMNS`."""
     rows: list[tuple[float | str, ...]] = []
     for share in shares:
         found = share.interval(level, together)

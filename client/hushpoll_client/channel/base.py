@@ -39,6 +39,8 @@ class Channel(ABC):
     """Whether a true answer is made of several: ticked items, or one answer of each member."""
     listed: ClassVar[bool] = True
     """Whether it can be written as a table of integers, one column for each report."""
+    evenly: ClassVar[bool] = False
+    """Whether all answers are treated alike: kept with one chance, and each other one reported with one more."""
 
     options: int
 
@@ -55,19 +57,19 @@ class Channel(ABC):
 
     @staticmethod
     def matrix(rows: Sequence[Sequence[int]]) -> Channel:
-        """A table given weight by weight; every row sums to 2^53."""
+        """Make a table given weight by weight; every row sums to 2^53."""
         made: Channel = Channel.forms["matrix"].of(rows)
         return made
 
     @staticmethod
     def columns(options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]) -> Channel:
-        """A channel whose reports each have two weights, one for the answers of a set and one for the others."""
+        """Make a channel whose reports each have two weights, one for the answers of a set and one for the others."""
         made: Channel = Channel.forms["columns"].of(options, sets, low, high)
         return made
 
     @staticmethod
     def identity(options: int) -> Channel:
-        """The channel that reports the truth: unbounded epsilon."""
+        """Make the channel that reports the truth: unbounded epsilon."""
         return Channel.matrix([[SCALE if x == z else 0 for z in range(options)] for x in range(options)])
 
     @staticmethod

@@ -21,6 +21,7 @@ class KaryChannel(Channel):
 
     form: ClassVar[str] = "krr"
     keys: ClassVar[frozenset[str]] = frozenset({"options", "weight"})
+    evenly: ClassVar[bool] = True
 
     options: int
     weight: int

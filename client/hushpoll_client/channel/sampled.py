@@ -19,7 +19,7 @@ from hushpoll_client.errors import ChannelError
 from .base import SCALE, Channel, Draws, below, whole
 from .wire import Code, Ranked, Whole, Wire
 
-__all__ = ["MAX_JOINT", "SampledChannel"]
+__all__ = ["MAX_JOINT", "SampledChannel", "joint_sizes"]
 
 MAX_JOINT = 100_000  # joint answers of the members asked
 _MAX_MEMBERS = 1000

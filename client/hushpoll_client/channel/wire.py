@@ -10,8 +10,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
-__all__ = ["Bitmap", "Code", "Ranked", "Whole", "Wire"]
+__all__ = ["SHAPES", "Bitmap", "Code", "Ranked", "Whole", "Wire"]
 
 Code = int | str
 _STRUCT = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -30,6 +31,8 @@ class Wire(ABC):
     """The same field for `numpy.dtype`."""
     below: int | None
     """What a report lies below where it is a whole number, and is stored as such; None for other shapes."""
+    schema: ClassVar[dict[str, object]]
+    """Any report of this shape as JSON Schema; which ones a question takes, its survey says."""
 
     @abstractmethod
     def legal(self, report: object) -> bool:
@@ -47,10 +50,6 @@ class Wire(ABC):
     def unpack(self, stored: int | bytes) -> Code:
         """Give the report that was packed."""
 
-    @abstractmethod
-    def schema(self) -> dict[str, object]:
-        """Describe the report as JSON Schema."""
-
 
 @dataclass(frozen=True)
 class Whole(Wire):
@@ -58,6 +57,7 @@ class Whole(Wire):
 
     outcomes: int
     pattern = rb"(?:0|[1-9][0-9]{0,15})"
+    schema: ClassVar[dict[str, object]] = {"type": "integer", "minimum": 0}
 
     @property
     def below(self) -> int:  # type: ignore[override]
@@ -92,9 +92,6 @@ class Whole(Wire):
     def unpack(self, stored: int | bytes) -> Code:
         return int(stored)
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "integer", "minimum": 0, "maximum": self.outcomes - 1}
-
 
 @dataclass(frozen=True)
 class Ranked(Whole):
@@ -121,6 +118,7 @@ class Bitmap(Wire):
     options: int
     size: int
     below = None
+    schema: ClassVar[dict[str, object]] = {"type": "string", "pattern": "^[0-9a-f]+$"}
 
     @property
     def digits(self) -> int:
@@ -164,5 +162,6 @@ class Bitmap(Wire):
         assert isinstance(stored, bytes)
         return f"{int.from_bytes(stored, 'little'):0{self.digits}x}"
 
-    def schema(self) -> dict[str, object]:
-        return {"type": "string", "pattern": f"^[0-9a-f]{{{self.digits}}}$"}
+
+SHAPES: tuple[type[Wire], ...] = (Whole, Bitmap)
+"""What a report can look like on the wire."""

@@ -123,4 +123,4 @@ def check_keys(mechanism: type[Mechanism], given: Mapping[str, Any]) -> None:
         parameter.check(value)
     for parameter in mechanism.takes:
         if parameter.missing and parameter.name not in given:
-            raise MechanismError(f"{parameter.name} is missing", parameter.missing, parameter.name)
+            raise MechanismError.about(parameter.name, "is missing", parameter.missing)

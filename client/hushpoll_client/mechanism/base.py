@@ -214,10 +214,10 @@ def positive_epsilon(value: Number) -> Fraction:
     """Read the epsilon of one mechanism."""
     epsilon = read_decimal(value, "epsilon")
     if epsilon <= 0:
-        raise MechanismError(f"epsilon must be greater than 0, got {spell(epsilon)}", "try 1.0", "epsilon")
+        raise MechanismError.about("epsilon", f"must be greater than 0, got {spell(epsilon)}", "try 1.0")
     if epsilon > MAX_EPSILON:
-        raise MechanismError(
-            f"epsilon must be at most {MAX_EPSILON}, got {spell(epsilon)}", "clients refuse more", "epsilon"
+        raise MechanismError.about(
+            "epsilon", f"must be at most {MAX_EPSILON}, got {spell(epsilon)}", "clients refuse more"
         )
     return epsilon
 

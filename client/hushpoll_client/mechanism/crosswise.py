@@ -52,7 +52,7 @@ def crosswise(
     decoy_counts: Sequence[int] | None = None,
     epsilon: Number | None = None,
 ) -> Mechanism:
-    """The crosswise model: report whether the two answers are the same (1) or different (0) (Yu, Tian, Tang 2008)."""
+    """Make the crosswise model: report whether two answers are the same (1) or different (0) (Yu, Tian, Tang 2008)."""
     share, counts, parameters = decoy_share_of(decoy_share, decoy_counts)
     if share == Fraction(1, 2):
         raise MechanismError(

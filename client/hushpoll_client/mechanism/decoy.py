@@ -21,10 +21,11 @@ from .base import Mechanism, krr_channel
 from .by_hand import Instruction
 from .parameters import DECOY_COUNTS, DECOY_SHARE, Parameter, flip_epsilon
 
-__all__ = ["CONDITION", "KNOWN_DECOY", "DecoyMechanism", "coin", "decoy_share_of"]
+__all__ = ["CONDITION", "KNOWN_DECOY", "UNBOUNDED_IF_KNOWN", "DecoyMechanism", "coin", "decoy_share_of"]
 
 CONDITION = "holds only if nobody knows more about this person's answer to the decoy question than its share"
-KNOWN_DECOY = "unbounded against somebody who knows the decoy's answer; epsilon_conditional "
+UNBOUNDED_IF_KNOWN = "unbounded against somebody who knows the decoy's answer"
+KNOWN_DECOY = f"{UNBOUNDED_IF_KNOWN}; epsilon_conditional "
 
 
 class DecoyMechanism(Mechanism):
@@ -103,17 +104,16 @@ def decoy_share_of(
     assert share is not None
     exact = read_share(share, "decoy_share")
     if exact in (0, 1):
-        raise MechanismError(
-            "decoy_share must lie between 0 and 1: otherwise nothing is hidden or nothing learnt",
-            field="decoy_share",
+        raise MechanismError.about(
+            "decoy_share", "must lie between 0 and 1: otherwise nothing is hidden or nothing learnt"
         )
     return exact, None, {"decoy_share": spell(exact)}
 
 
 def _from_counts(counts: Sequence[int]) -> tuple[Fraction, tuple[int, int], dict[str, Any]]:
     if len(counts) != 2 or not all(is_whole(count) for count in counts):
-        raise MechanismError("decoy_counts must be two whole numbers, [yes, of]", field="decoy_counts")
+        raise MechanismError.about("decoy_counts", "must be two whole numbers, [yes, of]")
     yes, of = map(int, counts)
     if not 0 < yes < of or of >= SCALE:
-        raise MechanismError(f"decoy_counts need 0 < yes < of, got [{yes}, {of}]", field="decoy_counts")
+        raise MechanismError.about("decoy_counts", f"need 0 < yes < of, got [{yes}, {of}]")
     return Fraction(yes, of), (yes, of), {"decoy_counts": [yes, of]}

@@ -46,10 +46,10 @@ class Forced(Mechanism):
             return forced([Fraction(weight, SCALE)] * options)
         shares = given.get("forced") or ()
         if len(shares) != options:
-            raise MechanismError(
-                f"forced needs one share for each of {options} options, has {len(shares)}",
-                "add or remove some",
+            raise MechanismError.about(
                 "forced",
+                f"needs one share for each of {options} options, has {len(shares)}",
+                "add or remove some",
             )
         return forced(shares)
 
@@ -62,10 +62,10 @@ class Forced(Mechanism):
 
 
 def forced(shares: Sequence[Number]) -> Mechanism:
-    """Forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971)."""
+    """Make forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971)."""
     exact = [read_share(share, "forced") for share in shares]
     if len(exact) < 2:
-        raise MechanismError("forced needs one share for each option, at least two", field="forced")
+        raise MechanismError.about("forced", "needs one share for each option, at least two")
     if sum(exact) == 0:
         raise MechanismError(
             "forced shares are all zero: every answer would be revealed", "raise one", "forced"

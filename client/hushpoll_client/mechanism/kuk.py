@@ -37,8 +37,8 @@ class Kuk(Mechanism):
         """Make it from the two shares of red cards and the number of draws."""
         red = given["red"]
         if len(red) != 2:
-            raise MechanismError(
-                f"red takes two probabilities, if Yes and if No, such as 4/5,1/5, got {len(red)}", field="red"
+            raise MechanismError.about(
+                "red", f"takes two probabilities, if Yes and if No, such as 4/5,1/5, got {len(red)}"
             )
         return kuk(red[0], red[1], given.get("draws", 1))
 
@@ -51,7 +51,7 @@ def kuk(red_if_yes: Number, red_if_no: Number, draws: int = 1) -> Mechanism:
             "the two decks have the same share of red cards, so nothing is learnt", "change one", "red_if_yes"
         )
     if not is_whole(draws) or not 1 <= draws <= MAX_TABLE - 1:
-        raise MechanismError(f"draws must be from 1 to {MAX_TABLE - 1}, got {draws}", field="draws")
+        raise MechanismError.about("draws", f"must be from 1 to {MAX_TABLE - 1}, got {draws}")
     draws = int(draws)
     channel = Channel.from_probabilities(
         [

@@ -56,8 +56,8 @@ def mangat(truth: Number) -> Mechanism:
     """Mangat (1994): who has the trait says Yes; who has not says No with probability `truth`, else Yes."""
     kept = read_share(truth, "truth")
     if kept in (0, 1):
-        raise MechanismError(
-            "truth must lie between 0 and 1: at 0 nothing is learnt, at 1 nothing is hidden", field="truth"
+        raise MechanismError.about(
+            "truth", "must lie between 0 and 1: at 0 nothing is learnt, at 1 nothing is hidden"
         )
     channel = Channel.from_probabilities([[kept, 1 - kept], [0, 1]])
     return Mangat({"truth": spell(kept)}, channel, channel, "unbounded: a No reveals the No")

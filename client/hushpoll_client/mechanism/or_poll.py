@@ -50,7 +50,7 @@ def or_poll(
     decoy_counts: Sequence[int] | None = None,
     epsilon: Number | None = None,
 ) -> Mechanism:
-    """The extra insignificant question: report Yes if either answer is; with epsilon, then flip that bit (warner)."""
+    """Ask an extra insignificant question: report Yes if either answer is; with epsilon, flip that bit (warner)."""
     share, counts, parameters = decoy_share_of(decoy_share, decoy_counts)
     device, flip = coin(epsilon)
     mixed = Channel.from_probabilities([[1 - share, share], [0, 1]]).then(device)

@@ -60,7 +60,7 @@ class Padded(Mechanism):
 
 
 def padded(options: int, epsilon: Number, at_most: int) -> Mechanism:
-    """Padding and sampling of at most c ticked items: T = floor(L 2^53 c / (m + L c)) with L just below e^epsilon."""
+    """Pad and sample at most c ticked items: T = floor(L 2^53 c / (m + L c)) with L just below e^epsilon."""
     exponent = positive_epsilon(epsilon)
     if not is_whole(at_most) or not 1 <= at_most <= options:
         raise MechanismError(

@@ -54,7 +54,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its key in the document, its shape, and one sentence for whoever has to give it."""
+    """One parameter: its key in the document, its shape, and one sentence for whoever has to give it.
+
+    A form calls it `label` and says how to write it in `hint`; both are the same for every mechanism that takes it.
+    """
 
     name: str
     shape: Shape
@@ -63,26 +66,46 @@ class Parameter:
     """What to do where it is left out; empty where that is allowed."""
     alone: bool = False
     """Whether a mechanism that was given it has its epsilon fixed."""
+    label: str = ""
+    hint: str = ""
 
     def check(self, value: object) -> None:
         """Refuse a value of another shape."""
         if self.shape.fits(value):
             return
         if value is None or isinstance(value, dict | bool):
-            raise MechanismError(
-                f"{self.name} must be a number, got {value!r}", "write for example 1.0", self.name
-            )
-        raise MechanismError(
-            f"{self.name} has the wrong shape", f"write it as {self.shape.metavar}", self.name
-        )
+            raise MechanismError.about(self.name, f"must be a number, got {value!r}", "write for example 1.0")
+        raise MechanismError.about(self.name, "has the wrong shape", f"write it as {self.shape.metavar}")
 
 
 _NUMBER = Shape("E")
 _SHARE = Shape("P")
+_OWN_EPSILON = "Epsilon of this question", "A positive number such as 1."
+_BEST = "A whole number; leave it empty for the best one."
 
-EPSILON = Parameter("epsilon", _NUMBER, "Privacy parameter of one answer.", "add a number such as 1.0")
-FORCED = Parameter("forced", Shape("U0,U1,...", listed=True), "Forced share of each option.", alone=True)
-DECOY_SHARE = Parameter("decoy_share", Shape("Q"), "Known share of Yes to the decoy question.")
+EPSILON = Parameter(
+    "epsilon",
+    _NUMBER,
+    "Privacy parameter of one answer.",
+    "add a number such as 1.0",
+    False,
+    *_OWN_EPSILON,
+)
+FORCED = Parameter(
+    "forced",
+    Shape("U0,U1,...", listed=True),
+    "Forced share of each option.",
+    alone=True,
+    label="Forced share per option",
+    hint="One share per option, in their order (No, Yes), separated by commas: 1/6, 1/6.",
+)
+DECOY_SHARE = Parameter(
+    "decoy_share",
+    Shape("Q"),
+    "Known share of Yes to the decoy question.",
+    label="Share",
+    hint="Such as 0.25 or 1/4; treated as known exactly.",
+)
 DECOY_COUNTS = Parameter(
     "decoy_counts",
     Shape("YES,OF", listed=True, whole=True, length=2, example="412,1000"),
@@ -101,11 +124,15 @@ SIZE = Parameter(
     "size",
     Shape("D", whole=True),
     "Options in a reported set, 2 or more (the best number unless said otherwise).",
+    label="Options in a reported set",
+    hint=_BEST,
 )
 ASK = Parameter(
     "ask",
     Shape("S", whole=True),
     "Items that each device reports on (the best number unless said otherwise).",
+    label="Items that each device reports on",
+    hint=_BEST,
 )
 CHANNEL = Parameter(
     "channel",
@@ -118,12 +145,14 @@ CHANNEL = Parameter(
 
 def flip_epsilon() -> Parameter:
     """Give the optional epsilon of a coin on the device after a decoy."""
-    return Parameter("epsilon", _NUMBER, "Privacy parameter of a coin on the device after the decoy.")
+    said = "Privacy parameter of a coin on the device after the decoy."
+    return Parameter("epsilon", _NUMBER, said, "", False, *_OWN_EPSILON)
 
 
 def truth_of(help: str, missing: str = "", alone: bool = False) -> Parameter:
     """Give the probability of the truth, which means something else in each mechanism."""
-    return Parameter("truth", _SHARE, help, missing, alone)
+    label, hint = "Probability of the truth", "A share or fraction, such as 0.75 or 3/4."
+    return Parameter("truth", _SHARE, help, missing, alone, label, hint)
 
 
 def _whole_or_text(text: str) -> int | str:

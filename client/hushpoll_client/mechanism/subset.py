@@ -14,7 +14,7 @@ from hushpoll_client.exact import Number, exp_below, is_whole, spell
 from .base import Mechanism, positive_epsilon
 from .parameters import EPSILON, SIZE, Parameter
 
-__all__ = ["Subset", "best_size", "subset"]
+__all__ = ["Subset", "best_size", "recommended_subset", "subset"]
 
 
 class Subset(Mechanism):
@@ -48,7 +48,7 @@ class Subset(Mechanism):
 
     @classmethod
     def takes_so_many(cls, options: int) -> bool:
-        """Sets of two leave something out only of three options or more."""
+        """Refuse two options: sets of two leave something out only of three options or more."""
         return options > 2
 
     def at(self, epsilon: Number) -> Mechanism:

@@ -30,7 +30,7 @@ class Triangular(OrPoll):
 
 
 def triangular(decoy_share: Number | None = None, decoy_counts: Sequence[int] | None = None) -> Mechanism:
-    """The triangular model of Yu, Tian and Tang (2008): the OR-poll under another name."""
+    """Make the triangular model of Yu, Tian and Tang (2008): the OR-poll under another name."""
     poll = or_poll(decoy_share, decoy_counts)
     return Triangular(
         poll.parameters, poll.device, poll.analysis, poll.epsilon_note, poll.decoy_share, poll.decoy_counts

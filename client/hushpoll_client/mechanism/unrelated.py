@@ -67,12 +67,12 @@ def unrelated(
     decoy_counts: Sequence[int] | None = None,
     epsilon: Number | None = None,
 ) -> Mechanism:
-    """The unrelated question: with probability theta answer the question, else the decoy (Greenberg et al. 1969)."""
+    """Ask an unrelated question: with probability theta answer the question, else the decoy (Greenberg et al. 1969)."""
     share, counts, parameters = decoy_share_of(decoy_share, decoy_counts)
     theta = read_share(truth, "truth")
     if theta in (0, 1):
-        raise MechanismError(
-            "truth must lie between 0 and 1: it is the chance of the sensitive question", field="truth"
+        raise MechanismError.about(
+            "truth", "must lie between 0 and 1: it is the chance of the sensitive question"
         )
     device = Channel.from_probabilities([[1, 0], [theta, 1 - theta], [1 - theta, theta], [0, 1]])
     flip, spelled = coin(epsilon)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -33,7 +34,7 @@ class Warner(Mechanism):
         "Journal of the American Statistical Association 60, 63–69."
     )
     takes: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("epsilon", EPSILON.shape, EPSILON.help),
+        replace(EPSILON, missing=""),
         truth_of("Warner's phi, the probability that the truth is reported (3/4 works).", alone=True),
     )
     one_of = (("epsilon", "truth"),)
@@ -82,6 +83,6 @@ def _by_truth(phi: Fraction) -> Channel:
     # Toward 1/2 is toward privacy, on either side of it.
     kept = int(phi * SCALE) if phi > _HALF else -int(-phi * SCALE // 1)
     if kept in (0, SCALE) or 2 * kept == SCALE:
-        raise MechanismError("truth is too close to 0, 1/2 or 1 to be an integer out of 2^53", field="truth")
+        raise MechanismError.about("truth", "is too close to 0, 1/2 or 1 to be an integer out of 2^53")
     made: Channel = Channel.krr(2, SCALE - kept)
     return made

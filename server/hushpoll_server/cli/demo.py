@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from hushpoll_client import HushpollError
+from hushpoll_client import HushpollError, SubmitError
+from hushpoll_client.link import Link
 from hushpoll_client.report import FEWEST_REPORTS
 from tqdm import tqdm
 
@@ -103,7 +104,7 @@ def _print(rows: list[study.Comparison], n: int, seconds: float) -> None:
 
 @contextmanager
 def own_server(folder: Path, port: int) -> Iterator[str]:
-    """A server of its own in a fresh folder; gives its address, and stops it at the end."""
+    """Run a server of its own in a fresh folder; give its address, and stop it at the end."""
     environment = {
         name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "PUBLIC_URL")
     }
@@ -120,8 +121,9 @@ def own_server(folder: Path, port: int) -> Iterator[str]:
         )
     try:
         assert process.stdout is not None
-        first = process.stdout.readline().decode()
-        address = first.split()[1].partition("/s/")[0] if first.startswith("Respondents: ") else None
+        address = None
+        with contextlib.suppress(SubmitError, IndexError):  # it ended before it named an address
+            address = Link.parse(process.stdout.readline().decode().split()[-1]).server
         if address is None or not _answers(address, process):
             said = (folder / "server.log").read_text("utf-8").strip().splitlines()
             raise HushpollError(f"the server did not start: {said[-1] if said else 'it said nothing'}")
@@ -160,13 +162,13 @@ def close_survey(folder: Path, survey_hash: str) -> None:
 def _results(address: str, survey_hash: str) -> dict[str, Any]:
     status, body = study.Sender(address).request("GET", f"/api/surveys/{survey_hash}/results")
     if status != 200:
-        raise HushpollError(f"the server answered {status} when asked for the results; see its log")
+        raise HushpollError(f"the server answered {status} when asked for the results", "see its log")
     found: dict[str, Any] = json.loads(body)
     return found
 
 
 def _page(rows: list[study.Comparison], title: str, n: int, report: str) -> str:
-    """The page that the demo opens: every interval with the truth marked in it."""
+    """Write the page that the demo opens: every interval with the truth marked in it."""
     from jinja2 import Environment, PackageLoader
 
     end = 0.5 if all(row.high <= 0.5 for row in rows) else 1.0

@@ -139,7 +139,7 @@ def _check_rows(path: str, rows: object) -> None:
 
 
 def _text(found: Estimate) -> str:
-    """A table for people: shown values, both standard errors, and what to know beside them."""
+    """Write a table for people: shown values, both standard errors, and what to know beside them."""
     together = " (all together)" if found.simultaneous and len(found.estimates) > 1 else ""
     lines = [
         f"{found.mechanism}, n = {found.n} reports, {found.level:.4g} {found.interval} intervals{together}",

@@ -38,7 +38,7 @@ def export(hash_: str, out: str, level: float, as_json: bool) -> None:
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
-        raise HushpollError(f"--out {out}: is a file; name a folder")
+        raise HushpollError(f"--out {out}: is a file", "name a folder")
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
         survey = store.get_survey(survey_hash)

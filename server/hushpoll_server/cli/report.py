@@ -78,7 +78,8 @@ def report(
             known = store.get_survey(survey_hash)
             if known is None:
                 raise HushpollError(
-                    f"{survey}: this survey is not published here; publish it, or give its reports with --data"
+                    f"{survey}: this survey is not published here",
+                    "publish it, or give its reports with --data",
                 )
             source: Any = data if data is not None else read_sealed(store, survey_hash)
             total = store.sealed_count(survey_hash) if data is None else None
@@ -124,5 +125,5 @@ def _write(made: SurveyResults, form: str, out: str | None) -> None:
         Path(out).write_text(text, encoding="utf-8-sig" if form == "csv" else "utf-8", newline="")
     except OSError as error:
         raise HushpollError(
-            f"--out {out}: cannot be written ({error.strerror}); choose another place"
+            f"--out {out}: cannot be written ({error.strerror})", "choose another place"
         ) from None

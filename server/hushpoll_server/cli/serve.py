@@ -67,7 +67,8 @@ def _listen(config: Config) -> socket.socket:
     except OSError as error:
         listener.close()
         raise HushpollError(
-            f"cannot listen on {config.host}, port {config.port} ({error.strerror}); choose another with PORT= or HOST="
+            f"cannot listen on {config.host}, port {config.port} ({error.strerror})",
+            "choose another with PORT= or HOST=",
         ) from None
     return listener
 
@@ -88,7 +89,7 @@ def _addresses(config: Config, survey_hash: str, password: str | None) -> list[s
 
 
 def _own_address() -> str:
-    """The address that others on the network see; connecting a datagram socket sends nothing."""
+    """Find the address that others on the network see; connecting a datagram socket sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))

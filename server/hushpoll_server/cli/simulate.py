@@ -49,9 +49,9 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
     survey = read_survey(file)
     target = Path(out)
     if target.suffix not in (".parquet", ".csv"):
-        raise HushpollError(f"--out {out}: cannot tell the format to write; name it .parquet or .csv")
+        raise HushpollError(f"--out {out}: cannot tell the format to write", "name it .parquet or .csv")
     if not target.absolute().parent.is_dir():
-        raise HushpollError(f"--out {out}: there is no folder {target.parent}; make it first")
+        raise HushpollError(f"--out {out}: there is no folder {target.parent}", "make it first")
     shares = read_truth(truth)
     columns = {}
     # disable=None: a bar on a terminal, nothing in a pipe.
@@ -76,7 +76,7 @@ def read_truth(text: str) -> Mapping[str, Any]:
         except OSError as error:
             reason = error.strerror or "is no file"
             raise HushpollError(
-                f'--truth {text}: {reason}; give a file or JSON such as {{"id": [0.7, 0.3]}}'
+                f"--truth {text}: {reason}", 'give a file or JSON such as {"id": [0.7, 0.3]}'
             ) from None
     try:
         value = strict_json.loads(data)

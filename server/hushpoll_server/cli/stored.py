@@ -14,7 +14,7 @@ SHORTEST_PREFIX = 6
 
 @contextmanager
 def opened_store() -> Iterator[Store]:
-    """The store that DATA and DATABASE_URL name, for the time of a command."""
+    """Open the store that DATA and DATABASE_URL name, for the time of a command."""
     store = open_store()
     try:
         yield store
@@ -27,5 +27,5 @@ def find_survey(store: Store, text: str) -> str:
     found = [state.hash for state in store.list_surveys() if state.hash.startswith(text)]
     if len(text) < SHORTEST_PREFIX or len(found) != 1:
         problem = "fits several surveys" if len(text) >= SHORTEST_PREFIX and found else "is not known here"
-        raise HushpollError(f"survey {text[:64]!r} {problem}; see `hushpoll survey list`")
+        raise HushpollError(f"survey {text[:64]!r} {problem}", "see `hushpoll survey list`")
     return found[0]

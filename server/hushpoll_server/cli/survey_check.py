@@ -31,7 +31,7 @@ def check(file: str, as_json: bool) -> None:
 
 
 def describe(survey: Survey) -> dict[str, Any]:
-    """What `--json` prints."""
+    """Give what `--json` prints."""
     return {
         "hash": survey.hash,
         "title": survey.title,

@@ -135,7 +135,12 @@ def add_token(name: str, scopes: tuple[str, ...], label: str, as_json: bool) -> 
 @click.argument("name", required=False)
 @json_option
 def list_tokens(name: str | None, as_json: bool) -> None:
-    """List the tokens of the account NAME, or of all, with the ID by which they are revoked."""
+    """List the tokens of the account NAME, or of all, with the ID by which they are revoked.
+
+    \b
+    Example:
+      hushpoll user token list ada
+    """
     with opened_store() as store:
         found = tokens.of_account(store, name)
     if as_json:
@@ -151,7 +156,12 @@ def list_tokens(name: str | None, as_json: bool) -> None:
 @token.command("revoke", short_help="End a token.")
 @click.argument("token_id", metavar="ID")
 def revoke_token(token_id: str) -> None:
-    """End the token ID at once."""
+    """End the token ID, which `hushpoll user token list` shows, at once.
+
+    \b
+    Example:
+      hushpoll user token revoke 3f2a9c01b7de
+    """
     with opened_store() as store:
         gone = tokens.revoke(store, token_id, actor=COMMAND_LINE)
     click.echo(f"Revoked: {gone.label} of {gone.user_name}")

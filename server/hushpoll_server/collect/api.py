@@ -21,7 +21,7 @@ bp = Blueprint("api", __name__)
 
 @bp.get("/api/surveys/<survey_hash>")
 def survey(survey_hash: str) -> BaseResponse:
-    """The published document, byte for byte as it was hashed; it never changes."""
+    """Serve the published document, byte for byte as it was hashed; it never changes."""
     known = get_store().published(survey_hash)
     if known is None:
         raise unknown()
@@ -46,20 +46,20 @@ def submit_batch(survey_hash: str) -> Response:
 
 @bp.get("/api/openapi.json")
 def describe() -> Response:
-    """This API, described for machines."""
+    """Describe this API for machines."""
     return _respond(Answer(200, json.dumps(openapi()).encode()))
 
 
 @bp.get("/livez")
 def live() -> Response:
-    """Whether the server runs; it does, or this would not be answered."""
+    """Tell whether the server runs; it does, or this would not be answered."""
     return _respond(Answer(200, b'{"status": "ok"}'))
 
 
 @bp.get("/healthz")
 @bp.get("/readyz")
 def health() -> Response:
-    """Whether the server can store a report: 503 with a full disk, or a database that is away or frozen."""
+    """Tell whether the server can store a report: 503 with a full disk, or a database that is away or frozen."""
     readiness = current_app.extensions["hushpoll_readiness"]
     assert isinstance(readiness, Readiness)
     if not readiness.ready():

@@ -19,9 +19,9 @@ def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: i
     Closing seals the reports that still wait.
     """
     if at is not None and at < 1:
-        raise HushpollError(f"cannot close at {at} reports; give a whole number from 1")
+        raise HushpollError(f"cannot close at {at} reports", "give a whole number from 1")
     if on is not None and on < today():
-        raise HushpollError(f"{on} is over; give today or a later day, or close now")
+        raise HushpollError(f"{on} is over", "give today or a later day, or close now")
     with store.write() as tx:
         row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
         if row is None:
@@ -48,7 +48,7 @@ def keep_open(store: Store, survey_hash: str) -> None:
     with store.write() as tx:
         waits = update(surveys).where(surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None))
         if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
-            raise HushpollError(f"survey {survey_hash[:64]!r} is not open; a closed survey stays closed")
+            raise HushpollError(f"survey {survey_hash[:64]!r} is not open", "a closed survey stays closed")
 
 
 def close_due(store: Store) -> None:

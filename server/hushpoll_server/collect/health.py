@@ -30,7 +30,7 @@ class Readiness:
         self._look: _Look | None = None
 
     def ready(self) -> bool:
-        """Whether something could be stored, just now or a moment ago."""
+        """Tell whether something could be stored, just now or a moment ago."""
         with self._lock:
             if self._look is None or self._look.is_stale():
                 self._look = _Look(self._store)
@@ -49,7 +49,7 @@ class _Look:
         threading.Thread(target=self._run, name="hushpoll-health", daemon=True).start()
 
     def is_stale(self) -> bool:
-        """Whether it failed or was long ago; one that hangs is not begun again beside itself."""
+        """Tell whether it failed or was long ago; one that hangs is not begun again beside itself."""
         is_old = time.monotonic() - self._began > FRESH_SECONDS
         return self._over.is_set() and (is_old or not self._succeeded)
 

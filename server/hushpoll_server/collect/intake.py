@@ -168,7 +168,7 @@ class Intake:
 
 
 def unknown() -> Problem:
-    """The refusal for a hash that is not published here."""
+    """Give the refusal for a hash that is not published here."""
     return Problem(404, "no survey with this hash is published here; check the address")
 
 

@@ -18,7 +18,7 @@ MOST_AT_ONCE = 100_000
 
 
 def digest(survey_hash: str, code: str) -> bytes:
-    """What is kept of a code. Its 100 random bits need no slow hash."""
+    """Give what is kept of a code. Its 100 random bits need no slow hash."""
     return hashlib.sha256(b"invitation:" + bytes.fromhex(survey_hash) + code.encode()).digest()
 
 
@@ -29,10 +29,10 @@ def invite(store: Store, survey_hash: str, n: int) -> list[str]:
         raise unknown_survey(survey_hash)
     if not known.survey.settings.invitation:
         raise HushpollError(
-            'this survey asks for no invitation; publish a copy with "settings": {"invitation": true}'
+            "this survey asks for no invitation", 'publish a copy with "settings": {"invitation": true}'
         )
     if not 1 <= n <= MOST_AT_ONCE:
-        raise HushpollError(f"cannot make {n} invitations; ask for 1 to {MOST_AT_ONCE} at once")
+        raise HushpollError(f"cannot make {n} invitations", f"ask for 1 to {MOST_AT_ONCE} at once")
     codes = ["".join(secrets.choice(_SIGNS) for _ in range(CODE_LENGTH)) for _ in range(n)]
     # In the order of the hashes: the table must not keep the order of the list that was handed out.
     digests = sorted(digest(survey_hash, code) for code in codes)
@@ -42,7 +42,7 @@ def invite(store: Store, survey_hash: str, n: int) -> list[str]:
 
 
 def counts(store: Store, survey_hash: str) -> tuple[int, int]:
-    """How many invitations were made, and how many of them are spent."""
+    """Count how many invitations were made, and how many of them are spent."""
     known = store.published(survey_hash)
     if known is None:
         raise unknown_survey(survey_hash)

@@ -25,19 +25,20 @@ _DROP_DOCUMENT = 4 * 1024 * 1024
 @bp.post("/api/surveys")
 def publish() -> Response:
     """Publish a survey document for the token's account; publishing it again changes nothing."""
-    user = needed_account("publish")
+    user, store = needed_account("publish"), get_store()
     if user.role == "analyst":
         raise Problem(403, f"{user.name} is an analyst and publishes nothing; ask an admin for another role")
     try:
         survey = Survey.parse(
             read_body(request.environ, "application/json", LARGEST_DOCUMENT, _DROP_DOCUMENT)
         )
-        new = get_store().publish(survey, user.name)
+        with store.write() as tx:
+            new = store.publish_within(tx, survey, user.name)
+            if new:
+                audit("published", survey.hash, survey.title, tx)
     except HushpollError as error:
         raise Problem(422, str(error)) from None
-    if new:
-        audit("published", survey.hash, survey.title)
-    url = f"{get_store().config.address}/s/{survey.hash}#{survey.hash}"
+    url = survey_link(store.config.address, survey.hash)
     return _answer(201 if new else 200, {"hash": survey.hash, "url": url, "new": new})
 
 

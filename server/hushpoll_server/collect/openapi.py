@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hushpoll_client import __version__
+from hushpoll_client.channel.wire import SHAPES
+from hushpoll_client.limits import MAX_QUESTIONS
+
+from .intake import LARGEST_BATCH, LARGEST_REPORT, MOST_IN_BATCH
 
 _STATUS = {
     "200": "The same id again: stored before, nothing stored twice.",
@@ -73,7 +77,9 @@ _REPORT = {
         },
         "reports": {
             "type": "array",
-            "items": {"type": "integer", "minimum": 0},
+            "items": {"anyOf": [shape.schema for shape in SHAPES]},
+            "minItems": 1,
+            "maxItems": MAX_QUESTIONS,
             "description": "One randomized report per question, in the survey's order.",
         },
         "invitation": {
@@ -140,7 +146,7 @@ def openapi() -> dict[str, Any]:
                 "parameters": [_HASH],
                 "post": {
                     "operationId": "submitReport",
-                    "summary": "Send one randomized report (at most 64 KiB)",
+                    "summary": f"Send one randomized report (at most {LARGEST_REPORT >> 10} KiB)",
                     "requestBody": {"required": True, "content": {"application/json": {"schema": one}}},
                     "responses": _answers(stored),
                 },
@@ -149,8 +155,8 @@ def openapi() -> dict[str, Any]:
                 "parameters": [_HASH],
                 "post": {
                     "operationId": "submitReports",
-                    "summary": "Send up to 10,000 reports (at most 4 MiB), one JSON object per line, all or none"
-                    " (scope batch)",
+                    "summary": f"Send up to {MOST_IN_BATCH:,} reports (at most {LARGEST_BATCH >> 20} MiB), one JSON"
+                    " object per line, all or none (scope batch)",
                     "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": one}}},
                     "security": _ACCOUNT,
                     "responses": {**_answers(counted), "401": _problem(_WHO)},

@@ -14,6 +14,7 @@ from flask import Flask, Response, abort, current_app, g, redirect, render_templ
 from flask.sessions import SecureCookieSessionInterface
 from flask_bootstrap import Bootstrap5
 from flask_wtf.csrf import CSRFError, CSRFProtect
+from sqlalchemy import Connection
 from werkzeug.local import LocalProxy
 
 from hushpoll_server.problems import Problem
@@ -34,7 +35,7 @@ _OPEN_TO_TOKENS = {"results.results": "results", "results.export": "export"}
 
 
 def signed_in() -> User | None:
-    """The account of this request's session, or of its token where a token will do; asked once per request."""
+    """Give the account of this request's session, or of its token where a token will do; asked once per request."""
     if "user" not in g:
         token = None if unencrypted_from_elsewhere() else session.get("token")
         g.user = session_user(get_store(), token) if isinstance(token, str) else None
@@ -44,7 +45,7 @@ def signed_in() -> User | None:
 
 
 def needed_account(scope: str) -> User:
-    """The account of this request's session, or of a token with that scope; 401 for everybody else."""
+    """Give the account of this request's session, or of a token with that scope; 401 for everybody else."""
     user = signed_in() or _bearer(scope)
     if user is None:
         detail = f"this needs an account's session, or a token with the scope {scope}; send it as Authorization: Bearer"
@@ -93,25 +94,29 @@ def role_required(*roles: str) -> Callable[[View], View]:
 
 
 def can_read_survey(user: User | None, survey_hash: str) -> bool:
-    """Whether this account may read the survey's report."""
+    """Tell whether this account may read the survey's report."""
     return sharing.can_read(get_store(), user, survey_hash)
 
 
 def can_edit(user: User | None, survey_hash: str) -> bool:
-    """Whether this account may share, invite to and close the survey."""
+    """Tell whether this account may share, invite to and close the survey."""
     return sharing.can_edit(get_store(), user, survey_hash)
 
 
-def audit(action: str, subject: str, detail: str = "") -> None:
-    """Note in the audit log what the signed-in account did (publish, close, export, share, ...)."""
+def audit(action: str, subject: str, detail: str = "", tx: Connection | None = None) -> None:
+    """Note in the audit log what the signed-in account did; in the transaction of what it did, where one is given."""
     user = signed_in()
     if "token" in g:
         detail = f"{detail} (token {g.token.label})".strip()
-    log.record(get_store(), user.name if user else "nobody", action, subject, detail)
+    actor = user.name if user else "nobody"
+    if tx is None:
+        log.record(get_store(), actor, action, subject, detail)
+    else:
+        log.note(tx, actor, action, subject, detail)
 
 
 def unencrypted_from_elsewhere() -> bool:
-    """Whether this request crossed a network in the clear: a password or a session must not."""
+    """Tell whether this request crossed a network in the clear: a password or a session must not."""
     if request.is_secure:
         return False
     try:
@@ -128,7 +133,7 @@ class WorkspaceSessions(SecureCookieSessionInterface):
 
 
 def cookies_are_secure() -> bool:
-    """Whether a cookie of this request may travel over https only."""
+    """Tell whether a cookie of this request may travel over https only."""
     return request.is_secure or current_app.config["HUSHPOLL"].public_url.startswith("https://")
 
 
@@ -158,7 +163,7 @@ def guard_forms() -> None:
 
 
 def keep_private(response: Response) -> Response:
-    """What an account sees is for that account: no copy in a cache, none after signing out."""
+    """Keep what an account sees for that account: no copy in a cache, none after signing out."""
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -168,7 +173,7 @@ def _stale_form(error: CSRFError) -> tuple[str, int]:
 
 
 def local_path(target: str | None) -> str | None:
-    """A path on this server to go back to, or None where `target` leads elsewhere."""
+    """Give a path on this server to go back to, or None where `target` leads elsewhere."""
     if not target or not target.startswith("/") or target.startswith("//") or "\\" in target:
         return None
     return target if target.isprintable() else None
@@ -179,6 +184,7 @@ __all__ = [
     "audit",
     "can_edit",
     "can_read_survey",
+    "cookies_are_secure",
     "current_user",
     "guard_forms",
     "init_app",

@@ -10,12 +10,12 @@ from wtforms import PasswordField, SelectMultipleField, StringField
 from wtforms.validators import EqualTo, InputRequired, Length
 from wtforms.widgets import CheckboxInput
 
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, sentence
 from hushpoll_server.store.surveys import get_store
 
 from . import accounts, second_factor, sessions, tokens
 from .access import current_user, login_required
-from .blueprint import bp, sentence
+from .blueprint import bp
 from .errors import AccountError
 from .passwords import SHORTEST_PASSWORD
 from .sign_in import password_fits
@@ -67,7 +67,7 @@ class TokenForm(PresentForm):
 @bp.route("/account", methods=["GET", "POST"])
 @login_required
 def account() -> Page:
-    """One's own account: change the password, sign out everywhere, see to the second factor."""
+    """Show one's own account: change the password, sign out everywhere, see to the second factor."""
     form = PasswordForm()
     status = _status_of(form)
     if status is not None:
@@ -200,7 +200,7 @@ def revoke_token() -> Response:
 
 
 def _status_of(form: PresentForm) -> int | None:
-    """The status of a page that asks for the password again; None where the right one was given."""
+    """Give the status of a page that asks for the password again; None where the right one was given."""
     if not form.validate_on_submit():
         return 422 if form.errors else 200
     return _refuse_wrong_password(form)

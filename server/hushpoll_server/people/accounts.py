@@ -37,7 +37,7 @@ class User:
 def _clean_name(name: str) -> str:
     name = unicodedata.normalize("NFC", name.strip())
     if not 1 <= len(name) <= 64 or not name.isprintable():
-        raise AccountError("the name must have 1 to 64 printable characters; choose another")
+        raise AccountError("the name must have 1 to 64 printable characters", "choose another")
     return name
 
 
@@ -52,14 +52,14 @@ def add_user(
     """Make an account and give its password, which is generated where none is given and kept nowhere."""
     name = _clean_name(name)
     if role not in ROLES:
-        raise AccountError(f"role {role!r} is unknown; choose one of {', '.join(ROLES)}", "role")
+        raise AccountError(f"role {role!r} is unknown", f"choose one of {', '.join(ROLES)}", "role")
     if password is None:
         password = new_password()
     check_password(password)
     password_hash = hash_of(password)
     with store.write() as tx:
         if user_row(tx, name) is not None:
-            raise AccountError(f"there is already an account named {name!r}; choose another name")
+            raise AccountError(f"there is already an account named {name!r}", "choose another name")
         tx.execute(
             insert(users).values(
                 name=name, role=role, password_hash=password_hash, created_at=now(), active=1
@@ -70,21 +70,21 @@ def add_user(
 
 
 def find_user(store: Store, name: str) -> User | None:
-    """The account of that name."""
+    """Give the account of that name."""
     with store.read() as tx:
         row = user_row(tx, name)
     return None if row is None else User.of(row)
 
 
 def all_users(store: Store) -> list[User]:
-    """Every account, by name."""
+    """Give every account, by name."""
     with store.read() as tx:
         rows = tx.execute(select(users).order_by(users.c.name)).all()
     return [User.of(row) for row in rows]
 
 
 def user_row(tx: Connection, name: str) -> Row[Any] | None:
-    """The account as the table has it."""
+    """Give the account as the table has it."""
     return tx.execute(select(users).where(users.c.name == name)).one_or_none()
 
 
@@ -95,7 +95,7 @@ def set_password(store: Store, name: str, password: str, *, actor: str, keep: st
     with store.write() as tx:
         changed = tx.execute(update(users).where(users.c.name == name).values(password_hash=password_hash))
         if not changed.rowcount:
-            raise AccountError(f"there is no account named {name!r}; see the list of accounts")
+            raise AccountError(f"there is no account named {name!r}", "see the list of accounts")
         sessions.end_others(tx, name, keep)
         # Whoever was locked out by somebody else's tries gets in with the new one.
         tries.forget(tx, store, "sign-in", name)
@@ -109,17 +109,17 @@ def change_account(
     values: dict[str, object] = {}
     if role is not None:
         if role not in ROLES:
-            raise AccountError(f"role {role!r} is unknown; choose one of {', '.join(ROLES)}", "role")
+            raise AccountError(f"role {role!r} is unknown", f"choose one of {', '.join(ROLES)}", "role")
         values["role"] = role
     if active is not None:
         values["active"] = active
     with store.write() as tx:
         row = user_row(tx, name)
         if row is None:
-            raise AccountError(f"there is no account named {name!r}; see the list of accounts")
+            raise AccountError(f"there is no account named {name!r}", "see the list of accounts")
         loses_admin = row.role == "admin" and row.active and (role not in (None, "admin") or active is False)
         if loses_admin and _other_admins(tx, name) == 0:
-            raise AccountError(f"{name} is the last active admin; make another one first", "role")
+            raise AccountError(f"{name} is the last active admin", "make another one first", "role")
         tx.execute(update(users).where(users.c.name == name).values(**values))
         sessions.end_others(tx, name, None)
         said = [role] if role else []

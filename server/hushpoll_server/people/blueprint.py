@@ -1,4 +1,4 @@
-"""What the pages about people share: the blueprint with its guards, and how they write times and errors."""
+"""What the pages about people share: the blueprint with its guards, and how they write times."""
 
 from __future__ import annotations
 
@@ -21,9 +21,3 @@ def when(seconds: int | None) -> str:
     if seconds is None:
         return ""
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%-d %B %Y, %H:%M UTC")
-
-
-def sentence(error: Exception) -> str:
-    """Write an error as a sentence, for beside a field."""
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."

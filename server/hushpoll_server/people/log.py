@@ -45,7 +45,7 @@ class Entry:
 
 
 def audit_entries(store: Store, limit: int = 100, before: int | None = None) -> list[Entry]:
-    """The newest entries first; `before` an id, to page on."""
+    """Give the newest entries first; `before` an id, to page on."""
     query = (
         select(audit_log, surveys.c.title)
         .join_from(audit_log, surveys, surveys.c.hash == audit_log.c.subject, isouter=True)

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response
 from wtforms import HiddenField, PasswordField, SelectField, StringField
 from wtforms.validators import InputRequired, Length
 
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, sentence
 from hushpoll_server.store.surveys import get_store
 
 from . import account_pages, accounts, devices, log, passwords, second_factor, sessions, tries
@@ -21,7 +21,7 @@ from .access import (
     signed_in,
     unencrypted_from_elsewhere,
 )
-from .blueprint import bp, sentence
+from .blueprint import bp
 from .errors import AccountError
 from .sign_in import HalfWay, SignedIn
 
@@ -153,7 +153,7 @@ def list_accounts() -> str | Response | tuple[str, int]:
             made = (name, accounts.add_user(get_store(), name, form.role.data, actor=current_user.name))
             form = AddAccountForm(formdata=None)
         except AccountError as error:
-            form[error.field].errors = [str(error)]
+            form[error.field].errors = [sentence(error)]
             status = 422
     elif form.errors:
         status = 422

@@ -33,13 +33,15 @@ needs_rehash = _hasher.check_needs_rehash
 def check_password(password: str) -> None:
     """Refuse a password that is too short to be safe or too long to be hashed cheaply."""
     if len(password) < SHORTEST_PASSWORD:
-        raise AccountError(f"the password must have at least {SHORTEST_PASSWORD} characters", "password")
+        raise AccountError(
+            f"the password must have at least {SHORTEST_PASSWORD} characters", field="password"
+        )
     if len(password) > LONGEST_PASSWORD:
-        raise AccountError(f"the password must have at most {LONGEST_PASSWORD} characters", "password")
+        raise AccountError(f"the password must have at most {LONGEST_PASSWORD} characters", field="password")
 
 
 def new_password() -> str:
-    """A password nobody chose: 96 random bits."""
+    """Make a password that nobody chose: 96 random bits."""
     return secrets.token_urlsafe(12)
 
 
@@ -56,7 +58,7 @@ def turn() -> Iterator[None]:
 
 
 def verify(password_hash: str, password: str) -> bool:
-    """Whether this is the password of that hash."""
+    """Tell whether this is the password of that hash."""
     if len(password) > LONGEST_PASSWORD:
         return False
     try:

@@ -29,18 +29,18 @@ _GROUPS, _IN_GROUP = 3, 4
 
 
 def new_nonce() -> str:
-    """What a new key is made from, with the server's secret."""
+    """Give what a new key is made from, with the server's secret."""
     return secrets.token_hex(16)
 
 
 def key_of(store: Store, name: str, nonce: str) -> str:
-    """The key that the app gets, in base 32."""
+    """Give the key that the app gets, in base 32."""
     parts = "\0".join(("second factor", nonce, name)).encode("utf-8", "replace")
     return base64.b32encode(hmac.digest(store.secret, parts, "sha256")[:20]).decode()
 
 
 def app_address(store: Store, name: str, nonce: str) -> str:
-    """What the QR code says to the app."""
+    """Give what the QR code says to the app."""
     host = store.config.address.partition("://")[2]
     return pyotp.TOTP(key_of(store, name, nonce)).provisioning_uri(
         name=f"{name} at {host}", issuer_name=_ISSUER
@@ -48,19 +48,19 @@ def app_address(store: Store, name: str, nonce: str) -> str:
 
 
 def accounts_with(store: Store) -> set[str]:
-    """Names of the accounts that have a second factor."""
+    """Give the names of the accounts that have a second factor."""
     with store.read() as tx:
         return set(tx.execute(select(second_factors.c.user_name)).scalars())
 
 
 def is_on(store: Store, name: str) -> bool:
-    """Whether an account has a second factor."""
+    """Tell whether an account has a second factor."""
     with store.read() as tx:
         return _nonce(tx, name) is not None
 
 
 def recovery_codes_left(store: Store, name: str) -> int:
-    """How many recovery codes were not used yet."""
+    """Count the recovery codes that were not used yet."""
     with store.read() as tx:
         return _codes_left(tx, name)
 
@@ -73,11 +73,11 @@ def turn_on(store: Store, name: str, nonce: str, code: str, *, keep: str) -> lis
     step = _step_of(key_of(store, name, nonce), code)
     if step is None:
         raise AccountError(
-            "this code is not right; wait for the next one, and check the phone's clock", "code"
+            "this code is not right", "wait for the next one, and check the phone's clock", "code"
         )
     with store.write() as tx:
         if _nonce(tx, name) is not None:
-            raise AccountError("a second factor is on already; turn it off first", "code")
+            raise AccountError("a second factor is on already", "turn it off first", "code")
         tx.execute(insert(second_factors).values(user_name=name, nonce=nonce, last_step=step))
         sessions.end_others(tx, name, keep)
         note(tx, name, "second factor on", name)
@@ -90,7 +90,7 @@ def turn_off(store: Store, name: str, *, actor: str) -> None:
         gone = tx.execute(delete(second_factors).where(second_factors.c.user_name == name)).rowcount
         tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
         if not gone:
-            raise AccountError(f"{name} has no second factor; nothing to turn off")
+            raise AccountError(f"{name} has no second factor", "nothing to turn off")
         note(tx, actor, "second factor off", name)
 
 
@@ -98,7 +98,7 @@ def renew_codes(store: Store, name: str) -> list[str]:
     """Give new recovery codes; the old ones are good no more."""
     with store.write() as tx:
         if _nonce(tx, name) is None:
-            raise AccountError("there is no second factor; turn it on first")
+            raise AccountError("there is no second factor", "turn it on first")
         note(tx, name, "recovery codes renewed", name)
         return _new_codes(tx, store, name)
 
@@ -126,7 +126,7 @@ def _use_step(tx: Connection, name: str, step: int | None) -> bool:
 
 
 def _step_of(key: str, code: str) -> int | None:
-    """Which half minute a code belongs to: this one, or a neighbour, for clocks that differ a little."""
+    """Tell which half minute a code belongs to: this one, or a neighbour, for clocks that differ a little."""
     code = code.replace(" ", "")
     totp = pyotp.TOTP(key)
     here = log.now() // STEP_SECONDS

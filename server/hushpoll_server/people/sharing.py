@@ -15,13 +15,13 @@ from .log import note
 
 
 def owner_of(store: Store, survey_hash: str) -> str | None:
-    """The owner's name; None for a survey of the house (published on the command line)."""
+    """Give the owner's name; None for a survey of the house (published on the command line)."""
     state = store.state(survey_hash)
     return None if state is None else state.owner
 
 
 def shared_with(store: Store, survey_hash: str) -> list[str]:
-    """Names of the accounts that may read the survey's report beside its owner."""
+    """Give the names of the accounts that may read the survey's report beside its owner."""
     query = select(shares.c.user_name).where(shares.c.hash == survey_hash).order_by(shares.c.user_name)
     with store.read() as tx:
         return list(tx.execute(query).scalars())
@@ -48,7 +48,7 @@ def readable(store: Store, user: User, states: Iterable[SurveyState]) -> list[Su
 
 
 def can_edit(store: Store, user: User | None, survey_hash: str) -> bool:
-    """Share, invite, close: the owner and admins; designers too where the survey belongs to the house."""
+    """Tell who may share, invite, close: the owner and admins; designers too where the survey belongs to the house."""
     if user is None or user.role == "analyst":
         return False
     owner = owner_of(store, survey_hash)
@@ -61,7 +61,7 @@ def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
     with store.write() as tx:
         row = user_row(tx, name)
         if row is None or not row.active:
-            raise AccountError(f"there is no active account named {name!r}; ask an admin to add it")
+            raise AccountError(f"there is no active account named {name!r}", "ask an admin to add it")
         if name == owner:
             raise AccountError(f"{name} owns this survey and reads it already")
         known = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)

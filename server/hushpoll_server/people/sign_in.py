@@ -54,7 +54,7 @@ def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None 
     """Begin the session of somebody whose password was right; None where the code is not, AccountError as above."""
     row = half_way_row(store, half)
     if row is None:
-        raise AccountError("this took too long, or the password has changed; begin again", "code")
+        raise AccountError("this took too long, or the password has changed", "begin again", "code")
     number = devices.known(store, row, device)
     purpose = f"code, device {number}" if number else "code"
     _count(store, purpose, row.name, row)
@@ -68,7 +68,7 @@ def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None 
 
 
 def half_way_row(store: Store, half: HalfWay) -> Row[Any] | None:
-    """The account that somebody is half way into; None where it is too late."""
+    """Give the account that somebody is half way into; None where it is too late."""
     with store.read() as tx:
         row = user_row(tx, half.name)
     if row is None or not row.active or not now() < half.until <= now() + HALF_WAY_SECONDS:
@@ -126,7 +126,7 @@ def _begin(store: Store, row: Row[Any], how: str = "") -> SignedIn:
 
 
 def password_fits(store: Store, name: str, password: str) -> bool:
-    """Whether this is the password of that account, asked again before it is changed; throttled like signing in.
+    """Tell whether this is the password of that account, asked again before it is changed; throttled like signing in.
 
     Counted apart from signing in, so that whoever sits at a stolen session cannot lock the owner out.
     """

@@ -51,17 +51,17 @@ def make(store: Store, name: str, label: str, scopes: Iterable[str], *, actor: s
     chosen = [scope for scope in SCOPES if scope in asked]
     if not 1 <= len(label) <= 64 or not label.isprintable():
         raise AccountError(
-            "the label must have 1 to 64 printable characters; say what the token is for", "label"
+            "the label must have 1 to 64 printable characters", "say what the token is for", "label"
         )
     if not chosen or asked - set(SCOPES):
-        raise AccountError(f"a token needs scopes that exist; choose from {', '.join(SCOPES)}", "scopes")
+        raise AccountError("a token needs scopes that exist", f"choose from {', '.join(SCOPES)}", "scopes")
     token = _PREFIX + secrets.token_urlsafe(32)
     values = {"id": secrets.token_hex(6), "digest": digest(token), "scopes": " ".join(chosen)}
     with store.write() as tx:
         if user_row(tx, name) is None:
-            raise AccountError(f"there is no account named {name!r}; see the list of accounts")
+            raise AccountError(f"there is no account named {name!r}", "see the list of accounts")
         if len(tx.execute(select(tokens.c.id).where(tokens.c.user_name == name)).all()) >= MOST_TOKENS:
-            raise AccountError(f"{name} has {MOST_TOKENS} tokens already; revoke one first", "label")
+            raise AccountError(f"{name} has {MOST_TOKENS} tokens already", "revoke one first", "label")
         tx.execute(insert(tokens).values(**values, user_name=name, label=label, created_at=now()))
         note(tx, actor, "token made", name, f"{label}: {', '.join(chosen)}")
     return token
@@ -75,14 +75,14 @@ def revoke(store: Store, token_id: str, *, actor: str, name: str | None = None) 
     with store.write() as tx:
         row = tx.execute(select(tokens).where(mine)).one_or_none()
         if row is None:
-            raise AccountError(f"there is no token {token_id[:12]!r}; see the list of tokens")
+            raise AccountError(f"there is no token {token_id[:12]!r}", "see the list of tokens")
         tx.execute(delete(tokens).where(mine))
         note(tx, actor, "token revoked", row.user_name, row.label)
     return Token.of(row)
 
 
 def of_account(store: Store, name: str | None = None) -> list[Token]:
-    """The tokens of an account, or of all, the oldest first."""
+    """Give the tokens of an account, or of all, the oldest first."""
     query = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
     if name is not None:
         query = query.where(tokens.c.user_name == name)

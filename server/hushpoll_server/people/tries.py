@@ -45,7 +45,7 @@ def count(store: Store, purpose: str, name: str) -> int:
         if 0 < wait <= LONGEST_BLOCK:
             span = f"{wait} seconds" if wait < 120 else f"{-(-wait // 60)} minutes"
             raise AccountError(
-                f"too many tries for this name, by you or by somebody else; wait {span}, then try again"
+                "too many tries for this name, by you or by somebody else", f"wait {span}, then try again"
             )
         beyond = tried.failures - FREE_FAILURES
         pause = 0 if beyond < 0 else min(LONGEST_BLOCK, 30 * 2 ** min(beyond, 20))
@@ -60,7 +60,7 @@ def tally_unknown(store: Store) -> None:
 
 
 def unknown_names(store: Store) -> int:
-    """How many such tries there were in the last day."""
+    """Count such tries in the last day."""
     query = select(sign_in_failures.c.failures).where(
         sign_in_failures.c.name_hash == _unknown(store),
         sign_in_failures.c.blocked_until > now() - FORGET_AFTER,
@@ -74,12 +74,12 @@ def _unknown(store: Store) -> str:
 
 
 def _find_or_make(store: Store, name_hash: str, failures: Any) -> Any:
-    """A statement that finds the row or makes it, and locks it."""
+    """Give a statement that finds the row or makes it, and locks it."""
     put = sqlite_insert if store.database.is_sqlite else postgresql_insert
     fresh = put(sign_in_failures).values(name_hash=name_hash, failures=1, blocked_until=now())
     return fresh.on_conflict_do_update(index_elements=["name_hash"], set_={"failures": failures})
 
 
 def _digest(store: Store, purpose: str, name: str) -> str:
-    """A keyed hash: a password may have been typed into the name's field."""
+    """Give a keyed hash: a password may have been typed into the name's field."""
     return hmac.new(store.secret, f"{purpose}:{name}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()

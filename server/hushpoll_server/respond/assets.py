@@ -62,7 +62,7 @@ def _paths() -> frozenset[str]:
 
 @cache
 def _modules() -> list[str]:
-    """Every module that the page loads, the one that starts it last; its requests are counted in a test."""
+    """Give every module that the page loads, the one that starts it last; its requests are counted in a test."""
     return sorted(
         (path for path in _paths() if path.endswith(".js")), key=lambda path: (path == _START, path)
     )
@@ -90,7 +90,7 @@ def compressible(body: bytes, content_type: str, compressed: bytes | None = None
 
 
 def shell() -> dict[str, Any]:
-    """What the common frame of the respondent's pages needs."""
+    """Give what the common frame of the respondent's pages needs."""
     return {
         "language": languages.language(),
         "direction": languages.direction(),
@@ -99,7 +99,7 @@ def shell() -> dict[str, Any]:
 
 
 def scripts() -> list[dict[str, str]]:
-    """Every module of the page with its address and its SHA-256, the one that starts the page last."""
+    """Give every module of the page with its address and its SHA-256, the one that starts the page last."""
     found = []
     for path in _modules():
         script = asset(path)

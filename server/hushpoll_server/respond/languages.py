@@ -18,7 +18,7 @@ from flask import Flask, request
 from flask_babel import Babel, get_locale, lazy_gettext
 from hushpoll_client import Survey
 
-__all__ = ["LANGUAGES", "direction", "init_app", "language", "page_strings"]
+__all__ = ["LANGUAGES", "direction", "init_app", "language", "page_strings", "page_word"]
 
 # Each language in its own words, for the list on the page.
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español", "ar": "العربية"}
@@ -39,18 +39,18 @@ def _select() -> str:
 
 
 def language() -> str:
-    """The language of this response."""
+    """Give the language of this response."""
     locale = get_locale()
     return str(locale.language) if locale else "en"
 
 
 def direction() -> str:
-    """The writing direction of this response's language."""
+    """Give the writing direction of this response's language."""
     return "rtl" if language() == "ar" else "ltr"
 
 
 def page_strings(survey: Survey) -> dict[str, str]:
-    """Every sentence that the page's script shows for a survey, in the language of this response."""
+    """Give every sentence that the page's script shows for a survey, in the language of this response."""
     used = {question.mechanism.combine for question in survey.questions}
     return {
         key: str(text)
@@ -60,7 +60,7 @@ def page_strings(survey: Survey) -> dict[str, str]:
 
 
 def page_word(key: str, otherwise: str) -> str:
-    """One word of the page's, for the paper form."""
+    """Give one word of the page's, for the paper form."""
     return str(_STRINGS.get(key, otherwise))
 
 

@@ -25,7 +25,7 @@ _SHORTEST_PREFIX = 8
 
 @bp.get("/static/<any(client, respond):folder>/<name>")
 def static_file(folder: str, name: str) -> BaseResponse:
-    """One of the page's files; asked about again at each load, so that no two versions ever mix."""
+    """Serve one of the page's files; asked about again at each load, so that no two versions ever mix."""
     found = asset(f"{folder}/{name}")
     if found is None:
         raise Problem(404, "there is no such file; check the address")
@@ -37,7 +37,7 @@ def static_file(folder: str, name: str) -> BaseResponse:
 
 @bp.get("/s/<survey_hash>")
 def page(survey_hash: str) -> BaseResponse:
-    """The respondent's page; the first digits of the hash lead there as well."""
+    """Show the respondent's page; the first digits of the hash lead there as well."""
     if not is_hash(survey_hash):
         return redirect(_address_of(survey_hash))
     survey = get_store().get_survey(survey_hash)
@@ -70,7 +70,7 @@ def render_page(
 
 
 def _address_of(prefix: str) -> str:
-    """The full address for the first digits of a hash, if they fit one survey only; the fragment names it whole."""
+    """Find the full address for the first digits of a hash that fit one survey only; the fragment names it whole."""
     if not _SHORTEST_PREFIX <= len(prefix) < 64 or set(prefix) - set("0123456789abcdef"):
         raise Problem(404, "this is no address of a survey; check the link")
     query = select(surveys.c.hash).where(surveys.c.hash.startswith(prefix)).limit(2)

@@ -40,17 +40,17 @@ _TWO_QUESTIONS = {
 
 
 def is_possible(survey: Survey) -> bool:
-    """Whether every question can be answered on paper; a report is always complete."""
+    """Tell whether every question can be answered on paper; a report is always complete."""
     return all(question.mechanism.by_hand() is not None for question in survey.questions)
 
 
 def address(survey_hash: str) -> str:
-    """Where the paper page of a survey is."""
+    """Say where the paper page of a survey is."""
     return url_for("respond.paper.page", survey_hash=survey_hash)
 
 
 def _form(survey: Survey) -> Form:
-    """The form of a survey; its fields hold answers that are mixed already."""
+    """Make the form of a survey; its fields hold answers that are mixed already."""
     required = _("Please choose what the instructions gave.")
     fields: dict[str, Any] = {
         "id": HiddenField(validators=[Regexp(r"^[0-9a-f]{32}\Z")]),
@@ -73,7 +73,7 @@ def _form(survey: Survey) -> Form:
 
 
 def report_labels(question: Question) -> list[str]:
-    """What each report is called on the page: an answer, a word about two answers, or its number."""
+    """Say what each report is called on the page: an answer, a word about two answers, or its number."""
     mechanism = question.mechanism
     if mechanism.reports_are_answers:
         return [_("No"), _("Yes")] if question.kind.fixed_words else list(question.options)
@@ -82,7 +82,7 @@ def report_labels(question: Question) -> list[str]:
 
 
 def warnings(question: Question) -> list[str]:
-    """What the reports of a question give away, in words: the respondent must know."""
+    """Say what the reports of a question give away, in words: the respondent must know."""
     labels, mechanism = report_labels(question), question.mechanism
     both = _("A {option} does reveal that both are {option}.")
     lines = [
@@ -100,7 +100,7 @@ def warnings(question: Question) -> list[str]:
 
 
 def any_answer(question: Question) -> str | None:
-    """What can be said of a report that is no answer; None where reports are answers, or words about two answers."""
+    """Say what a report that is no answer means; None where reports are answers, or words about two answers."""
     mechanism, ratio = question.mechanism, question.channel.ratio
     if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
         return None

@@ -85,7 +85,7 @@ def _refused(error: HushpollError) -> Response:
 
 @bp.get("/surveys/<survey_hash>/report")
 def show(survey_hash: str) -> Page:
-    """The report, for accounts that may read it; others are led to the public page or to sign in."""
+    """Show the report, for accounts that may read it; others are led to the public page or to sign in."""
     state = _state(survey_hash)
     away = _turned_away(state)
     if away is not None:
@@ -139,7 +139,7 @@ def table(survey_hash: str) -> Page:
 
 @bp.get("/surveys/<survey_hash>/report.<any(html, csv, json, txt):form>")
 def download(survey_hash: str, form: str) -> Page:
-    """The report as a file."""
+    """Send the report as a file."""
     state = _state(survey_hash)
     away = _turned_away(state)
     if away is not None:
@@ -150,7 +150,7 @@ def download(survey_hash: str, form: str) -> Page:
 
 @bp.get("/surveys/<survey_hash>/export.zip")
 def export(survey_hash: str) -> Page:
-    """The sealed reports, shuffled, with codebook, label scripts and a script that repeats the table."""
+    """Send the sealed reports, shuffled, with codebook, label scripts and a script that repeats the table."""
     state = _state(survey_hash)
     away = _turned_away(state, public_counts=False)
     if away is not None:
@@ -178,7 +178,7 @@ def export(survey_hash: str) -> Page:
 
 @bp.get("/results/<survey_hash>")
 def public(survey_hash: str) -> Page:
-    """The results for everybody, where the owner has published them."""
+    """Show the results for everybody, where the owner has published them."""
     state = _public_state(survey_hash)
     made = _report(_survey(survey_hash), None, 0.95)
     return render_template("results/public.html", state=state, report=made, body=_body(made), formats=FORMATS)
@@ -186,7 +186,7 @@ def public(survey_hash: str) -> Page:
 
 @bp.get("/results/<survey_hash>/report.<any(html, csv, json, txt):form>")
 def public_download(survey_hash: str, form: str) -> Page:
-    """The public results as a file."""
+    """Send the public results as a file."""
     _public_state(survey_hash)
     return _file(_report(_survey(survey_hash), None, 0.95), form)
 
@@ -209,7 +209,7 @@ def results(survey_hash: str) -> Response:
 
 @bp.get("/reports/report.css")
 def stylesheet() -> Response:
-    """The report's style: the same rules as in the file that stands alone."""
+    """Serve the report's style: the same rules as in the file that stands alone."""
     from hushpoll_analysis.results.rendering import stylesheet as rules
 
     response = Response(rules(), content_type="text/css; charset=utf-8")
@@ -235,7 +235,7 @@ def _public_state(survey_hash: str) -> SurveyState:
 
 
 def _turned_away(state: SurveyState, public_counts: bool = True) -> BaseResponse | None:
-    """Where to send somebody who may not read the report; None for those who may."""
+    """Say where to send somebody who may not read the report; None for those who may."""
     user = signed_in()
     if can_read_survey(user, state.hash):
         return None
@@ -298,7 +298,7 @@ def _groups_body(made: SurveyResults) -> str:
 
 
 def _frame(state: SurveyState, survey: Survey) -> dict[str, Any]:
-    """What every report page shows around the report."""
+    """Give what every report page shows around the report."""
     level = request.args.get("level") or "95"
     store = get_store()
     return {

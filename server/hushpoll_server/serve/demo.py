@@ -43,7 +43,7 @@ DRAFT = {
 
 
 def demo_survey() -> Survey:
-    """The survey that a fresh server shows."""
+    """Give the survey that a fresh server shows."""
     return Survey.from_draft(DRAFT)
 
 

@@ -63,7 +63,7 @@ def respondents(n: int) -> list[dict[str, Any]]:
 
 
 def true_share(people: list[dict[str, Any]], question: str, option: str) -> float:
-    """The share of an option among these people: what nobody outside this study knows."""
+    """Give the share of an option among these people: what nobody outside this study knows."""
     chosen = [person[question] for person in people]
     hits = sum(bool((one["answer"] if isinstance(one, dict) else one) == option) for one in chosen)
     return hits / len(people)
@@ -74,7 +74,7 @@ def fetch_survey(address: str, survey_hash: str) -> Survey:
     status, body = Sender(address).request("GET", f"/api/surveys/{survey_hash}")
     if status != 200:
         raise HushpollError(
-            f"{address} answered {status} for survey {survey_hash[:12]}; is it published there?"
+            f"{address} answered {status} for survey {survey_hash[:12]}", "is it published there?"
         )
     return Survey.from_published(body, survey_hash)
 
@@ -91,7 +91,7 @@ def send_all(
         report = Report.new(survey, read_answers(survey, person))
         status, _ = own.sender.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_bytes())
         if status not in (200, 201):
-            raise HushpollError(f"{address} answered {status} to a report; see the server's log")
+            raise HushpollError(f"{address} answered {status} to a report", "see the server's log")
 
     with ThreadPoolExecutor(SENDERS) as pool:
         for _ in pool.map(send, people):

@@ -25,12 +25,12 @@ _HOW = (
 
 
 def fingerprint(secret: bytes) -> str:
-    """What the database may know of a key: a keyed hash, from which nobody finds the key."""
+    """Say what the database may know of a key: a keyed hash, from which nobody finds the key."""
     return hmac.digest(secret, b"hushpoll: fingerprint of the key", "sha256").hex()
 
 
 def known_fingerprint(database: Database) -> str | None:
-    """The fingerprint of the key that this database belongs to; None for one that is new or from before."""
+    """Give the fingerprint of the key that this database belongs to; None for one that is new or from before."""
     if not inspect(database.engine).has_table(server_state.name):
         return None
     with database.read() as tx:
@@ -49,7 +49,7 @@ def refuse_to_replace(config: Config) -> None:
         database.close()
     # Looked for again: another process that starts at the same time makes the key first, then its fingerprint.
     if known is not None and not config.key_path.exists():
-        raise HushpollError(f"{config.key_path}: the secret key is missing; {_HOW}")
+        raise HushpollError(f"{config.key_path}: the secret key is missing", _HOW)
 
 
 def forget(database: Database) -> None:
@@ -73,4 +73,4 @@ def check(config: Config, secret: bytes, database: Database) -> None:
         else:
             return
     if known != ours:
-        raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to; {_HOW}")
+        raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to", _HOW)

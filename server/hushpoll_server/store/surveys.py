@@ -154,7 +154,7 @@ class Store:
         return True
 
     def published(self, survey_hash: str) -> Published | None:
-        """The survey with its number and record format, from memory where possible."""
+        """Give the survey with its number and record format, from memory where possible."""
         known = self._published.get(survey_hash)
         if known is not None or not is_hash(survey_hash):
             return known
@@ -170,7 +170,7 @@ class Store:
         return known
 
     def get_survey(self, survey_hash: str) -> Survey | None:
-        """The published survey; None where this server has none of that hash."""
+        """Give the published survey; None where this server has none of that hash."""
         known = self.published(survey_hash)
         return None if known is None else known.survey
 
@@ -183,7 +183,7 @@ class Store:
         return None if row is None else SurveyState.of(row)
 
     def list_surveys(self, owner: str | None = None) -> list[SurveyState]:
-        """All surveys, or those of one owner, the newest first."""
+        """Give all surveys, or those of one owner, the newest first."""
         query = select(*SURVEY_STATE).order_by(surveys.c.number.desc())
         if owner is not None:
             query = query.where(surveys.c.owner == owner)
@@ -207,7 +207,7 @@ class Store:
     # Reports ----------------------------------------------------------------------------------------------------
 
     def count(self, survey_hash: str) -> int:
-        """Reports received: sealed and waiting."""
+        """Count the reports received: sealed and waiting."""
         waiting = select(func.count()).where(inbox.c.survey == surveys.c.number).scalar_subquery()
         with self.read() as tx:
             total = tx.execute(
@@ -218,14 +218,14 @@ class Store:
         return int(total)
 
     def sealed_count(self, survey_hash: str) -> int:
-        """Reports that estimates and exports may read."""
+        """Count the reports that estimates and exports may read."""
         state = self.state(survey_hash)
         if state is None:
             raise unknown_survey(survey_hash)
         return state.sealed_n
 
     def record_format(self, survey_hash: str) -> RecordFormat:
-        """How the bytes of records are to be read: `numpy.frombuffer(records, format.dtype)`."""
+        """Tell how the bytes of records are to be read: `numpy.frombuffer(records, format.dtype)`."""
         known = self.published(survey_hash)
         if known is None:
             raise unknown_survey(survey_hash)
@@ -253,7 +253,7 @@ class Store:
                     yield b"".join([row[0] for row in block])
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
-        """What is left of a sealed report's id: a keyed hash, useless to whoever has only the database."""
+        """Give what is left of a sealed report's id: a keyed hash, useless to whoever has only the database."""
         return hmac.digest(self.secret, b"seen:" + bytes.fromhex(survey_hash) + report_id, "sha256")[:16]
 
 
@@ -263,14 +263,14 @@ def init_app(app: Flask, store: Store) -> None:
 
 
 def get_store() -> Store:
-    """The store of the running application."""
+    """Give the store of the running application."""
     store = current_app.extensions[_EXTENSION]
     assert isinstance(store, Store)
     return store
 
 
 def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
-    """The store for a command: makes the folder, brings the tables up to date, compares the key with the database's."""
+    """Open the store for a command: make the folder, bring the tables up to date, compare the keys."""
     config = config or Config.from_environment()
     config.make_folder()
     try:
@@ -279,7 +279,7 @@ def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
         place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
         why = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
         raise HushpollError(
-            f"{place}: the database cannot be opened ({why}); check that it runs and may be written"
+            f"{place}: the database cannot be opened ({why})", "check that it runs and may be written"
         ) from None
 
 
@@ -301,15 +301,15 @@ def _open(config: Config, new_key: bool) -> Store:
 
 
 def today() -> datetime.date:
-    """The date in Greenwich: one calendar for all nodes."""
+    """Give the date in Greenwich: one calendar for all nodes."""
     return datetime.datetime.now(datetime.UTC).date()
 
 
 def is_hash(text: str) -> bool:
-    """Whether this can be the hash of a survey."""
+    """Tell whether this can be the hash of a survey."""
     return len(text) == 64 and all(digit in "0123456789abcdef" for digit in text)
 
 
 def unknown_survey(survey_hash: str) -> HushpollError:
-    """The error for a hash that this server does not know."""
-    return HushpollError(f"survey {survey_hash[:64]!r} is not known here; see `hushpoll survey list`")
+    """Make the error for a hash that this server does not know."""
+    return HushpollError(f"survey {survey_hash[:64]!r} is not known here", "see `hushpoll survey list`")

@@ -15,7 +15,7 @@ from .privacy import cap
 
 
 def checklist(draft: Draft) -> list[tuple[str, str]]:
-    """What to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
+    """Say what to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
     items = [
         ("ok", f"The title is “{draft.title}”.")
         if draft.title != drafts.UNTITLED
@@ -63,7 +63,7 @@ def _access_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def one_sided(draft: Draft) -> list[dict[str, Any]]:
-    """The questions without a finite epsilon, with what one of their reports reveals."""
+    """Give the questions without a finite epsilon, with what one of their reports reveals."""
     survey = draft.survey(cap())
     return [
         {"number": number, "text": one.text, "note": what_it_reveals(one)}

@@ -67,15 +67,15 @@ class Draft:
         return questions
 
     def question(self, question_id: str) -> Document | None:
-        """The question of that id."""
+        """Give the question of that id."""
         return next((question for question in self.questions if question["id"] == question_id), None)
 
     def follows_slider(self, question: Mapping[str, Any]) -> bool:
-        """Whether the question spends the slider's epsilon."""
+        """Tell whether the question spends the slider's epsilon."""
         return "name" not in question["mechanism"] or question["id"] in self.linked
 
     def at(self, epsilon: str) -> Draft:
-        """The draft with the slider at another stop."""
+        """Give the draft with the slider at another stop."""
         changed = copy.deepcopy(self.document)
         for question in changed["questions"]:
             if self.follows_slider(question):
@@ -90,7 +90,7 @@ class Draft:
 
 
 def blank(title: str = UNTITLED) -> Document:
-    """A document without questions."""
+    """Make a document without questions."""
     settings = {"kiosk": False, "invitation": False}
     return {"hushpoll": 1, "title": title, "intro": "", "questions": [], "settings": settings}
 
@@ -117,7 +117,7 @@ def create(
 
 
 def find(store: Store, draft_id: str) -> Draft | None:
-    """The draft of that id."""
+    """Give the draft of that id."""
     with store.read() as tx:
         row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
     return None if row is None else _draft(row)
@@ -206,7 +206,7 @@ def _index(document: Document, question_id: str) -> int:
 
 
 def free_id(document: Document) -> str:
-    """The first of q1, q2, ... that no question has."""
+    """Find the first of q1, q2, ... that no question has."""
     taken = {question["id"] for question in document["questions"]}
     return next(name for number in range(1, MAX_QUESTIONS + 2) if (name := f"q{number}") not in taken)
 
@@ -250,7 +250,7 @@ def without(document: Document, question_id: str) -> Document:
 
 
 def imported(survey: Survey) -> tuple[Document, str]:
-    """A draft document of a survey from a file or a published one, and where its slider stands.
+    """Give a draft document of a survey from a file or a published one, and where its slider stands.
 
     Nothing about any question changes. Those with the recommended mechanism at the most common epsilon follow the
     slider again.

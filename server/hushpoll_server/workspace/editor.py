@@ -15,7 +15,7 @@ from hushpoll_client.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
 
 from hushpoll_server.collect.seal import read_sealed
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
@@ -79,6 +79,7 @@ def _show(
         offered=_offered(form.mechanism.data),
         recommended=mechanisms.RECOMMENDED,
         fields_of=mechanisms.fields_of,
+        parameters=mechanisms.PARAMETERS,
         excluded_by_slider=mechanisms.excluded_by_slider,
         kinds=EDITORS,
         fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
@@ -115,14 +116,14 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     except StaleDraft:
         return _show(draft, form, question_id, 409, stale=True)
     except HushpollError as error:
-        form.decoy_from.errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+        form.decoy_from.errors = [sentence(error)]
         return _show(draft, form, question_id, 422)
     flash("Saved." if question_id else "Added.", "done")
     return redirect(url_for("workspace.draft", draft_id=draft.id) + f"#question-{written['id']}")
 
 
 def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
-    """The draft with the question as the form has it, and that question; SurveyError where it is not sound."""
+    """Give the draft with the question as the form has it, and that question; SurveyError where it is not sound."""
     fields = form.data
     if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
         fields |= counts_from_survey(fields["decoy_survey"] or "")
@@ -151,7 +152,7 @@ def _decoy_given(form: QuestionForm) -> bool:
 
 
 def advice(draft: Draft, form: QuestionForm) -> str:
-    """Why the recommended mechanism is recommended for what the form holds now, in one sentence."""
+    """Say why the recommended mechanism is recommended for what the form holds now, in one sentence."""
     from hushpoll_analysis.designing.planning import recommend
 
     shape: dict[str, Any] = EDITORS.get(form.kind.data, EDITORS[DEFAULT]).write(form.data)
@@ -207,7 +208,7 @@ def delete_question(draft_id: str, question_id: str) -> Page:
 
 
 def decoy_sources() -> list[tuple[str, str, int]]:
-    """Yes/no questions of surveys that this account may read and that have sealed reports."""
+    """List yes/no questions of surveys that this account may read and that have sealed reports."""
     store = get_store()
     found = []
     for state in sharing.readable(store, current_user, store.list_surveys()):
@@ -222,7 +223,7 @@ def decoy_sources() -> list[tuple[str, str, int]]:
 
 
 def counts_from_survey(key: str) -> dict[str, str]:
-    """Counts that say what another survey's estimate says: its share and, through their number, its uncertainty.
+    """Make counts that say what another survey's estimate says: its share and, through their number, its uncertainty.
 
     An estimate p with standard error s is as sure as p of m plain answers with m = p (1 - p) / s^2.
     """
@@ -240,7 +241,7 @@ def counts_from_survey(key: str) -> dict[str, str]:
     share, error = found.estimate, found.se
     if not 0 < share < 1 or not math.isfinite(error) or error <= 0:
         raise HushpollError(
-            f"that survey's estimate is {share:.3f}, which no decoy can use; type a share between 0 and 1"
+            f"that survey's estimate is {share:.3f}, which no decoy can use", "type a share between 0 and 1"
         )
     answers = max(2, round(share * (1 - share) / error**2))
     return {

@@ -12,6 +12,7 @@ from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import SurveyError
 from hushpoll_client.kind import DEFAULT
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
+from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from wtforms import (
     BooleanField,
     DateField,
@@ -26,16 +27,16 @@ from wtforms import (
 )
 from wtforms.validators import InputRequired, NumberRange, Optional
 
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, sentence
 
 from .kinds import EDITORS
-from .mechanisms import RECOMMENDED
+from .mechanisms import PARAMETERS, RECOMMENDED
 
 LARGEST_N = 100_000_000
 
 
 def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:
-    """What the editor offers to randomize with: the recommended one, or one of these."""
+    """List what the editor offers to randomize with: the recommended one, or one of these."""
     named = [(name, one.label) for name, one in offered.items() if one.in_surveys]
     return choices([("", RECOMMENDED[0]), *named])
 
@@ -46,7 +47,7 @@ class RevisionForm(FlaskForm):  # type: ignore[misc]
     revision = HiddenField()
 
     def read_revision(self) -> int:
-        """The revision, or one that never fits where the field was tampered with."""
+        """Read the revision; give one that never fits where the field was tampered with."""
         text = self.revision.data or ""
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
 
@@ -108,12 +109,6 @@ class QuestionForm(RevisionForm):
         "Its epsilon follows the survey's slider",
         description="Untick to give this question an epsilon of its own.",
     )
-    epsilon = StringField("Epsilon of this question", description="A positive number such as 1.")
-    truth = StringField("Probability of the truth", description="A share or fraction, such as 0.75 or 3/4.")
-    forced = StringField(
-        "Forced share per option",
-        description="One share per option, in their order (No, Yes), separated by commas: 1/6, 1/6.",
-    )
     decoy = StringField(
         "Harmless question",
         description="Unrelated to the topic, and nobody around should know a person's answer.",
@@ -125,12 +120,16 @@ class QuestionForm(RevisionForm):
         ),
         default="share",
     )
-    decoy_share = StringField("Share", description="Such as 0.25 or 1/4; treated as known exactly.")
+    decoy_share = StringField(DECOY_SHARE.label, description=DECOY_SHARE.hint)
     decoy_yes = StringField("Answered Yes")
     decoy_of = StringField(
         "Out of", description="The uncertainty of the counts is carried into every margin."
     )
     decoy_survey = SelectField("Survey and question", choices=[], validate_choice=False)
+
+
+for _name, _parameter in PARAMETERS.items():
+    setattr(QuestionForm, _name, StringField(_parameter.label, description=_parameter.hint))
 
 
 class PlanForm(RevisionForm):
@@ -200,40 +199,18 @@ class ImportForm(FlaskForm):  # type: ignore[misc]
     )
 
 
-# Which field of the editor a place in the survey document belongs to.
-_FIELD_OF = {
-    "text": "text",
-    "id": "id",
-    "options": "options",
-    "kind": "kind",
-    "name": "mechanism",
-    "mechanism": "mechanism",
-    "epsilon": "epsilon",
-    "truth": "truth",
-    "forced": "forced",
-    "decoy": "decoy",
-    "decoy_share": "decoy_share",
-    "decoy_counts": "decoy_of",
-    "title": "title",
-    "intro": "intro",
-}
+# Which field of the editor a place in the survey document belongs to, where it has another name there.
+_FIELD_OF = {"name": "mechanism", DECOY_COUNTS.name: "decoy_of"}
 
 
 def place_error(form: FlaskForm, error: SurveyError) -> None:
     """Show what the survey's own check said, beside the field it is about."""
-    named = [str(part) for part in error.path if part not in ("questions",) and not isinstance(part, int)]
-    name = next((_FIELD_OF[part] for part in reversed(named) if _FIELD_OF.get(part) in form), None)
-    # The label beside the message names the field; its name in the document means nothing to a designer.
-    problem = (
-        f"this {error.problem[len(named[-1]) + 1 :]}"
-        if named and error.problem.startswith(f"{named[-1]} ")
-        else error.problem
-    )
-    message = f"{problem[:1].upper()}{problem[1:]}; {error.remedy}."
+    fields = [_FIELD_OF.get(part, part) for part in reversed(error.path) if isinstance(part, str)]
+    name = next((field for field in fields if field in form), None)
     field = form[name] if name else next(iter(form))
-    field.errors = [*field.errors, message]
+    field.errors = [*field.errors, sentence(f"{error.problem}; {error.remedy}")]
 
 
 def pretty(document: dict[str, Any]) -> bytes:
-    """A document for people to read and keep."""
+    """Write a document for people to read and keep."""
     return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()

@@ -31,14 +31,14 @@ LARGEST_IMPORT = 1 << 20
 @bp.get("/")
 @bp.get("/design/")
 def front() -> BaseResponse:
-    """The address without a path leads to the workspace."""
+    """Lead from the address without a path to the workspace."""
     return redirect(url_for("workspace.home"))
 
 
 @bp.get("/surveys")
 @reader
 def home() -> str:
-    """Drafts, own surveys, surveys of the house, shared ones."""
+    """List drafts, own surveys, surveys of the house, shared ones."""
     store, user = get_store(), current_user
     listed = sharing.readable(store, user, store.list_surveys())
     mine = [one for one in listed if one.owner == user.name]
@@ -51,7 +51,7 @@ def home() -> str:
 @bp.get("/surveys/new")
 @designer
 def new() -> str:
-    """Begin: blank, from a template, from a file."""
+    """Offer beginnings: blank, from a template, from a file."""
     return render_template("workspace/new.html", templates=TEMPLATES, form=ImportForm())
 
 
@@ -91,12 +91,12 @@ def import_definition() -> Page:
 @bp.get("/drafts/<draft_id>")
 @designer
 def draft(draft_id: str) -> Page:
-    """The questions of a draft."""
+    """Show the questions of a draft."""
     return show_draft(open_draft(draft_id), DetailsForm(formdata=None))
 
 
 def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool = False) -> Page:
-    """The draft's first page; the form keeps what was typed where it was refused."""
+    """Show the draft's first page; the form keeps what was typed where it was refused."""
     document = draft.document
     if not form.errors and not stale:
         kept = {"title": document["title"], "intro": document["intro"], **document["settings"]}
@@ -158,6 +158,6 @@ def delete(draft_id: str) -> Page:
 @bp.get("/drafts/<draft_id>/definition.json")
 @designer
 def draft_definition(draft_id: str) -> BaseResponse:
-    """The draft as a file."""
+    """Send the draft as a file."""
     draft = own_draft(draft_id)
     return download(pretty(draft.document), "application/json", f"{draft.id}.json")

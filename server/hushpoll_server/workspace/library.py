@@ -197,5 +197,5 @@ TEMPLATES: dict[str, Template] = {
 
 
 def document_of(key: str) -> dict[str, Any]:
-    """A fresh copy of a template's document."""
+    """Give a fresh copy of a template's document."""
     return copy.deepcopy(TEMPLATES[key].document)

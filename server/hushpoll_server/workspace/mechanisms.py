@@ -8,14 +8,15 @@ from typing import Any
 
 from hushpoll_client import MechanismError, Question
 from hushpoll_client.exact import read_number, spell
-from hushpoll_client.mechanism import MECHANISMS
-from hushpoll_client.mechanism.parameters import DECOY_COUNTS
+from hushpoll_client.mechanism import MECHANISMS, Parameter
+from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from hushpoll_client.words import epsilon_text
 
 from .kinds import EDITORS, Fields, editor_of
 
 __all__ = [
     "OFFERED",
+    "PARAMETERS",
     "RECOMMENDED",
     "excluded_by_slider",
     "fields_of",
@@ -30,6 +31,15 @@ RECOMMENDED = (
 )
 OFFERED = {name: one for name, one in MECHANISMS.items() if one.in_surveys and one.recompiled}
 """What a designer may choose; a mechanism whose table comes with the document stays where it is imported."""
+
+_DECOY = (DECOY_SHARE.name, DECOY_COUNTS.name)
+PARAMETERS = {
+    parameter.name: parameter
+    for one in OFFERED.values()
+    for parameter in one.takes
+    if parameter.name not in _DECOY
+}
+"""The parameters that have one field each; the decoy's share may come from elsewhere and has several."""
 
 _DECOY_FIELDS = ("decoy", "decoy_from", "decoy_yes", "decoy_of", "decoy_survey")
 _COIN = "A coin on the device keeps the epsilon, whatever anybody knows about the harmless answer."
@@ -115,10 +125,8 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
     given = {key: text for key in used if (text := str(fields.get(key) or "").strip())}
     mechanism: dict[str, Any] = {"name": name}
     for parameter in MECHANISMS[name].takes:
-        if parameter.name in given and not parameter.name.startswith("decoy_"):
-            mechanism[parameter.name] = _written(
-                parameter.shape.from_text(given[parameter.name]), parameter.name
-            )
+        if parameter.name in given and parameter.name not in _DECOY:
+            mechanism[parameter.name] = _written(parameter, given[parameter.name])
     if "linked" in given:
         mechanism["epsilon"] = slider
         for key in excluded_by_slider(name):
@@ -130,8 +138,9 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
     return mechanism
 
 
-def _written(value: Any, name: str) -> Any:
-    if name == "epsilon":
+def _written(parameter: Parameter, text: str) -> Any:
+    value = parameter.shape.from_text(text)
+    if parameter.name == "epsilon" or parameter.shape.whole:
         return value
     if isinstance(value, list):
         return [_share(part) for part in value if part]

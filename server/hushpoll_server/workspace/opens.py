@@ -70,7 +70,7 @@ def init_app(app: Flask) -> None:
 
 
 def by_day(store: Store, counter: OpenCounter, survey_hash: str, days: int = 14) -> list[tuple[str, int]]:
-    """Openings of the last days that had any, the newest first."""
+    """List the openings of the last days that had any, the newest first."""
     counter.flush(store)
     query = select(opens.c.day, opens.c.opened).where(opens.c.hash == survey_hash)
     with store.read() as tx:

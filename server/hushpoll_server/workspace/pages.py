@@ -36,7 +36,7 @@ bp.add_app_template_filter(factor_text, "factor")
 
 
 def own_draft(draft_id: str) -> Draft:
-    """The draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
+    """Give the draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
     draft = drafts.find(get_store(), draft_id)
     if draft is None or (draft.owner != current_user.name and current_user.role != "admin"):
         abort(404, "there is no draft of yours at this address; see the list of surveys")
@@ -44,7 +44,7 @@ def own_draft(draft_id: str) -> Draft:
 
 
 def open_draft(draft_id: str) -> Draft:
-    """The account's own draft, which may still be changed."""
+    """Give the account's own draft, which may still be changed."""
     draft = own_draft(draft_id)
     if draft.published_hash is not None:
         raise DraftIsPublished(draft.published_hash)
@@ -61,12 +61,12 @@ def _already_published(error: DraftIsPublished) -> BaseResponse:
 
 
 def download(data: bytes, mimetype: str, name: str) -> BaseResponse:
-    """A file for the designer's disk."""
+    """Send a file for the designer's disk."""
     return send_file(io.BytesIO(data), mimetype, as_attachment=True, download_name=name)
 
 
 def editable_survey(survey_hash: str) -> Survey:
-    """A published survey that this account may share, invite to and close."""
+    """Give a published survey that this account may share, invite to and close."""
     survey = get_store().get_survey(survey_hash)
     if survey is None or not can_edit(current_user, survey_hash):
         abort(404, "there is no survey of yours at this address; see the list of surveys")

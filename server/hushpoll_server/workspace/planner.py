@@ -29,14 +29,14 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 14.0, 42.0
 
 
 def stops() -> tuple[str, ...]:
-    """The slider's stops, spelled as the survey document spells numbers."""
+    """Give the slider's stops, spelled as the survey document spells numbers."""
     from hushpoll_analysis.designing.planning import SLIDER_STOPS
 
     return tuple(f"{stop:g}" for stop in SLIDER_STOPS)
 
 
 def points(share: float | None, digits: int = 1) -> str:
-    """A margin for people: percentage points."""
+    """Write a margin for people: percentage points."""
     if share is None or not math.isfinite(share):
         return "out of reach"
     return f"±{share * 100:.{digits}f} points" if share < 1 else "more than ±100 points"
@@ -48,7 +48,7 @@ def epsilon_text(epsilon: float) -> str:
 
 
 def whole(number: int | None) -> str:
-    """A count for people."""
+    """Write a count for people."""
     return f"{number:,}" if number is not None else "out of reach"
 
 
@@ -64,7 +64,7 @@ class QuestionPlan:
     needed: tuple[int | None, ...]
 
     def texts(self) -> dict[str, str]:
-        """Every figure of the question as the page words it."""
+        """Give every figure of the question as the page words it."""
         plan, odds = self.plan, self.plan.odds_factor
         recorded = plan.recorded_as_chosen
         return {
@@ -84,7 +84,7 @@ class QuestionPlan:
 
 
 def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
-    """The plan of every question of a compiled draft at n answers."""
+    """Give the plan of every question of a compiled draft at n answers."""
     total = survey.epsilon_total
     bounded = math.isfinite(total) and total > 0
     plans = []
@@ -119,7 +119,7 @@ def _answers_for(question: Question, margin: float) -> int | None:
 
 
 def _parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """What the planner needs beside epsilon to build the mechanism anew."""
+    """Give what the planner needs beside epsilon to build the mechanism anew."""
     return {
         parameter.name: mechanism.parameters[parameter.name]
         for parameter in mechanism.takes
@@ -128,7 +128,7 @@ def _parameters(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
-    """The question whose figures are shown large: the one asked for, else the least precise that follows the slider."""
+    """Choose the question whose figures are shown large: the one asked for, else the least precise on the slider."""
     for one in plans:
         if one.question.id == asked:
             return one
@@ -136,7 +136,7 @@ def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
 
 
 def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tuple[str | None, str]:
-    """The lowest stop at which every question that follows the slider meets the margin, and one sentence about it."""
+    """Find the lowest stop at which every question on the slider meets the margin, and say one sentence about it."""
     from hushpoll_analysis import AnalysisError
     from hushpoll_analysis.designing.planning import plan
 
@@ -157,8 +157,8 @@ def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tupl
     fitting = [stop for stop in stops() if float(stop) >= exact]
     if not fitting:
         return None, (
-            f"{points(margin)} with {whole(n)} answers would need epsilon {words.at_most(exact)} per question, beyond the slider."
-            " Ask more people, or accept a wider margin."
+            f"{points(margin)} with {whole(n)} answers would need epsilon {words.at_most(exact)} per question, beyond"
+            " the slider. Ask more people, or accept a wider margin."
         )
     return (
         fitting[0],
@@ -167,7 +167,7 @@ def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tupl
 
 
 def _out_of_reach(automatic: Sequence[QuestionPlan], n: int, margin: float) -> str:
-    """Why no epsilon gives the margin: too few people, or a harmless question that costs precision by itself."""
+    """Say why no epsilon gives the margin: too few people, or a harmless question that costs precision by itself."""
     said = f"{points(margin)} cannot be reached with {whole(n)} answers"
     open_margin = max(one.plan.margin_sampling_only for one in automatic)
     numbers = [str(one.number) for one in automatic if one.question.mechanism.has_decoy]
@@ -202,7 +202,7 @@ class Curve:
 
 
 def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
-    """The figure of one question; None where its mechanism has no epsilon to vary."""
+    """Draw the figure of one question; None where its mechanism has no epsilon to vary."""
     from hushpoll_analysis.designing.planning import SLIDER_STOPS
     from hushpoll_analysis.designing.planning import curve as plan_curve
 
@@ -270,7 +270,7 @@ def total_scale(total: float) -> TotalScale:
 
 
 def total_text(survey: Survey) -> tuple[str, str]:
-    """The total of one person, and what to think of it ("" where there is nothing to warn of)."""
+    """Give the total of one person, and what to think of it ("" where there is nothing to warn of)."""
     total = survey.epsilon_total
     open_ones = [number for number, one in enumerate(survey.questions, 1) if not math.isfinite(one.epsilon)]
     if open_ones:

@@ -13,7 +13,7 @@ from .privacy import cap
 
 
 def _compiled(draft_id: str) -> Survey:
-    """The draft as publishing would compile it; with a question as the editor has it now, where one is given."""
+    """Compile the draft as publishing would; with a question as the editor has it now, where one is given."""
     draft = own_draft(draft_id)
     try:
         if "text" in request.args:
@@ -31,7 +31,7 @@ def _compiled(draft_id: str) -> Survey:
 @bp.get("/drafts/<draft_id>/preview")
 @designer
 def preview(draft_id: str) -> Response:
-    """The respondents' page of a draft, in the editor's frame or in a tab of its own."""
+    """Show the respondents' page of a draft, in the editor's frame or in a tab of its own."""
     from hushpoll_server.respond.page import render_page
 
     query = request.query_string.decode("ascii", "ignore")
@@ -42,13 +42,13 @@ def preview(draft_id: str) -> Response:
 @bp.get("/drafts/<draft_id>/preview.json")
 @designer
 def preview_document(draft_id: str) -> Response:
-    """The canonical bytes that the preview verifies and shows."""
+    """Serve the canonical bytes that the preview verifies and shows."""
     return Response(_compiled(draft_id).canonical, mimetype="application/json")
 
 
 @bp.get("/drafts/<draft_id>/phone")
 @designer
 def phone(draft_id: str) -> str:
-    """The preview at a phone's width, on a page of its own."""
+    """Show the preview at a phone's width, on a page of its own."""
     g.csp = {"frame-src": "'self'"}
     return render_template("workspace/phone.html", draft=own_draft(draft_id), step="preview")

@@ -22,12 +22,12 @@ from .planner import QuestionPlan
 
 
 def cap() -> str:
-    """The largest total epsilon that this server publishes."""
+    """Give the largest total epsilon that this server publishes."""
     return str(current_app.config["HUSHPOLL"].epsilon_cap)
 
 
 def summaries(draft: Draft) -> list[dict[str, Any]]:
-    """One line per question for lists: what is asked, how it is randomized and why."""
+    """Give one line per question for lists: what is asked, how it is randomized and why."""
     if not draft.questions:
         return []
     from hushpoll_analysis.designing.planning import recommend
@@ -97,7 +97,7 @@ def _verdict(focus: QuestionPlan, margin: float) -> str:
 @bp.route("/drafts/<draft_id>/privacy", methods=["GET", "POST"])
 @designer
 def privacy(draft_id: str) -> Page:
-    """Expected answers and needed margin in, epsilon out."""
+    """Take expected answers and needed margin, and find the epsilon."""
     draft = open_draft(draft_id)
     if not draft.questions:
         return render_template("workspace/no_questions.html", draft=draft, step="privacy")
@@ -170,7 +170,7 @@ def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, st
 @bp.get("/drafts/<draft_id>/plan.json")
 @designer
 def plan_json(draft_id: str) -> Response | tuple[Response, int]:
-    """The same figures for a slider that moves; nothing is saved."""
+    """Give the same figures for a slider that moves; nothing is saved."""
     draft = open_draft(draft_id)
     form = _plan_form(draft, request.args, csrf=False)
     if not draft.questions or not form.validate():

@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.config import LOOPBACK
+from hushpoll_server.fields import sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
 from hushpoll_server.people.errors import AccountError
@@ -28,13 +29,13 @@ from .privacy import cap
 
 
 def address() -> str:
-    """The address of this server as respondents should use it."""
+    """Give the address of this server as respondents should use it."""
     config = current_app.config["HUSHPOLL"]
     return config.public_url.rstrip("/") or request.host_url.rstrip("/")
 
 
 def respondent_link(survey_hash: str) -> str:
-    """The link to hand out."""
+    """Give the link to hand out."""
     return survey_link(address(), survey_hash)
 
 
@@ -98,12 +99,12 @@ def _publish(draft: Draft) -> Response | None:
 @bp.get("/surveys/<survey_hash>")
 @reader
 def survey(survey_hash: str) -> Page:
-    """Share, monitor, close; analysts see the monitor only."""
+    """Show where to share, monitor and close; analysts see the monitor only."""
     return show_survey(survey_hash)
 
 
 def readable_state(survey_hash: str) -> SurveyState:
-    """The state of a survey that this account may read; 404 otherwise."""
+    """Give the state of a survey that this account may read; 404 otherwise."""
     state = get_store().state(survey_hash)
     if state is None or not can_read_survey(current_user, survey_hash):
         abort(404, "there is no survey at this address that you may read; see the list of surveys")
@@ -111,7 +112,7 @@ def readable_state(survey_hash: str) -> SurveyState:
 
 
 def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
-    """The page of a published survey, with the forms that were refused in place of fresh ones."""
+    """Show the page of a published survey, with the forms that were refused in place of fresh ones."""
     closing.close_due(get_store())
     state, store = readable_state(survey_hash), get_store()
     published = store.get_survey(survey_hash)
@@ -144,7 +145,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
 
 
 def projected(survey: Survey, n: int) -> list[float]:
-    """The margin of every question at n reports: what the number of reports alone tells, never an answer."""
+    """Give the margin of every question at n reports: what the number of reports alone tells, never an answer."""
     from hushpoll_analysis.designing.planning import plan
 
     if n < 2:
@@ -153,7 +154,7 @@ def projected(survey: Survey, n: int) -> list[float]:
 
 
 def close_form(state: SurveyState) -> CloseForm:
-    """The closing form as the survey stands."""
+    """Give the closing form as the survey stands."""
     when = "n" if state.closes_at else "date" if state.closes_on else "never"
     return CloseForm(formdata=None, when=when, on=state.closes_on, at=state.closes_at)
 
@@ -170,7 +171,7 @@ def share(survey_hash: str) -> Page:
             flash(f"{form.name.data.strip()} can read the report now.", "done")
             return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
         except AccountError as error:
-            form.name.errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+            form.name.errors = [sentence(error)]
     return show_survey(survey_hash, 422, share_form=form)
 
 
@@ -227,7 +228,7 @@ def _codes_csv(survey_hash: str, codes: list[str]) -> bytes:
 @bp.get("/surveys/<survey_hash>/qr.<kind>")
 @designer
 def qr(survey_hash: str, kind: str) -> Response:
-    """The respondents' link as a QR code."""
+    """Show the respondents' link as a QR code."""
     import segno
 
     editable_survey(survey_hash)
@@ -245,7 +246,7 @@ def qr(survey_hash: str, kind: str) -> Response:
 @bp.get("/surveys/<survey_hash>/poster")
 @designer
 def poster(survey_hash: str) -> str:
-    """A page to print and hang up."""
+    """Show a page to print and hang up."""
     found = editable_survey(survey_hash)
     return render_template("workspace/poster.html", survey=found, link=respondent_link(survey_hash))
 
@@ -253,7 +254,7 @@ def poster(survey_hash: str) -> str:
 @bp.get("/surveys/<survey_hash>/definition.json")
 @reader
 def definition(survey_hash: str) -> Response:
-    """The published document, byte for byte."""
+    """Send the published document, byte for byte."""
     readable_state(survey_hash)
     found = get_store().get_survey(survey_hash)
     assert found is not None
@@ -294,7 +295,7 @@ def schedule_closing(survey_hash: str) -> Page:
             flash(said, "done")
             return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#close")
         except HushpollError as error:
-            (form.on if when == "date" else form.at).errors = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+            (form.on if when == "date" else form.at).errors = [sentence(error)]
     return show_survey(survey_hash, 422, close_form=form)
 
 

@@ -11,6 +11,8 @@ from hushpoll_client.report import FEWEST_REPORTS
 from wtforms import FloatField, IntegerField
 from wtforms.validators import InputRequired, NumberRange
 
+from hushpoll_server.fields import sentence
+
 from .pages import Page, bp, designer, open_draft
 
 if TYPE_CHECKING:
@@ -129,5 +131,5 @@ def _simulate_or_say(form: FlaskForm, survey: Survey, truth: dict[str, list[floa
     try:
         return simulated(survey, form.n.data, truth)
     except HushpollError as error:
-        form.n.errors = [f"{error}."]
+        form.n.errors = [sentence(error)]
         return []

@@ -34,7 +34,8 @@ class Bootstrap:
         drawn = _draws(quantity, resampling.replicates, np.random.default_rng(resampling.seed))
         if not np.all(np.isfinite(drawn)):
             raise AnalysisError(
-                "bootstrap: a resampled decoy share makes the channel singular; the decoy's poll is too small"
+                "bootstrap: a resampled decoy share makes the channel singular",
+                "the decoy's poll is too small",
             )
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)

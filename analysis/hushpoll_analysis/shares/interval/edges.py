@@ -20,7 +20,7 @@ def outside(quantity: Quantity, found: Interval) -> bool:
 
 
 def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | None:
-    """The likelihood interval inside the bounds, where the interval found cannot be shown.
+    """Give the likelihood interval inside the bounds, where the interval found cannot be shown.
 
     That is where it lies wholly outside the bounds, or has no width because all reports are in one cell.
     """

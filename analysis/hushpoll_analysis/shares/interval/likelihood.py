@@ -99,6 +99,6 @@ def crossings(
 def _clip(value: float, bounds: Limits) -> float:
     if math.isnan(value):
         raise AnalysisError(
-            "the likelihood could not be computed for these counts; check counts and mechanism"
+            "the likelihood could not be computed for these counts", "check counts and mechanism"
         )
     return min(max(value, bounds[0]), bounds[1])

@@ -40,7 +40,7 @@ METHODS = (AUTO, *_BY_NAME)
 def check_method(name: str) -> None:
     """Refuse a name that is no method."""
     if name not in METHODS:
-        raise AnalysisError(f"interval: unknown method {name!r}; choose one of {', '.join(METHODS)}")
+        raise AnalysisError(f"interval: unknown method {name!r}", f"choose one of {', '.join(METHODS)}")
 
 
 def in_words(name: str) -> str:
@@ -74,7 +74,7 @@ def interval(
     level: float = 0.95,
     resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
 ) -> Interval:
-    """A confidence interval for a linear quantity, unclipped.
+    """Give a confidence interval for a linear quantity, unclipped.
 
     Parameters
     ----------

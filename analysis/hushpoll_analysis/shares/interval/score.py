@@ -59,7 +59,7 @@ def linear_score_limits(
 
 
 def _reach(weights: Floats, frequencies: Floats, n: float, z: float) -> Floats:
-    """The largest v that the test does not reject, row by row; weights run from 0 to 1."""
+    """Find the largest v that the test does not reject, row by row; weights run from 0 to 1."""
     estimate = np.sum(weights * frequencies, axis=-1)
 
     def excess(shares: Floats) -> Floats:

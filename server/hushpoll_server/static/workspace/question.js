@@ -26,9 +26,7 @@ function show() {
   for (const part of form.querySelectorAll("[data-mechanisms]")) {
     part.hidden = !among(part.dataset.mechanisms, mechanism);
   }
-  // An epsilon of one's own, or the slider's: not both.
   const linked = form.elements.linked.checked;
-  for (const part of form.querySelectorAll("[data-unlinked]")) part.hidden ||= linked;
   for (const part of form.querySelectorAll("[data-unless-linked]")) part.hidden ||= linked && among(part.dataset.unlessLinked, mechanism);
   for (const part of form.querySelectorAll("[data-decoy]")) part.hidden = part.dataset.decoy !== chosen("decoy_from");
 }

@@ -32,6 +32,6 @@ def _refuse_newer(settings: AlembicConfig, connection: Connection) -> None:
     foreign = set(MigrationContext.configure(connection).get_current_heads()) - known
     if foreign:
         raise HushpollError(
-            f"the database was brought up to date ({', '.join(sorted(foreign))}) by a newer hushpoll than this one; "
-            "install that version again, or restore a backup from before the upgrade"
+            f"the database was brought up to date ({', '.join(sorted(foreign))}) by a newer hushpoll than this one",
+            "install that version again, or restore a backup from before the upgrade",
         )

@@ -1,0 +1,123 @@
+"""One answer's way has no loops: compiled once, sealed once, published in one transaction, rehearsed by `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from hushpoll_analysis import report
+from hushpoll_client import Report, Survey
+from hushpoll_client import survey as survey_module
+from hushpoll_server.collect import seal
+from hushpoll_server.people import log, tokens
+from hushpoll_server.results import pages
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import drafts, rehearsal
+from sqlalchemy import select
+
+from tests.client.documents import exam
+from tests.server.accounts_kit import make_draft, make_published, open_place, signed_in, submit
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path_factory.mktemp("loops")) as found:
+        yield found
+
+
+class Counted:
+    """A function that also counts its calls."""
+
+    def __init__(self, work: Callable[..., Any]) -> None:
+        self.work, self.calls = work, 0
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        self.calls += 1
+        return self.work(*given, **named)
+
+
+def test_a_survey_is_compiled_once_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    published = Survey.from_draft(exam()).canonical
+    compiled = Counted(survey_module.compile_mechanism)
+    monkeypatch.setattr(survey_module, "compile_mechanism", compiled)
+    survey = Survey.from_published(published)
+    assert compiled.calls == len(survey.questions) == 3
+    made = Report.new(survey, [1, 3, 1])
+    assert Report.parse(survey, made.to_bytes()) == (made, None)
+    assert survey.epsilon_total > 0
+    assert survey.canonical == published
+    assert compiled.calls == 3
+
+
+def test_reading_results_seals_once(place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, survey = signed_in(*place, "owner"), make_published(place[1])
+    for path in (f"/surveys/{survey.hash}/report", f"/api/surveys/{survey.hash}/results"):
+        sealed = Counted(seal.seal_due)
+        monkeypatch.setattr(pages, "seal_due", sealed)
+        monkeypatch.setattr(seal, "seal_due", sealed)
+        assert owner.get(path).status_code == 200, path
+        assert sealed.calls == 1, path
+
+
+class Full(Exception):
+    """The disk is full when the line of the log is written."""
+
+
+def test_publishing_stands_or_falls_with_its_draft_and_its_line_in_the_log(
+    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, draft = place[1], make_draft(place[1])
+
+    def fail(*given: Any, **named: Any) -> None:
+        raise Full
+
+    with monkeypatch.context() as broken:
+        broken.setattr(drafts, "note", fail)
+        with pytest.raises(Full):
+            drafts.publish(store, draft, draft.survey("20"), "owner")
+    assert store.state(draft.survey("20").hash) is None
+    kept = drafts.find(store, draft.id)
+    assert kept is not None
+    assert kept.published_hash is None
+    assert submit(signed_in(*place, "owner"), f"/drafts/{draft.id}/publish", frozen="y").status_code == 302
+    assert store.state(draft.survey("20").hash) is not None
+
+
+def test_publishing_by_a_program_does_too(
+    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, store = place
+    survey = Survey.from_draft(exam(title="By a program"))
+    token = tokens.make(store, "owner", "publish", ["publish"], actor="owner")
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    send = {"data": survey.canonical, "headers": headers}
+    with monkeypatch.context() as broken:
+        broken.setattr(log, "insert", lambda table: select(table))  # writes nothing, and refuses values
+        assert app.test_client().post("/api/surveys", **send).status_code == 500
+    assert store.state(survey.hash) is None
+    made = app.test_client().post("/api/surveys", **send)
+    assert made.status_code == 201
+    assert made.get_json()["url"].endswith(f"/s/{survey.hash}#{survey.hash}")
+    newest = log.audit_entries(store, 1)[0]
+    assert (newest.action, newest.subject) == ("published", survey.hash)
+    assert "token publish" in newest.detail
+
+
+def test_the_rehearsal_shows_what_the_report_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    survey = Survey.from_draft(exam())
+    truth = {"cheated": [0.7, 0.3], "reason": [0.4, 0.3, 0.2, 0.1], "tax": [0.9, 0.1]}
+    seen: list[Any] = []
+
+    def kept(*given: Any, **named: Any) -> Any:
+        seen.append(report(*given, **named))
+        return seen[-1]
+
+    monkeypatch.setattr("hushpoll_analysis.report", kept)
+    shown = rehearsal.simulated(survey, 500, truth)
+    (made,) = seen
+    for part, question in zip(shown, made.questions, strict=True):
+        several = len(question.lines) > 1
+        wanted = [line.simultaneous if several else line.entry for line in question.lines]
+        assert [row["entry"] for row in part["rows"]] == wanted
