@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import ndtri
@@ -31,10 +31,16 @@ class Score:
 
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Give the score limits, with n."""
-        possible = quantity.view.possible
-        weights, frequencies = quantity.weights[possible], quantity.counts[possible] / quantity.size
-        low, high = linear_score_limits(weights[None], frequencies[None], quantity.size, level)
-        return float(low[0]), float(high[0])
+        return self.of_all([quantity], level)[0]
+
+    def of_all(self, wanted: Sequence[Quantity], level: float) -> list[Limits]:
+        """Give the limits of several quantities of the same reports at once."""
+        one = wanted[0]
+        possible = one.view.possible
+        weights = np.stack([quantity.weights[possible] for quantity in wanted])
+        frequencies = np.broadcast_to(one.counts[possible] / one.size, weights.shape)
+        low, high = linear_score_limits(weights, frequencies, one.size, level)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def linear_score_limits(
