@@ -16,7 +16,8 @@ from .base import Limits, Resampling
 __all__ = ["Score", "linear_score_limits"]
 
 FURTHEST = 1e9  # how far to tilt the frequencies before the edge counts as reached
-HALVINGS = 60
+STEPS = 120
+CLOSE = 1e-13
 
 
 class Score:
@@ -66,40 +67,62 @@ def linear_score_limits(
 
 def _reach(weights: Floats, frequencies: Floats, n: float, z: float) -> Floats:
     """The largest v that the test does not reject, row by row; weights run from 0 to 1."""
-    estimate = np.sum(weights * frequencies, axis=-1)
-
-    def excess(shares: Floats) -> Floats:
-        value = np.sum(weights * shares, axis=-1)
-        spread = np.sum(weights**2 * shares, axis=-1) - value**2
-        result: Floats = (value - estimate) * math.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
-        return result
-
-    def tilted(tilt: Floats) -> Floats:
-        moved = frequencies / (1.0 + tilt[:, None] * (1.0 - weights))
-        result: Floats = moved / np.sum(moved, axis=-1, keepdims=True)
-        return result
-
-    end = tilted(np.full(len(weights), FURTHEST))
-    heaviest = (weights == 1.0) / np.maximum(np.sum(weights == 1.0, axis=-1, keepdims=True), 1)
-
-    def mixed(part: Floats) -> Floats:
-        result: Floats = (1.0 - part[:, None]) * end + part[:, None] * heaviest
-        return result
-
+    end = _tilted(weights, frequencies, np.full(len(weights), FURTHEST))
+    estimate = np.einsum("ij,ij->i", weights, frequencies)
+    within = _excess(weights, estimate, end, n, z) > 0.0
+    value = np.ones(len(weights))
     # Within the family, where its end is rejected. Else nobody sent the heaviest report, and beyond the end of the
     # family that one takes its share from all the others.
-    inside = tilted(np.expm1(_first(lambda s: excess(tilted(np.expm1(s))), len(weights), math.log(FURTHEST))))
-    beyond = mixed(_first(lambda part: excess(mixed(part)), len(weights), 1.0))
-    value = np.sum(weights * np.where((excess(end) > 0.0)[:, None], inside, beyond), axis=-1)
-    result: Floats = np.where(estimate >= 1.0, 1.0, value)
+    for rows, path, length in ((within, _tilt, math.log(FURTHEST)), (~within & (estimate < 1.0), _mix, 1.0)):
+        if np.any(rows):
+            shares = path(weights[rows], frequencies[rows] if path is _tilt else end[rows])
+            found = _first(
+                lambda at, of=shares, rows=rows: _excess(weights[rows], estimate[rows], of(at), n, z),
+                int(rows.sum()),
+                length,
+            )
+            value[rows] = np.einsum("ij,ij->i", weights[rows], shares(found))
+    return value
+
+
+def _excess(weights: Floats, estimate: Floats, shares: Floats, n: float, z: float) -> Floats:
+    """How far beyond the estimate these shares lie, in units of the test: positive where it rejects them."""
+    value = np.einsum("ij,ij->i", weights, shares)
+    spread = np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2
+    result: Floats = (value - estimate) * math.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
     return result
 
 
+def _tilted(weights: Floats, frequencies: Floats, tilt: Floats) -> Floats:
+    moved = frequencies / (1.0 + tilt[:, None] * (1.0 - weights))
+    result: Floats = moved / np.sum(moved, axis=-1, keepdims=True)
+    return result
+
+
+def _tilt(weights: Floats, frequencies: Floats) -> Callable[[Floats], Floats]:
+    """The family, by the logarithm of its tilt."""
+    return lambda at: _tilted(weights, frequencies, np.expm1(at))
+
+
+def _mix(weights: Floats, end: Floats) -> Callable[[Floats], Floats]:
+    """From the end of the family to nothing but the heaviest report."""
+    heaviest = (weights == 1.0) / np.maximum(np.sum(weights == 1.0, axis=-1, keepdims=True), 1)
+    return lambda part: (1.0 - part[:, None]) * end + part[:, None] * heaviest
+
+
 def _first(excess: Callable[[Floats], Floats], rows: int, end: float) -> Floats:
-    """Halve [0, end] toward the place where the excess turns positive."""
+    """The place in [0, end] where the excess turns positive: false position, halving every third time."""
     low, high = np.zeros(rows), np.full(rows, end)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        above = excess(middle) > 0.0
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    below, above = np.minimum(excess(low), 0.0), np.maximum(excess(high), 0.0)
+    for turn in range(STEPS):
+        gap = above - below
+        part = np.where(gap > 0.0, -below / np.where(gap > 0.0, gap, 1.0), 0.5)
+        # A step that stays at one side is halved, so that both sides close in.
+        middle = low + (high - low) * (0.5 if turn % 3 == 2 else np.clip(part, 0.02, 0.98))
+        found = excess(middle)
+        over = found > 0.0
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+        below, above = np.where(over, below, found), np.where(over, found, above)
+        if np.max(high - low) < CLOSE * end:
+            break
     return high
