@@ -206,7 +206,10 @@ def test_what_the_channel_cannot_estimate_is_refused() -> None:
         (lambda: quantiles(COUNTS, FOUR, p=[0]), "p: 0 is no probability"),
         (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 2, 3]), "values: .* do not rise"),
         (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 3]), "values: 3 answers described"),
-        (lambda: quantiles(COUNTS, FOUR, edges=[1, 2, 3, 4]), "edges: 3 answers described, .*; give 5 numbers"),
+        (
+            lambda: quantiles(COUNTS, FOUR, edges=[1, 2, 3, 4]),
+            "edges: 3 answers described, .*; give 5 numbers",
+        ),
         (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 3, 4], edges=[0, 1, 2, 3, 4]), "give one of them"),
         (lambda: density(COUNTS, FOUR, [0, 1, 2, 3, 4], "spline"), "shape: unknown 'spline'; choose one of"),
         (lambda: density(COUNTS, FOUR, [0, 1, 2]), "edges: 3 given for 4 bins; give 5 increasing numbers"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -73,15 +74,14 @@ def _reach(weights: Floats, frequencies: Floats, n: float, z: float) -> Floats:
     value = np.ones(len(weights))
     # Within the family, where its end is rejected. Else nobody sent the heaviest report, and beyond the end of the
     # family that one takes its share from all the others.
-    for rows, path, length in ((within, _tilt, math.log(FURTHEST)), (~within & (estimate < 1.0), _mix, 1.0)):
+    beyond = ~within & (estimate < 1.0)
+    for rows, path, length in (
+        (within, _tilt(weights[within], frequencies[within]), math.log(FURTHEST)),
+        (beyond, _mix(weights[beyond], end[beyond]), 1.0),
+    ):
         if np.any(rows):
-            shares = path(weights[rows], frequencies[rows] if path is _tilt else end[rows])
-            found = _first(
-                lambda at, of=shares, rows=rows: _excess(weights[rows], estimate[rows], of(at), n, z),
-                int(rows.sum()),
-                length,
-            )
-            value[rows] = np.einsum("ij,ij->i", weights[rows], shares(found))
+            excess = partial(_along, path, weights[rows], estimate[rows], n, z)
+            value[rows] = np.einsum("ij,ij->i", weights[rows], path(_first(excess, int(rows.sum()), length)))
     return value
 
 
@@ -91,6 +91,12 @@ def _excess(weights: Floats, estimate: Floats, shares: Floats, n: float, z: floa
     spread = np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2
     result: Floats = (value - estimate) * math.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
     return result
+
+
+def _along(
+    path: Callable[[Floats], Floats], weights: Floats, estimate: Floats, n: float, z: float, at: Floats
+) -> Floats:
+    return _excess(weights, estimate, path(at), n, z)
 
 
 def _tilted(weights: Floats, frequencies: Floats, tilt: Floats) -> Floats:
