@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from .sampling.weights import rake as rake
     from .shares.constrained import constrained_estimate as constrained_estimate
     from .shares.constrained import maximise as maximise
+    from .shares.cumulative import cumulative as cumulative
+    from .shares.density import density as density
     from .shares.estimation import estimate as estimate
     from .shares.estimation import functional as functional
+    from .shares.means import mean as mean
+    from .shares.means import mean_difference as mean_difference
+    from .shares.quantiles import quantiles as quantiles
     from .shares.result import Estimate as Estimate
     from .shares.two_groups import cheating_detection as cheating_detection
     from .shares.two_groups import cheating_detection_symmetric as cheating_detection_symmetric
@@ -44,13 +49,18 @@ _HOME = {
     "constrained_estimate": "shares.constrained",
     "correlate": "regression.models",
     "crosstab": "tables.frames",
+    "cumulative": "shares.cumulative",
+    "density": "shares.density",
     "estimate": "shares.estimation",
     "functional": "shares.estimation",
     "lie_detection": "shares.two_groups",
     "linear": "regression.models",
     "logit": "regression.models",
     "maximise": "shares.constrained",
+    "mean": "shares.means",
+    "mean_difference": "shares.means",
     "plan": "designing.planning",
+    "quantiles": "shares.quantiles",
     "rake": "sampling.weights",
     "recommend": "designing.planning",
     "report": "results.survey",
@@ -70,13 +80,18 @@ __all__ = [
     "constrained_estimate",
     "correlate",
     "crosstab",
+    "cumulative",
+    "density",
     "estimate",
     "functional",
     "lie_detection",
     "linear",
     "logit",
     "maximise",
+    "mean",
+    "mean_difference",
     "plan",
+    "quantiles",
     "rake",
     "recommend",
     "report",

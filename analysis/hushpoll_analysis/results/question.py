@@ -10,12 +10,17 @@ import numpy as np
 from hushpoll_client.survey import Question
 from hushpoll_client.words import at_most, epsilon_text
 
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.estimation import estimate
+from hushpoll_analysis.shares.quantiles import Quantile
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate
+from hushpoll_analysis.shares.sample import read_sample
 
 from .method import question_note
+from .numbers import Numbers, numbers_of, values_of
 
 __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
 
@@ -80,13 +85,18 @@ class Line:
 
 @dataclass(frozen=True)
 class QuestionResults:
-    """One question: its counts, and its estimates unless there are too few reports."""
+    """One question: its counts, and its estimates unless there are too few reports.
+
+    `lines` are the shares, `numbers` what follows from the order of the answers or from their being numbers. A question
+    whose reports determine a mean only has no lines.
+    """
 
     question: Question
     n: int
     counts: tuple[int, ...]
     lines: tuple[Line, ...]
     estimate: Estimate | None
+    numbers: Numbers | None = None
 
     @property
     def id(self) -> str:
@@ -124,6 +134,27 @@ class QuestionResults:
         return None if effect is None else self.n / effect
 
     @property
+    def is_estimated(self) -> bool:
+        """Whether there is anything but counts."""
+        return bool(self.lines) or self.numbers is not None
+
+    @property
+    def interval(self) -> str | None:
+        """The method of the intervals."""
+        if self.estimate is not None:
+            return self.estimate.interval
+        return None if self.numbers is None or self.numbers.mean is None else self.numbers.mean.interval
+
+    def quantile(self, p: float) -> Quantile:
+        """Estimate a quantile; refused where answers have no order or the reports do not determine it."""
+        if self.numbers is None:
+            raise AnalysisError(
+                f'question "{self.id}", kind: its answers have no order',
+                "ask for shares instead of quantiles",
+            )
+        return self.numbers.need(self.id, f"the {p:g} quantile")[p]
+
+    @property
     def dishonest_weight(self) -> float:
         """How many honest reports one dishonest report can outweigh, at most."""
         return max((line.entry.weight for line in self.lines), default=math.nan)
@@ -131,9 +162,7 @@ class QuestionResults:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know beside the numbers, one sentence each."""
-        if self.estimate is None:
-            return ()
-        return tuple(_remarks(self))
+        return tuple(_remarks(self)) if self.is_estimated else ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give the question in the JSON contract."""
@@ -149,11 +178,12 @@ class QuestionResults:
             "epsilon_shuffled": None if shuffled is None else shuffled.epsilon,
             "epsilon_shuffled_delta": None if shuffled is None else shuffled.delta,
             "counts_reported": list(self.counts),
-            "interval": None if self.estimate is None else self.estimate.interval,
+            "interval": self.interval,
             "design_effect": self.design_effect,
             "n_effective": self.n_effective,
             "dishonest_weight": None if self.estimate is None else self.dishonest_weight,
             "estimates": [line.to_dict() for line in self.lines],
+            **({} if self.numbers is None else self.numbers.to_dict()),
             "notes": list(self.remarks),
         }
 
@@ -166,15 +196,39 @@ def question_results(
     if not enough:
         return QuestionResults(question, counted.n, counts, (), None)
     labels = None if question.kind.yes_or_no and question.after is None else question.labels
+    if not question.channel.listed:
+        return _in_parts(question, counted.n, counts, level, interval)
+    sample = read_sample(counts, question.mechanism)
+    numbers = numbers_of(question, sample, level, interval)
+    # Where numbers were rounded at random, the rows are no answers whose shares anybody asked for.
+    if sample.shares is None or question.answers.spacing:
+        return QuestionResults(question, counted.n, counts, (), None, numbers)
     found = estimate(counts, question.mechanism, level, interval, options=labels)
     together = estimate(counts, question.mechanism, level, interval, simultaneous=True, options=labels)
-    shares = dict(zip(question.labels, found.possible_shares().tolist(), strict=True))
-    z = _normal_quantile(level)
-    lines = tuple(
+    lines = _lines(question, sample.likeliest.tolist(), found, together, _normal_quantile(level))
+    return QuestionResults(question, counted.n, counts, lines, found, numbers)
+
+
+def _in_parts(
+    question: Question, n: int, counts: tuple[int, ...], level: float, interval: str
+) -> QuestionResults:
+    """Estimate options one by one, where reports speak of several at once."""
+    found = estimate(counts, question.mechanism, level, interval, options=question.labels)
+    together = estimate(
+        counts, question.mechanism, level, interval, simultaneous=True, options=question.labels
+    )
+    lines = _lines(question, found.possible_shares().tolist(), found, together, _normal_quantile(level))
+    return QuestionResults(question, n, counts, lines, found)
+
+
+def _lines(
+    question: Question, likeliest: list[float], found: Estimate, together: Estimate, z: float
+) -> tuple[Line, ...]:
+    shares = dict(zip(question.labels, likeliest, strict=True))
+    return tuple(
         Line(one, both, shares[one.option], _shift(found, one), z)
         for one, both in zip(found.estimates, together.estimates, strict=True)
     )
-    return QuestionResults(question, counted.n, counts, lines, found)
 
 
 def _shift(found: Estimate, entry: LinearEstimate) -> float:
@@ -184,25 +238,8 @@ def _shift(found: Estimate, entry: LinearEstimate) -> float:
 
 
 def _remarks(part: QuestionResults) -> list[str]:
-    assert part.estimate is not None
-    said = list(part.estimate.notes)
-    effect, effective = part.design_effect, part.n_effective
-    if effect is not None and effective is not None:
-        said.append(
-            f"Design effect {effect:.2f}: {part.n:,} randomized reports are as precise as "
-            f"{effective:,.0f} direct answers would be."
-        )
-    else:
-        said.append(
-            "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
-        )
-    worst = max(part.lines, key=lambda line: line.dishonest_shift)
-    whose = "this figure" if len(part.lines) == 1 else f"“{worst.option}”"
-    points = 100 * worst.dishonest_shift
-    said.append(
-        f"If 1 % of the respondents were dishonest, {whose} could move by {at_most(points)} percentage points; "
-        f"one dishonest report weighs up to {at_most(part.dishonest_weight)} honest ones."
-    )
+    said = [] if part.estimate is None else [*part.estimate.notes, *_share_remarks(part)]
+    said += _number_remarks(part)
     shuffled = part.shuffled
     if shuffled is not None and shuffled.epsilon is not None:
         said.append(
@@ -211,6 +248,54 @@ def _remarks(part: QuestionResults) -> list[str]:
             f"can link a report to a person. Without that trust ε = {epsilon_text(shuffled.local_epsilon)} stands."
         )
     return said
+
+
+def _share_remarks(part: QuestionResults) -> list[str]:
+    effect, effective = part.design_effect, part.n_effective
+    if effect is not None and effective is not None:
+        first = (
+            f"Design effect {effect:.2f}: {part.n:,} randomized reports are as precise as "
+            f"{effective:,.0f} direct answers would be."
+        )
+    else:
+        first = (
+            "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
+        )
+    worst = max(part.lines, key=lambda line: line.dishonest_shift)
+    whose = "this figure" if len(part.lines) == 1 else f"“{worst.option}”"
+    points = 100 * worst.dishonest_shift
+    second = (
+        f"If 1 % of the respondents were dishonest, {whose} could move by {at_most(points)} percentage points; "
+        f"one dishonest report weighs up to {at_most(part.dishonest_weight)} honest ones."
+    )
+    return [first, second]
+
+
+def _number_remarks(part: QuestionResults) -> list[str]:
+    numbers = part.numbers
+    if numbers is None:
+        return []
+    said = [numbers.only] if numbers.only else []
+    if numbers.mean is not None:
+        said.append(_dishonest_mean(part, numbers))
+    if numbers.cumulative is not None:
+        said.append(
+            f"The band of the cumulative shares holds for all of them at once ({numbers.cumulative.critical:.2f} "
+            "standard errors on either side); quantiles invert their intervals, and hold at least as often as stated."
+        )
+    return said
+
+
+def _dishonest_mean(part: QuestionResults, numbers: Numbers) -> str:
+    view = channel_view(part.question.mechanism)
+    values = values_of(part.question)
+    assert values is not None
+    assert numbers.mean is not None
+    weights = view.solution(values)[view.possible]
+    middle = numbers.mean.shown.estimate
+    shift = DISHONEST * max(float(weights.max()) - middle, middle - float(weights.min()))
+    unit = f" {numbers.unit}" if numbers.unit else ""
+    return f"If 1 % of the respondents were dishonest, the mean could move by {at_most(shift)}{unit}."
 
 
 def _normal_quantile(level: float) -> float:

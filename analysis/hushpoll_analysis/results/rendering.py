@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import jinja2
 from hushpoll_client import __version__
-from hushpoll_client.words import epsilon_text
+from hushpoll_client.words import epsilon_text, factor_text
 from markupsafe import Markup
 
+from .curves import cumulative_panel, histogram_panel
 from .export import guarded_csv
 from .figures import axis_for
 from .method import percent
+from .numbers import in_unit, measure, quantile_name, rounded
 
 if TYPE_CHECKING:
     from .groups import GroupTable
+    from .numbers import Numbers
     from .question import QuestionResults
     from .survey import SurveyResults
 
@@ -151,7 +154,23 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
         *_wrapped(f"{part.id}: {part.question.text}"),
         *_wrapped(f"{part.question.mechanism.name}; {part.privacy}"),
     ]
-    level = f"{100 * report.level:g} %"
+    if part.lines:
+        lines += _share_text(part, f"{100 * report.level:g} %")
+    if part.reports_are_options and part.lines:
+        lines.append("  * reported, not true: what the devices sent after randomizing")
+    else:
+        lines += _wrapped(reported_words(part), "  ", "  ")
+    if part.numbers is not None:
+        lines += _number_text(part.numbers, f"{100 * report.level:g} %")
+    for line in part.lines:
+        if line.outside:
+            lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {percent(line.entry.estimate)}")
+    for remark in part.remarks:
+        lines += _wrapped(remark, "    ", "  - ")
+    return [*lines, ""]
+
+
+def _share_text(part: QuestionResults, level: str) -> list[str]:
     several = len(part.lines) > 1
     rows = [["", "estimate", f"{level} interval", "SE", "SE privacy"]]
     rows[0] += (["simultaneous"] if several else []) + (["reported*"] if part.reports_are_options else [])
@@ -166,18 +185,36 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
         row += [_interval(line.simultaneous.shown.low, line.simultaneous.shown.high)] if several else []
         row += [f"{entry.reported:,}"] if part.reports_are_options else []
         rows.append(row)
-    lines += _aligned(rows)
-    if part.reports_are_options:
-        lines.append("  * reported, not true: what the devices sent after randomizing")
-    else:
-        counts = ", ".join(f"{label} {count:,}" for label, count in reported(part))
-        lines += _wrapped(f"reported, not true: {counts}", "  ", "  ")
-    for line in part.lines:
-        if line.outside:
-            lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {percent(line.entry.estimate)}")
-    for remark in part.remarks:
-        lines += _wrapped(remark, "    ", "  - ")
-    return [*lines, ""]
+    return _aligned(rows)
+
+
+def _number_text(numbers: Numbers, level: str) -> list[str]:
+    rows = []
+    unit = f" ({numbers.unit})" if numbers.unit else ""
+    if numbers.mean is not None:
+        se, shown = numbers.mean.se, numbers.mean.shown
+        limits = f"{rounded(shown.low, se)} – {rounded(shown.high, se)}"
+        rows.append([f"mean{unit}", rounded(shown.estimate, se), limits])
+    if numbers.quantiles is not None:
+        rows += [
+            [
+                f"{quantile_name(one.p)}{unit}",
+                measure(one.estimate),
+                f"{measure(one.low)} – {measure(one.high)}",
+            ]
+            for one in numbers.quantiles.entries
+        ]
+        iqr = numbers.quantiles.iqr
+        limits = f"{measure(iqr.low)} – {measure(iqr.high)}"
+        rows.append([f"interquartile range{unit}", measure(iqr.estimate), limits])
+    lines = _aligned([["", "estimate", f"{level} interval"], *rows]) if rows else []
+    if numbers.cumulative is not None:
+        table = [["this or less", "estimate", f"{level} interval", "band for all"]]
+        for one, both in zip(numbers.cumulative.estimates, numbers.cumulative.band, strict=True):
+            limits, band = (_interval(entry.shown.low, entry.shown.high) for entry in (one, both))
+            table.append([_cut(one.option, 30), percent(one.shown.estimate), limits, band])
+        lines += _aligned(table)
+    return lines
 
 
 def _group_text(table: GroupTable) -> list[str]:
@@ -208,6 +245,18 @@ def _group_text(table: GroupTable) -> list[str]:
 def reported(part: QuestionResults) -> list[tuple[str, int]]:
     """List reports as they came in, by what they say: reported, not true."""
     return list(zip(part.question.report_labels, part.counts, strict=True))
+
+
+def reported_words(part: QuestionResults) -> str:
+    """Give what the devices sent: counts of what can be named, or why a report by itself names no answer."""
+    mechanism = part.question.mechanism
+    if mechanism.reports_answers or mechanism.report_words:
+        counts = ", ".join(f"{label} {count:,}" for label, count in reported(part))
+        return f"Reported, not true: {counts}."
+    return (
+        "Reports are no answers: each could come from any answer, and is at most "
+        f"{factor_text(mechanism.epsilon)} times likelier from one than from another."
+    )
 
 
 def _interval(low: float, high: float) -> str:
@@ -242,7 +291,17 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         epsilon=epsilon_text, number=number, p=p_text, percent=percent, points=points, thousands=_thousands
     )
-    environment.globals.update(axis_for=axis_for, reported=reported, isnan=math.isnan)
+    environment.globals.update(
+        axis_for=axis_for,
+        cumulative_panel=cumulative_panel,
+        histogram_panel=histogram_panel,
+        in_unit=in_unit,
+        isnan=math.isnan,
+        measure=measure,
+        quantile_name=quantile_name,
+        reported_words=reported_words,
+        rounded=rounded,
+    )
     return environment
 
 

@@ -111,7 +111,7 @@ class SurveyResults:
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row per estimate, unclipped and shown, as a pandas table."""
-        rows = [_row(self, question, line) for question in self.questions for line in question.lines]
+        rows = [row for question in self.questions for row in _rows(self, question)]
         return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
     def to_json(self, indent: int | None = None) -> str:
@@ -180,6 +180,7 @@ FRAME_COLUMNS = (
     "interval",
     "mechanism",
     "epsilon",
+    "quantity",
 )
 
 
@@ -243,10 +244,24 @@ def report(
     return SurveyResults(survey, counted.n, level, interval, minimum, parts, by, groups)
 
 
-def _row(whole: SurveyResults, part: QuestionResults, line: Line) -> dict[str, Any]:
+def _rows(whole: SurveyResults, part: QuestionResults) -> list[dict[str, Any]]:
+    """Give the shares of a question, then what its order and its numbers add."""
+    common = {
+        "question": part.id,
+        "n": part.n,
+        "level": whole.level,
+        "mechanism": part.question.mechanism.name,
+        "epsilon": part.question.epsilon,
+    }
+    rows = [_share_row(line) for line in part.lines]
+    rows += [] if part.numbers is None else part.numbers.rows()
+    return [common | row for row in rows]
+
+
+def _share_row(line: Line) -> dict[str, Any]:
     entry = line.entry
     return {
-        "question": part.id,
+        "quantity": "share",
         "option": entry.option,
         "reported": entry.reported,
         "estimate": entry.estimate,
@@ -264,9 +279,5 @@ def _row(whole: SurveyResults, part: QuestionResults, line: Line) -> dict[str, A
         "n_effective": entry.n_effective,
         "dishonest_weight": entry.weight,
         "dishonest_shift": line.dishonest_shift,
-        "n": whole.n,
-        "level": whole.level,
         "interval": entry.interval,
-        "mechanism": part.question.mechanism.name,
-        "epsilon": part.question.epsilon,
     }

@@ -97,9 +97,10 @@ def estimate(
     wanted = [quantity(view, whole, view.unit(k), shares, decoy) for k in entries]
     method = method_for(wanted, interval, simultaneous and len(entries) > 1)
     resampling = Resampling(replicates, seed)
+    named = view.outcomes == view.options and _reports_have_names(mechanism)
     found = []
     for k, share in zip(entries, wanted, strict=True):
-        reported = int(whole[k]) if view.outcomes == view.options else None
+        reported = int(whole[k]) if named else None
         found.append(linear_estimate(share, labels[k], reported, method, each, resampling))
     epsilon = mechanism.epsilon
     return Estimate(
@@ -181,6 +182,13 @@ def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str
     return tuple(options), range(view.options)
 
 
+def _reports_have_names(mechanism: Channel | Mechanism) -> bool:
+    """Whether a report says an answer, or at least a word that stands for one; a designed channel's does not."""
+    if isinstance(mechanism, Channel):
+        return True
+    return mechanism.reports_answers or bool(mechanism.report_words)
+
+
 def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
     if not isinstance(mechanism, Channel):
         return mechanism.epsilon_note
@@ -208,7 +216,7 @@ def _notes(
         )
     if view.choice != "unique":
         notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
-    if not getattr(mechanism, "reports_answers", True):
+    if getattr(mechanism, "report_words", ()):
         notes.append("A report says only whether two answers agree; “reported” counts those that do.")
     if np.count_nonzero(counts) == 1:
         instead = (

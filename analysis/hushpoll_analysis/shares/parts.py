@@ -60,7 +60,7 @@ class PartsEstimate:
     resampling: Resampling = field(repr=False)
 
     def __getitem__(self, option: str | int) -> LinearEstimate:
-        """The entry of an option, by label or by position."""
+        """Give the entry of an option, by label or by position."""
         if isinstance(option, int):
             return self.estimates[option]
         if option in self.options:
@@ -100,14 +100,14 @@ class PartsEstimate:
         return replace(self, estimates=found, interval=method, simultaneous=True)
 
     def number_ticked(self) -> LinearEstimate | None:
-        """The mean number of options that a person ticks; None where the reports of one person do not tell it."""
+        """Estimate the mean number of options that a person ticks; None where one person's reports do not tell it."""
         whole = sampler(self.channel)
         if self.one_choice or not whole.pairs:
             return None
         return _number_ticked(whole, np.asarray(self.counts), self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON contract."""
+        """Give the JSON contract."""
         return {
             "mechanism": self.mechanism,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
@@ -128,7 +128,7 @@ class PartsEstimate:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per entry, as a pandas table."""
+        """Give one row per entry, as a pandas table."""
         import pandas as pd
 
         rows = []

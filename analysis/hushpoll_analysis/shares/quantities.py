@@ -10,6 +10,7 @@ import numpy as np
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.counts import Counts
+from hushpoll_analysis.errors import NotIdentifiedError
 
 __all__ = ["OneFrequency", "Quantity", "line_of", "quantity"]
 
@@ -52,7 +53,8 @@ class Quantity:
         sqrt((sum b^2 f - (b.f)^2) / (n - 1)), plus the decoy's share of the variance where q was estimated.
     se_privacy : float
         sqrt(sum_x h_x Var(b_z | x) / n): what remains when exactly these respondents are of interest. An estimated q
-        stays in it, because more respondents would not remove it.
+        stays in it, because more respondents would not remove it. Where the channel does not determine the mean of
+        Var(b_z | x), its largest value stands in: an upper bound.
     bounds : tuple of float
         Smallest and largest possible a.h.
     line : OneFrequency or None
@@ -101,8 +103,7 @@ def quantity(
     # Centred at the estimate: b^2 f - (b.f)^2 in one go would lose digits where b is large.
     sampling = float((weights - estimate) ** 2 @ frequencies) / (n - 1)
     noise = view.noise(weights)
-    # Var(b|x) is itself a linear quantity; where the shares are not determined its largest value stands in.
-    privacy = float(noise @ shares) / n if shares is not None else float(noise.max()) / n
+    privacy = (float(noise @ shares) if shares is not None else _mean_noise(view, noise, frequencies)) / n
     extra = 0.0
     if decoy is not None:
         assert shares is not None
@@ -121,6 +122,14 @@ def quantity(
         decoy,
         _design_effect(target, shares, variance, n),
     )
+
+
+def _mean_noise(view: ChannelView, noise: Floats, frequencies: Floats) -> float:
+    """Give the mean of Var(b | x), itself a linear quantity; its largest value where the channel does not determine it."""
+    try:
+        return float(view.solution(noise) @ frequencies)
+    except NotIdentifiedError:
+        return float(noise.max())
 
 
 def line_of(weights: Floats, counts: Counts | Floats, view: ChannelView) -> OneFrequency | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Estimate", "LinearEstimate", "Shown", "linear_estimate"]
+__all__ = ["Estimate", "LinearEstimate", "Shown", "linear_estimate", "with_interval"]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,13 @@ def linear_estimate(
     resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
 ) -> LinearEstimate:
     """Attach interval, shown values and side figures to a quantity."""
-    found = interval(wanted, method, level, resampling)
+    return with_interval(wanted, interval(wanted, method, level, resampling), label, reported, level)
+
+
+def with_interval(
+    wanted: Quantity, found: Interval, label: str, reported: int | None, level: float
+) -> LinearEstimate:
+    """Attach shown values and side figures to a quantity whose interval is known."""
     inside = fallback(wanted, found, level)
     low, high = wanted.bounds
     visible = inside or found

@@ -42,6 +42,21 @@ class Answers:
         return None
 
     @property
+    def edges(self) -> tuple[tuple[Fraction, Fraction], ...] | None:
+        """The first and the last number of each row; None where rows are no bins."""
+        return None
+
+    @property
+    def spacing(self) -> Fraction:
+        """How far apart the rows are that a number is rounded to at random; 0 where rows are the answers."""
+        return Fraction(0)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the answers have an order, so that "this or less" means something."""
+        return False
+
+    @property
     def target(self) -> str | None:
         """What will be reported, where the kind lets designers choose."""
         return None

@@ -86,6 +86,17 @@ class Grid(NumberAnswers):
             self._at(Fraction(point * self.steps, len(self.labels) - 1)) for point in range(len(self.labels))
         )
 
+    @property
+    def spacing(self) -> Fraction:
+        """The distance of two grid points; 0 where every number is one."""
+        between = Fraction(self.steps, len(self.labels) - 1)
+        return self.step * between if between > 1 else Fraction(0)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether every number is a grid point: what was rounded at random says only something about means."""
+        return not self.spacing
+
     def in_mechanism(self) -> dict[str, Any]:
         """Give the target."""
         return {"target": self.target}
@@ -115,6 +126,16 @@ class Bins(NumberAnswers):
     def optimum(self) -> tuple[str, bool]:
         """The cumulative shares of the bins."""
         return "cumulative", False
+
+    @property
+    def ordered(self) -> bool:
+        """Bins rise."""
+        return True
+
+    @property
+    def values(self) -> tuple[Fraction, ...] | None:
+        """The numbers, where each has a bin of its own."""
+        return tuple(first for first, _ in self.edges) if len(self.labels) == self.steps + 1 else None
 
     @property
     def edges(self) -> tuple[tuple[Fraction, Fraction], ...]:

@@ -32,6 +32,11 @@ class ScaleAnswers(Answers):
         return tuple(Fraction(point) for point in range(1, len(self.labels) + 1))
 
     @property
+    def ordered(self) -> bool:
+        """A scale rises."""
+        return True
+
+    @property
     def target(self) -> str:
         """What will be reported."""
         return self.reported

@@ -18,7 +18,7 @@ from .score import Score
 from .wald import Wald
 from .wilson import Wilson
 
-__all__ = ["AUTO", "METHODS", "check_method", "in_words", "interval", "method_for"]
+__all__ = ["AUTO", "METHODS", "check_method", "in_words", "interval", "intervals", "method_for"]
 
 AUTO = "auto"
 _BY_NAME: dict[str, Method] = {
@@ -91,3 +91,13 @@ def interval(
     """
     name = method_for([quantity], method)
     return Interval(*_BY_NAME[name].limits(quantity, level, resampling), name)
+
+
+def intervals(
+    wanted: Sequence[Quantity], method: str, level: float, resampling: Resampling
+) -> list[Interval]:
+    """Give the intervals of several quantities of the same reports by one method, which `method_for` has chosen."""
+    chosen = _BY_NAME[method]
+    if isinstance(chosen, Score):
+        return [Interval(*limits, method) for limits in chosen.of_all(wanted, level)]
+    return [Interval(*chosen.limits(one, level, resampling), method) for one in wanted]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,7 +17,8 @@ from .base import Limits, Resampling
 __all__ = ["Score", "linear_score_limits"]
 
 FURTHEST = 1e9  # how far to tilt the frequencies before the edge counts as reached
-HALVINGS = 60
+STEPS = 120
+CLOSE = 1e-13
 
 
 class Score:
@@ -31,10 +33,16 @@ class Score:
 
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Give the score limits, with n."""
-        possible = quantity.view.possible
-        weights, frequencies = quantity.weights[possible], quantity.counts[possible] / quantity.size
-        low, high = linear_score_limits(weights[None], frequencies[None], quantity.size, level)
-        return float(low[0]), float(high[0])
+        return self.of_all([quantity], level)[0]
+
+    def of_all(self, wanted: Sequence[Quantity], level: float) -> list[Limits]:
+        """Give the limits of several quantities of the same reports at once."""
+        one = wanted[0]
+        possible = one.view.possible
+        weights = np.stack([quantity.weights[possible] for quantity in wanted])
+        frequencies = np.broadcast_to(one.counts[possible] / one.size, weights.shape)
+        low, high = linear_score_limits(weights, frequencies, one.size, level)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
 def linear_score_limits(
@@ -59,41 +67,68 @@ def linear_score_limits(
 
 
 def _reach(weights: Floats, frequencies: Floats, n: float, z: float) -> Floats:
-    """Find the largest v that the test does not reject, row by row; weights run from 0 to 1."""
-    estimate = np.sum(weights * frequencies, axis=-1)
-
-    def excess(shares: Floats) -> Floats:
-        value = np.sum(weights * shares, axis=-1)
-        spread = np.sum(weights**2 * shares, axis=-1) - value**2
-        result: Floats = (value - estimate) * math.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
-        return result
-
-    def tilted(tilt: Floats) -> Floats:
-        moved = frequencies / (1.0 + tilt[:, None] * (1.0 - weights))
-        result: Floats = moved / np.sum(moved, axis=-1, keepdims=True)
-        return result
-
-    end = tilted(np.full(len(weights), FURTHEST))
-    heaviest = (weights == 1.0) / np.maximum(np.sum(weights == 1.0, axis=-1, keepdims=True), 1)
-
-    def mixed(part: Floats) -> Floats:
-        result: Floats = (1.0 - part[:, None]) * end + part[:, None] * heaviest
-        return result
-
+    """Give the largest v that the test does not reject, row by row; weights run from 0 to 1."""
+    end = _tilted(weights, frequencies, np.full(len(weights), FURTHEST))
+    estimate = np.einsum("ij,ij->i", weights, frequencies)
+    within = _excess(weights, estimate, end, n, z) > 0.0
+    value = np.ones(len(weights))
     # Within the family, where its end is rejected. Else nobody sent the heaviest report, and beyond the end of the
     # family that one takes its share from all the others.
-    inside = tilted(np.expm1(_first(lambda s: excess(tilted(np.expm1(s))), len(weights), math.log(FURTHEST))))
-    beyond = mixed(_first(lambda part: excess(mixed(part)), len(weights), 1.0))
-    value = np.sum(weights * np.where((excess(end) > 0.0)[:, None], inside, beyond), axis=-1)
-    result: Floats = np.where(estimate >= 1.0, 1.0, value)
+    beyond = ~within & (estimate < 1.0)
+    for rows, path, length in (
+        (within, _tilt(weights[within], frequencies[within]), math.log(FURTHEST)),
+        (beyond, _mix(weights[beyond], end[beyond]), 1.0),
+    ):
+        if np.any(rows):
+            excess = partial(_along, path, weights[rows], estimate[rows], n, z)
+            value[rows] = np.einsum("ij,ij->i", weights[rows], path(_first(excess, int(rows.sum()), length)))
+    return value
+
+
+def _excess(weights: Floats, estimate: Floats, shares: Floats, n: float, z: float) -> Floats:
+    """How far beyond the estimate these shares lie, in units of the test: positive where it rejects them."""
+    value = np.einsum("ij,ij->i", weights, shares)
+    spread = np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2
+    result: Floats = (value - estimate) * math.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
     return result
 
 
+def _along(
+    path: Callable[[Floats], Floats], weights: Floats, estimate: Floats, n: float, z: float, at: Floats
+) -> Floats:
+    return _excess(weights, estimate, path(at), n, z)
+
+
+def _tilted(weights: Floats, frequencies: Floats, tilt: Floats) -> Floats:
+    moved = frequencies / (1.0 + tilt[:, None] * (1.0 - weights))
+    result: Floats = moved / np.sum(moved, axis=-1, keepdims=True)
+    return result
+
+
+def _tilt(weights: Floats, frequencies: Floats) -> Callable[[Floats], Floats]:
+    """Give the family, by the logarithm of its tilt."""
+    return lambda at: _tilted(weights, frequencies, np.expm1(at))
+
+
+def _mix(weights: Floats, end: Floats) -> Callable[[Floats], Floats]:
+    """From the end of the family to nothing but the heaviest report."""
+    heaviest = (weights == 1.0) / np.maximum(np.sum(weights == 1.0, axis=-1, keepdims=True), 1)
+    return lambda part: (1.0 - part[:, None]) * end + part[:, None] * heaviest
+
+
 def _first(excess: Callable[[Floats], Floats], rows: int, end: float) -> Floats:
-    """Halve [0, end] toward the place where the excess turns positive."""
+    """Give the place in [0, end] where the excess turns positive: false position, halving every third time."""
     low, high = np.zeros(rows), np.full(rows, end)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2.0
-        above = excess(middle) > 0.0
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    below, above = np.minimum(excess(low), 0.0), np.maximum(excess(high), 0.0)
+    for turn in range(STEPS):
+        gap = above - below
+        part = np.where(gap > 0.0, -below / np.where(gap > 0.0, gap, 1.0), 0.5)
+        # A step that stays at one side is halved, so that both sides close in.
+        middle = low + (high - low) * (0.5 if turn % 3 == 2 else np.clip(part, 0.02, 0.98))
+        found = excess(middle)
+        over = found > 0.0
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+        below, above = np.where(over, below, found), np.where(over, found, above)
+        if np.max(high - low) < CLOSE * end:
+            break
     return high

@@ -1,0 +1,155 @@
+"""Pictures of a distribution: steps of the cumulative shares and bars of a histogram, each with its band.
+
+Positions are percentages of the drawing, as for dots and whiskers, so that one picture fits every width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hushpoll_analysis.shares.cumulative import Cumulative
+from hushpoll_analysis.shares.density import Density
+
+__all__ = ["Panel", "Step", "cumulative_panel", "histogram_panel"]
+
+MOST_LABELS = 6
+
+
+@dataclass(frozen=True)
+class Span:
+    """A vertical stretch: where it begins, from above, and how high it is."""
+
+    y: str
+    height: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One answer's column: place and width, the estimate, its interval and the band."""
+
+    x: str
+    right: str
+    middle: str
+    width: str
+    y: str
+    bar: Span
+    interval: Span
+    band: Span
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A drawing with its axes; `ticks` and `labels` are places and texts."""
+
+    title: str
+    words: str
+    steps: tuple[Step, ...]
+    joins: tuple[tuple[str, str, str], ...]
+    ticks: tuple[tuple[str, str], ...]
+    labels: tuple[tuple[str, str, str], ...]
+    bars: bool
+
+
+def cumulative_panel(found: Cumulative, level: float, unit: str = "") -> Panel:
+    """Draw "this or less" for every answer: the rising curve, intervals and band."""
+    number = len(found.options)
+    edges = [100.0 * place / number for place in range(number + 1)]
+    columns = [
+        (point, one.shown.low, one.shown.high, both.shown.low, both.shown.high)
+        for point, one, both in zip(found.curve.tolist(), found.estimates, found.band, strict=True)
+    ]
+    ticks = tuple((_from_above(share), f"{100 * share:g} %") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
+    return Panel(
+        "Share of this answer or less" + (f" ({unit})" if unit else ""),
+        f"Dark: {100 * level:g} % interval of each share. Light: the band that holds for all at once. "
+        "The line is the nearest curve that never falls.",
+        steps := tuple(_step(edges, place, column) for place, column in enumerate(columns)),
+        _joins(steps),
+        ticks,
+        _labels(found.options, edges),
+        False,
+    )
+
+
+def histogram_panel(found: Density, labels: Sequence[str], unit: str = "") -> Panel:
+    """Draw the height of every bin with its interval and the band."""
+    start, whole = float(found.edges[0]), float(found.edges[-1] - found.edges[0])
+    edges = [100.0 * (float(edge) - start) / whole for edge in found.edges]
+    top = _round_up(max(float(found.band_high.max()), 1e-12))
+    columns = [
+        tuple(float(value) / top for value in row)
+        for row in zip(found.estimate, found.low, found.high, found.band_low, found.band_high, strict=True)
+    ]
+    steps = tuple(_step(edges, place, column) for place, column in enumerate(columns))
+    ticks = tuple((_from_above(part), f"{100 * part * top:.3g} %") for part in (0.0, 0.5, 1.0))
+    return Panel(
+        "Share per unit" + (f" ({unit})" if unit else ""),
+        f"Bars: estimates. Dark: {100 * found.level:g} % interval of each height. Light: the band that holds for all "
+        "at once.",
+        steps,
+        (),
+        ticks,
+        _labels(labels, edges),
+        True,
+    )
+
+
+def _step(edges: Sequence[float], place: int, column: Sequence[float]) -> Step:
+    left, right = edges[place], edges[place + 1]
+    estimate, low, high, band_low, band_high = column
+    return Step(
+        f"{left:.2f}%",
+        f"{right:.2f}%",
+        f"{(left + right) / 2:.2f}%",
+        f"{right - left:.2f}%",
+        _from_above(estimate),
+        _span(0.0, estimate),
+        _span(low, high),
+        _span(band_low, band_high),
+    )
+
+
+def _span(low: float, high: float) -> Span:
+    low, high = (min(max(value, 0.0), 1.0) for value in (low, high))
+    return Span(_from_above(high), f"{100 * (high - low):.2f}%")
+
+
+def _joins(steps: Sequence[Step]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((after.x, before.y, after.y) for before, after in pairwise(steps))
+
+
+def _from_above(share: float) -> str:
+    return f"{100 * (1 - min(max(share, 0.0), 1.0)):.2f}%"
+
+
+def _labels(options: Sequence[str], edges: Sequence[float]) -> tuple[tuple[str, str, str], ...]:
+    """As many labels as fit: the first, the last and some between, with how each is anchored."""
+    last = len(options) - 1
+    every = max(math.ceil(len(options) / MOST_LABELS), 1)
+    places = [place for place in range(0, last, every) if last - place >= every] + [last]
+    anchors = {0: "start", last: "end"}
+    ends = {0: edges[0], last: edges[-1]}
+    return tuple(
+        (
+            f"{ends.get(place, (edges[place] + edges[place + 1]) / 2):.2f}%",
+            anchors.get(place, "middle"),
+            _cut(options[place]),
+        )
+        for place in places
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 14 else text[:13] + "…"
+
+
+def _round_up(value: float) -> float:
+    scale = 10.0 ** math.floor(math.log10(value))
+    return next(
+        scale * step
+        for step in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.5, 10.0)
+        if value <= scale * step * 1.0000001
+    )

@@ -1,0 +1,205 @@
+"""What the order of a question's answers, or their being numbers, adds to its shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.shares.cumulative import Cumulative, cumulative_of
+from hushpoll_analysis.shares.density import Density, density_of
+from hushpoll_analysis.shares.means import mean_of
+from hushpoll_analysis.shares.quantiles import Places, Quantiles, quantiles_of
+from hushpoll_analysis.shares.result import LinearEstimate
+from hushpoll_analysis.shares.sample import Sample
+
+__all__ = [
+    "Numbers",
+    "in_unit",
+    "measure",
+    "numbers_of",
+    "quantile_name",
+    "rounded",
+    "unit_of",
+    "values_of",
+]
+
+ONLY_MEANS = "This question's reports determine the mean only: its mechanism was made for that."
+ROUNDED = (
+    "Numbers were rounded at random to points {spacing} apart before they were randomized, so that each keeps its "
+    "mean; the standard error contains that. Only the mean can be estimated."
+)
+BOUND = "The privacy-only standard error of the mean is an upper bound: these reports do not determine it exactly."
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Mean, cumulative shares, quantiles and histogram of one question, as far as its kind and mechanism allow.
+
+    `only` says why there is no more, where the reports determine less than the kind could have.
+    """
+
+    unit: str
+    mean: LinearEstimate | None
+    quantiles: Quantiles | None
+    histogram: Density | None
+    only: str
+
+    @property
+    def cumulative(self) -> Cumulative | None:
+        """The cumulative shares."""
+        return None if self.quantiles is None else self.quantiles.cumulative
+
+    def need(self, question: str, what: str) -> Quantiles:
+        """Give the quantiles, or refuse what needs them."""
+        if self.quantiles is None:
+            raise AnalysisError(
+                f'question "{question}", mechanism: its reports do not determine {what}',
+                'set the mechanism\'s "target" to "cumulative" or, for a number, to "distribution" next time',
+            )
+        return self.quantiles
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the keys of the JSON contract that the question has."""
+        value: dict[str, Any] = {"unit": self.unit} if self.unit else {}
+        if self.mean is not None:
+            entry = self.mean.to_dict()
+            kept = ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")
+            value["mean"] = {key: entry[key] for key in kept}
+        if self.quantiles is not None:
+            value["cumulative"] = self.quantiles.cumulative.to_dict()
+            value |= self.quantiles.to_dict()
+        if self.histogram is not None:
+            value["histogram"] = [
+                dict(zip(("x", *HEIGHTS), row, strict=True))
+                for row in zip(
+                    self.histogram.x.tolist(),
+                    *(getattr(self.histogram, name).tolist() for name in HEIGHTS),
+                    strict=True,
+                )
+            ]
+        return value
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of the report's table: quantity, option, and figures."""
+        rows: list[dict[str, Any]] = []
+        if self.mean is not None:
+            rows.append(_row("mean", "", self.mean, None))
+        if self.quantiles is not None:
+            found = self.quantiles.cumulative
+            rows += [
+                _row("cumulative", one.option, one, both)
+                for one, both in zip(found.estimates, found.band, strict=True)
+            ]
+            for one in self.quantiles.entries:
+                rows.append({"quantity": "quantile", "option": f"{one.p:g}", **_limits(one)})
+            rows.append({"quantity": "iqr", "option": "", **_limits(self.quantiles.iqr)})
+        return rows
+
+
+HEIGHTS = ("estimate", "se", "low", "high", "band_low", "band_high", "picture")
+
+
+def numbers_of(question: Question, sample: Sample, level: float, interval: str) -> Numbers | None:
+    """Estimate whatever the kind has and the channel determines; None for answers without order."""
+    answers = question.answers
+    values = values_of(question)
+    if values is None and not answers.ordered:
+        return None
+    mean = quantiles = histogram = None
+    if values is not None:
+        try:
+            mean = mean_of(sample, values, level, interval, float(answers.spacing))
+        except NotIdentifiedError:
+            mean = None
+    determined = answers.ordered and sample.shares is not None
+    if determined:
+        whole = cumulative_of(sample, question.options, level, interval)
+        quantiles = quantiles_of(whole, _places(question))
+    if determined and answers.edges is not None:
+        histogram = density_of(sample, _histogram_edges(question), level=level, interval=interval)
+    return Numbers(unit_of(question), mean, quantiles, histogram, "" if determined else _only(question))
+
+
+def values_of(question: Question) -> Floats | None:
+    """Give the number that each true answer stands for; None where answers are no numbers."""
+    values = question.answers.values
+    return None if values is None else np.array([float(value) for value in values])
+
+
+def unit_of(question: Question) -> str:
+    """Give what numbers are counted in."""
+    return str(question.answers.document().get("unit", ""))
+
+
+def _only(question: Question) -> str:
+    spacing = question.answers.spacing
+    if not spacing:
+        return ONLY_MEANS
+    return ROUNDED.format(spacing=in_unit(measure(float(spacing)), unit_of(question)))
+
+
+def _places(question: Question) -> Places:
+    edges = question.answers.edges
+    if edges is None:
+        return Places.points([float(value) for value in question.answers.values or ()])
+    first, last = (np.array([float(pair[end]) for pair in edges]) for end in (0, 1))
+    return Places(first, last, float(edges[1][0] - edges[0][1]))
+
+
+def _histogram_edges(question: Question) -> Floats:
+    """Half a step around the numbers of each bin, so that heights divide by the numbers in it."""
+    edges = question.answers.edges
+    assert edges is not None
+    half = float(edges[1][0] - edges[0][1]) / 2.0
+    return np.array([float(first) - half for first, _ in edges] + [float(edges[-1][1]) + half])
+
+
+def _row(quantity: str, option: str, entry: LinearEstimate, both: LinearEstimate | None) -> dict[str, Any]:
+    return {
+        "quantity": quantity,
+        "option": option,
+        "estimate": entry.estimate,
+        "se": entry.se,
+        "se_privacy": entry.se_privacy,
+        "low": entry.low,
+        "high": entry.high,
+        "shown_estimate": entry.shown.estimate,
+        "shown_low": entry.shown.low,
+        "shown_high": entry.shown.high,
+        "simultaneous_low": None if both is None else both.low,
+        "simultaneous_high": None if both is None else both.high,
+        "interval": entry.interval,
+    }
+
+
+def _limits(one: Any) -> dict[str, float]:
+    shown = {f"shown_{name}": getattr(one, name) for name in ("estimate", "low", "high")}
+    return {"estimate": one.estimate, "low": one.low, "high": one.high, **shown}
+
+
+def quantile_name(p: float) -> str:
+    """Name a quantile as people do."""
+    return {0.25: "first quartile", 0.5: "median", 0.75: "third quartile"}.get(p, f"{100 * p:g} % quantile")
+
+
+def measure(value: float) -> str:
+    """Write a number of the answers' own scale."""
+    return f"{value:,.6g}".replace("-", "−")
+
+
+def in_unit(text: str, unit: str) -> str:
+    """Add the unit, where there is one."""
+    return f"{text} {unit}" if unit else text
+
+
+def rounded(value: float, se: float) -> str:
+    """Write a number with as many decimals as its standard error makes sense of, two digits of it."""
+    digits = 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
+    text = f"{value:,.{digits}f}"
+    return (text.lstrip("-") if float(text.replace(",", "")) == 0 else text).replace("-", "−")

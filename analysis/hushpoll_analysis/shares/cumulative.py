@@ -1,0 +1,209 @@
+"""Cumulative shares of ordered answers: each with its interval, and all of them within one band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+
+from .bands import critical_value, level_of
+from .interval import AUTO, Interval, Resampling, check_method, intervals, method_for
+from .quantities import Quantity
+from .result import LinearEstimate, Shown, linear_estimate, with_interval
+from .sample import Sample, read_sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from hushpoll_client import Channel
+    from hushpoll_client.mechanism import Mechanism
+
+__all__ = ["Cumulative", "cumulative", "cumulative_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """Cumulative shares; made by `cumulative`.
+
+    Attributes
+    ----------
+    options : tuple of str
+        The answers in their order.
+    estimates : tuple of LinearEstimate
+        The share of each answer or a lower one, unbiased; the last is 1.
+    band : tuple of LinearEstimate
+        The same with limits that hold for all answers together.
+    critical : float
+        How many standard errors the band has on either side.
+    interval : str
+        The method of the limits.
+    """
+
+    options: tuple[str, ...]
+    n: int
+    level: float
+    interval: str
+    critical: float
+    estimates: tuple[LinearEstimate, ...]
+    band: tuple[LinearEstimate, ...]
+    sample: Sample = field(repr=False)
+    wanted: tuple[Quantity, ...] = field(repr=False)
+
+    @cached_property
+    def curve(self) -> Floats:
+        """The nearest curve that never falls and stays in [0, 1] (isotonic regression, weights 1 / variance)."""
+        raw = np.array([one.estimate for one in self.estimates[:-1]])
+        spread = np.array([one.se for one in self.estimates[:-1]])
+        least = 1e-6 * max(float(spread.max()), 1e-300)
+        rising = isotonic_regression(raw, weights=np.maximum(spread, least) ** -2.0).x
+        return np.append(np.clip(rising, 0.0, 1.0), 1.0)
+
+    def at_most(self, option: str | int) -> LinearEstimate:
+        """Give the share of an answer or a lower one."""
+        return self.estimates[self._place(option)]
+
+    def at_least(self, option: str | int) -> LinearEstimate:
+        """Give the share of an answer or a higher one, as in "4 or more"."""
+        place = self._place(option)
+        label = f"{self.options[place]} or more"
+        if place == 0:
+            return _certain(label, self.interval)
+        target = np.arange(len(self.options)) >= place
+        return linear_estimate(self.sample.quantity(target), label, None, self.interval, self.level)
+
+    def limits(self, level: float) -> tuple[Floats, Floats]:
+        """Limits of every cumulative share at another level, the last being 1."""
+        found = intervals(self.wanted, self.interval, level, Resampling())
+        low, high = ([getattr(one, end) for one in found] for end in ("low", "high"))
+        return np.array([*low, 1.0]), np.array([*high, 1.0])
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """One entry per answer, as the shares have, with the band's limits as `simultaneous`."""
+        return [
+            one.to_dict() | {"simultaneous": {"low": both.low, "high": both.high}}
+            for one, both in zip(self.estimates, self.band, strict=True)
+        ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per answer, as a pandas table."""
+        import pandas as pd
+
+        rows = [
+            {
+                "option": one.option,
+                "estimate": one.estimate,
+                "se": one.se,
+                "low": one.low,
+                "high": one.high,
+                "band_low": both.low,
+                "band_high": both.high,
+                "curve": point,
+            }
+            for one, both, point in zip(self.estimates, self.band, self.curve.tolist(), strict=True)
+        ]
+        return pd.DataFrame(rows).set_index("option")
+
+    def _place(self, option: str | int) -> int:
+        place = self.options.index(option) if option in self.options else option
+        if not isinstance(place, int) or not 0 <= place < len(self.options):
+            raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options)}")
+        return place
+
+
+def cumulative(
+    counts: npt.ArrayLike | Mapping[Any, int],
+    mechanism: Channel | Mechanism,
+    options: Sequence[str] | None = None,
+    level: float = 0.95,
+    interval: str = AUTO,
+) -> Cumulative:
+    """Estimate the cumulative shares of ordered answers, with intervals and a simultaneous band.
+
+    F_k = h_1 + ... + h_k is a.h with a = (1, ..., 1, 0, ..., 0), so b.f with C b = a is unbiased and has the variance
+    (sum b_z^2 f_z - (b.f)^2)/(n - 1). The band has c standard errors in place of 1.96, where c is the quantile of
+    max |Z| over all answers for their joint covariance at the likeliest shares.
+
+    Parameters
+    ----------
+    counts, mechanism, level, interval
+        As for `estimate`; answers in their order.
+    options : sequence of str, optional
+        Labels of the answers.
+
+    Returns
+    -------
+    Cumulative
+
+    References
+    ----------
+    Hothorn, Bretz, Westfall (2008), Biometrical J. 50, 346-363 (the band); Miettinen, Nurminen (1985), Statist. Med.
+    4, 213-226 (the interval where a report is rare).
+
+    Examples
+    --------
+    >>> from hushpoll_client import mechanisms
+    >>> found = cumulative([620, 500, 470, 410], mechanisms.krr(options=4, epsilon=1))
+    >>> [round(one.estimate, 3) for one in found.estimates]
+    [0.447, 0.695, 0.902, 1.0]
+    """
+    labels = () if options is None else tuple(options)
+    return cumulative_of(read_sample(counts, mechanism, labels), labels, level, interval)
+
+
+def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval: str = AUTO) -> Cumulative:
+    """Estimate the cumulative shares from reports that have been read."""
+    check_level(level)
+    check_method(interval)
+    number = sample.view.options
+    labels = tuple(options) or tuple(str(k) for k in range(number))
+    if len(labels) != number:
+        raise AnalysisError(
+            f"options: {number} labels expected, one per true answer in order, got {len(labels)}"
+        )
+    targets = np.tril(np.ones((number, number)))[:-1]
+    try:
+        wanted = tuple(sample.quantity(target) for target in targets)
+        critical = critical_value(sample.covariance(targets), level)
+    except NotIdentifiedError as error:
+        raise NotIdentifiedError(
+            f"cumulative shares: {error.problem}", "choose a mechanism made for cumulative shares"
+        ) from None
+    method = method_for(wanted, interval)
+    together = method_for(wanted, interval, len(wanted) > 1)
+    each, both = level, level_of(critical)
+    return Cumulative(
+        options=labels,
+        n=sample.n,
+        level=level,
+        interval=method,
+        critical=critical,
+        estimates=_entries(wanted, labels, intervals(wanted, method, each, Resampling()), each),
+        band=_entries(wanted, labels, intervals(wanted, together, both, Resampling()), both),
+        sample=sample,
+        wanted=wanted,
+    )
+
+
+def _entries(
+    wanted: Sequence[Quantity], labels: Sequence[str], found: Sequence[Interval], level: float
+) -> tuple[LinearEstimate, ...]:
+    entries = [
+        with_interval(one, limits, label, None, level)
+        for one, limits, label in zip(wanted, found, labels[:-1], strict=True)
+    ]
+    return (*entries, _certain(labels[-1], found[0].method))
+
+
+def _certain(label: str, method: str) -> LinearEstimate:
+    """Give the share of all answers together: 1 without any error."""
+    return LinearEstimate(
+        label, None, 1.0, 0.0, 1.0, 1.0, Shown(1.0, 1.0, 1.0), 0.0, method, None, 1.0, None, None
+    )

@@ -1,0 +1,226 @@
+"""Means, cumulative shares, quantiles and densities: what they are, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hushpoll_analysis import cumulative, density, estimate, mean, mean_difference, quantiles
+from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.shares.bands import critical_value, level_of
+from hushpoll_analysis.shares.quantiles import Places, crossings
+from hushpoll_client import Channel, mechanisms
+from scipy.stats import multivariate_normal
+
+FOUR = mechanisms.krr(options=4, epsilon=1)
+COUNTS = [620, 500, 470, 410]
+
+
+def expected_counts(mechanism: object, shares: list[float], n: int) -> np.ndarray:
+    """Whole counts as near as possible to what these shares give on average."""
+    return np.rint(n * channel_view(mechanism).forward(np.array(shares))).astype(int)
+
+
+def one_bit(points: int, epsilon: float) -> Channel:
+    """Duchi's report of one bit, whose probability is linear in the number."""
+    slope = math.expm1(epsilon) / (math.exp(epsilon) + 1) / 2
+    yes = 0.5 + slope * np.linspace(-1, 1, points)
+    return Channel.from_probabilities(np.stack([1 - yes, yes], axis=1).tolist())
+
+
+def thresholds(points: int, epsilon: float) -> Channel:
+    """Whether the answer lies above a random threshold, by Warner's coin."""
+    above = np.tril(np.ones((points, points)), -1)[:, : points - 1] > 0
+    high, low = math.exp(epsilon), 1.0
+    columns = np.concatenate([np.where(above, high, low), np.where(above, low, high)], axis=1)
+    return Channel.from_probabilities((columns / columns.sum(axis=1, keepdims=True)).tolist())
+
+
+def test_a_mean_is_the_weighted_sum_of_the_shares() -> None:
+    shares = estimate(COUNTS, FOUR, options=list("abcd"))
+    found = mean(COUNTS, FOUR, [1, 2, 3, 4])
+    assert found.estimate == pytest.approx(sum(k * one.estimate for k, one in enumerate(shares.estimates, 1)))
+    assert found.low < found.estimate < found.high
+    assert found.se == shares.mean([1, 2, 3, 4]).se
+
+
+def test_what_is_not_determined_about_privacy_is_a_bound() -> None:
+    channel = one_bit(11, 1.0)
+    found = mean([400, 600], channel, np.linspace(-1, 1, 11))
+    size = (math.e + 1) / (math.e - 1)
+    assert found.estimate == pytest.approx(0.2 * size, rel=1e-6)
+    # Var(b | x) = size^2 - x^2 is largest at 0, and x^2 is not linear in the probability of the bit.
+    assert found.se_privacy == pytest.approx(size / math.sqrt(1000), rel=1e-6)
+    # With a report that determines all shares the mean of Var(b | x) is estimated, not bounded.
+    richer = mean(COUNTS, FOUR, [1, 2, 3, 4])
+    view = channel_view(FOUR)
+    noise = view.noise(view.solution([1, 2, 3, 4]))
+    assert richer.se_privacy < math.sqrt(noise.max() / 2000)
+
+
+def test_random_rounding_adds_to_the_privacy_part() -> None:
+    plain, rounded = (mean(COUNTS, FOUR, [0, 10, 20, 30], rounding=spacing) for spacing in (0.0, 10.0))
+    assert rounded.se == plain.se
+    assert rounded.se_privacy**2 == pytest.approx(plain.se_privacy**2 + 25 / 2000)
+
+
+def test_the_difference_of_two_means_has_both_errors() -> None:
+    one, other = (mean(counts, FOUR, [1, 2, 3, 4]) for counts in (COUNTS, [500] * 4))
+    found = mean_difference(one, other)
+    assert found.difference == one.estimate - other.estimate
+    assert found.se == pytest.approx(math.hypot(one.se, other.se))
+    assert found.high - found.difference == pytest.approx(
+        math.hypot(one.high - one.estimate, other.estimate - other.low)
+    )
+
+
+def test_cumulative_shares_add_up_and_end_at_one() -> None:
+    shares = estimate(COUNTS, FOUR, options=list("abcd"))
+    found = cumulative(COUNTS, FOUR, options=list("abcd"))
+    running = np.cumsum([one.estimate for one in shares.estimates])
+    assert [one.estimate for one in found.estimates] == pytest.approx(running.tolist())
+    assert found.estimates[-1].low == found.estimates[-1].high == 1.0
+    for one, both in zip(found.estimates[:-1], found.band[:-1], strict=True):
+        assert both.low < one.low < one.estimate < one.high < both.high
+    assert found.at_most("b") is found.estimates[1]
+    more = found.at_least("c")
+    assert more.estimate == pytest.approx(1 - found.estimates[1].estimate)
+    assert (more.low, more.high) == pytest.approx((1 - found.estimates[1].high, 1 - found.estimates[1].low))
+    assert found.at_least("a").estimate == 1.0
+
+
+def test_the_curve_never_falls() -> None:
+    found = cumulative([300, 90, 110, 200, 300], mechanisms.krr(options=5, epsilon="0.5"))
+    raw = np.array([one.estimate for one in found.estimates])
+    assert np.any(np.diff(raw) < 0)
+    assert np.all(np.diff(found.curve) >= 0)
+    assert found.curve[0] >= 0
+    assert found.curve[-1] == 1
+
+
+def test_a_band_is_as_wide_as_the_joint_normal_says() -> None:
+    covariance = np.array([[1.0, 0.6], [0.6, 4.0]])
+    critical = critical_value(covariance, 0.95)
+    correlation = [[1.0, 0.3], [0.3, 1.0]]
+    inside = multivariate_normal(cov=correlation).cdf([critical] * 2, lower_limit=[-critical] * 2)
+    assert inside == pytest.approx(0.95, abs=0.003)
+    assert critical_value(np.eye(1), 0.95) == pytest.approx(1.959964, abs=1e-6)
+    # What cannot vary takes no part, and what always varies together counts once.
+    assert critical_value(np.diag([1.0, 0.0]), 0.95) == pytest.approx(1.959964, abs=1e-6)
+    assert critical_value(np.ones((3, 3)), 0.95) == pytest.approx(1.96, abs=0.02)
+    assert level_of(1.959964) == pytest.approx(0.95, abs=1e-6)
+
+
+def test_quantiles_of_a_known_distribution() -> None:
+    shares = [0.1, 0.2, 0.4, 0.2, 0.1]
+    mechanism = mechanisms.krr(options=5, epsilon=4)
+    found = quantiles(expected_counts(mechanism, shares, 100_000), mechanism)
+    assert [(one.estimate, one.low, one.high) for one in found] == [(2, 2, 2), (3, 3, 3), (4, 4, 4)]
+    assert (found.iqr.estimate, found.iqr.low, found.iqr.high) == (2, 2, 2)
+    assert found[0.95].estimate == 5
+    assert found.median is found[0.5]
+
+
+def test_quantiles_of_bins_are_interpolated_and_reach_to_the_edges() -> None:
+    mechanism = mechanisms.krr(options=4, epsilon=4)
+    counts = expected_counts(mechanism, [0.25] * 4, 100_000)
+    found = quantiles(counts, mechanism, p=[0.3, 0.6], edges=[0, 10, 20, 30, 40])
+    assert [one.estimate for one in found] == pytest.approx([12, 24], abs=0.01)
+    assert [(one.low, one.high) for one in found] == [(10, 20), (20, 30)]
+
+
+def test_numbers_of_a_bin_are_counted_in_steps() -> None:
+    # Three bins of the numbers 0..4, 5..9, 10..14: the quantile is one of the numbers.
+    places = Places(np.array([0.0, 5, 10]), np.array([4.0, 9, 14]), 1.0)
+    curve = np.array([0.2, 0.7, 1.0])
+    assert [places.at(curve, p) for p in (0.04, 0.041, 0.2, 0.21, 0.7, 0.99)] == [0, 1, 4, 5, 9, 14]
+
+
+def test_limits_are_made_monotone_outward() -> None:
+    low, high = np.array([0.3, 0.1, 0.6, 1.0]), np.array([0.55, 0.4, 0.8, 1.0])
+    first, last = crossings(low, high, 0.5)
+    assert (first, last) == (0, 2)
+    # A lower limit that falls again does not count as reached.
+    assert crossings(low, high, 0.2) == (0, 2)
+
+
+def test_interquartile_ranges_hold_what_the_quartiles_allow() -> None:
+    channel = thresholds(9, 1.0)
+    counts = np.random.default_rng(4).multinomial(1000, channel_view(channel).forward(np.full(9, 1 / 9)))
+    found = quantiles(counts, channel)
+    quartiles = found[0.25], found[0.75]
+    widest = quartiles[1].high - quartiles[0].low
+    assert found.iqr.low <= found.iqr.estimate <= found.iqr.high
+    assert found.iqr.high <= widest + 2
+    assert found.iqr.low >= max(quartiles[1].low - quartiles[0].high - 2, 0)
+
+
+@pytest.mark.parametrize("shape", ["histogram", "cosine", "kernel"])
+def test_densities_are_linear_in_the_shares(shape: str) -> None:
+    channel = thresholds(20, 2.0)
+    counts = np.random.default_rng(1).multinomial(5000, channel_view(channel).forward(np.full(20, 0.05)))
+    found = density(counts, channel, np.linspace(0, 50, 21), shape)
+    shares = channel_view(channel).shares(counts / 5000)
+    assert found.estimate == pytest.approx(found.targets @ shares)
+    # A uniform truth has one height everywhere, whatever the smoother.
+    assert found.targets @ np.full(20, 0.05) == pytest.approx(np.full(len(found.x), 0.02), rel=1e-6)
+    assert np.all(found.band_low < found.low)
+    assert np.all(found.high < found.band_high)
+    assert found.critical > 1.96
+    spaced = np.trapezoid(found.estimate, found.x) if shape != "histogram" else found.estimate.sum() * 2.5
+    assert spaced == pytest.approx(1.0, abs=0.01)
+    if shape != "cosine":
+        assert np.all(found.picture >= -1e-12)
+
+
+def test_more_smoothing_means_less_noise_and_the_risk_chooses() -> None:
+    channel = thresholds(20, 2.0)
+    edges = np.linspace(0, 1, 21)
+    middles = (edges[1:] + edges[:-1]) / 2
+    truth = 1 + 0.9 * np.cos(2 * np.pi * middles)
+    counts = np.random.default_rng(2).multinomial(20_000, channel_view(channel).forward(truth / truth.sum()))
+    assert density(counts, channel, edges, "cosine").smoothing in (2.0, 3.0, 4.0)
+    rough, smooth = (density(counts, channel, edges, "kernel", smoothing=h) for h in (0.03, 0.2))
+    assert np.all(smooth.se < rough.se)
+    assert smooth.smoothing == pytest.approx(0.2)
+
+
+def test_what_the_channel_cannot_estimate_is_refused() -> None:
+    channel = one_bit(11, 1.0)
+    with pytest.raises(NotIdentifiedError, match=r"cumulative shares: .*; choose a mechanism made for"):
+        quantiles([400, 600], channel)
+    with pytest.raises(NotIdentifiedError, match=r"density: .*; choose a mechanism made for"):
+        density([400, 600], channel, np.linspace(0, 1, 12))
+    with pytest.raises(NotIdentifiedError, match=r"mean: .*; choose a mechanism made for the mean"):
+        mean([400, 600], channel, np.arange(11) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mean(COUNTS, FOUR, [1, 2, 3]), "values: 3 given, but this channel has 4"),
+        (lambda: cumulative(COUNTS, FOUR, options=["a"]), "options: 4 labels expected"),
+        (lambda: cumulative(COUNTS, FOUR).at_most("z"), "option: 'z' is none of"),
+        (lambda: quantiles(COUNTS, FOUR, p=[0]), "p: 0 is no probability"),
+        (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 2, 3]), "values: .* do not rise"),
+        (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 3]), "values: 3 answers described"),
+        (
+            lambda: quantiles(COUNTS, FOUR, edges=[1, 2, 3, 4]),
+            "edges: 3 answers described, .*; give 5 numbers",
+        ),
+        (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 3, 4], edges=[0, 1, 2, 3, 4]), "give one of them"),
+        (lambda: density(COUNTS, FOUR, [0, 1, 2, 3, 4], "spline"), "shape: unknown 'spline'; choose one of"),
+        (lambda: density(COUNTS, FOUR, [0, 1, 2]), "edges: 3 given for 4 bins; give 5 increasing numbers"),
+        (
+            lambda: density(COUNTS, FOUR, range(5), "cosine", smoothing=4),
+            "smoothing: 4 is no number of terms",
+        ),
+        (lambda: density(COUNTS, FOUR, range(5), "kernel", smoothing=0), "smoothing: 0 is no bandwidth"),
+        (lambda: density(COUNTS, FOUR, range(5), smoothing=1), "smoothing: a histogram has none"),
+    ],
+)
+def test_bad_requests_say_what_to_do(call: object, message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
+        call()  # type: ignore[operator]

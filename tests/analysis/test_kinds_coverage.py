@@ -1,0 +1,315 @@
+"""Coverage and error of means, cumulative shares, quantiles and ranges, by simulation over channels and truths.
+
+Reports are drawn from the multinomial of C'h, thousands of surveys at once. The limits of all surveys are computed by
+the package's own array functions; `test_many_surveys_at_once_are_what_one_is` holds them against the public door.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hushpoll_analysis import cumulative, mean, quantiles
+from hushpoll_analysis.channel.view import ChannelView, channel_view
+from hushpoll_analysis.shares.bands import critical_value, level_of
+from hushpoll_analysis.shares.interval import ENOUGH
+from hushpoll_analysis.shares.interval.adaptive import frequency_limits
+from hushpoll_analysis.shares.interval.clopper_pearson import ClopperPearson
+from hushpoll_analysis.shares.interval.score import linear_score_limits
+from hushpoll_analysis.shares.quantiles import crossings, shared_levels
+from hushpoll_analysis.shares.quantities import line_of
+from hushpoll_analysis.shares.sample import Sample
+from hushpoll_client import Channel, mechanisms
+from scipy.special import ndtri
+from scipy.stats import beta, norm
+
+Floats = npt.NDArray[np.float64]
+Limits = tuple[Floats, Floats]
+
+LOW, HIGH = 0.930, 0.975
+SIZES, EPSILONS = (200, 1000, 5000), (0.5, 1.0, 2.0, 4.0)
+THIN = 10  # reports expected more rarely than this leave coverage its lower bound only
+
+
+def kary(points: int, epsilon: float) -> Channel:
+    return mechanisms.krr(options=points, epsilon=epsilon).device
+
+
+def thresholds(points: int, epsilon: float) -> Channel:
+    """Whether the answer lies above a random threshold, by Warner's coin: two-valued columns."""
+    above = np.tril(np.ones((points, points)), -1)[:, : points - 1] > 0
+    columns = np.concatenate(
+        [np.where(above, math.exp(epsilon), 1.0), np.where(above, 1.0, math.exp(epsilon))], axis=1
+    )
+    return Channel.from_probabilities((columns / columns.sum(axis=1, keepdims=True)).tolist())
+
+
+def one_bit(points: int, epsilon: float) -> Channel:
+    yes = 0.5 + math.tanh(epsilon / 2) / 2 * np.linspace(-1, 1, points)
+    return Channel.from_probabilities(np.stack([1 - yes, yes], axis=1).tolist())
+
+
+CHANNELS = {"kary": kary, "thresholds": thresholds}
+
+
+def truths(points: int) -> dict[str, Floats]:
+    """Uniform, skewed, bimodal, and everybody at the first point or in the middle."""
+    edges = np.linspace(0, 1, points + 1)
+    middle = np.zeros(points)
+    middle[points // 2] = 1.0
+    two = 0.5 * norm.cdf(edges, 0.25, 0.08) + 0.5 * norm.cdf(edges, 0.7, 0.1)
+    bimodal = np.diff(two) / (two[-1] - two[0])
+    return {
+        "uniform": np.full(points, 1 / points),
+        "skewed": np.diff(beta.cdf(edges, 1.2, 8)),
+        "bimodal": bimodal,
+        "first": np.eye(points)[0],
+        "middle": middle,
+    }
+
+
+def limits_of(
+    view: ChannelView, counts: Floats, weights: Floats, level: float, together: bool = False
+) -> Limits:
+    """Limits of b.p in every survey (row of counts), by the method that `auto` chooses there."""
+    binomial = ClopperPearson().of if together else frequency_limits
+    n = int(counts[0].sum())
+    line = line_of(weights, counts[0], view)
+    if line is not None:
+        upper = np.abs(weights - weights.max()) <= 1e-9 * np.abs(weights).max()
+        yes, place = np.unique(counts[:, upper].sum(axis=1), return_inverse=True)
+        ends = np.array([binomial(float(k), float(n), level) for k in yes])[place]
+        mapped = line.intercept + line.slope * ends
+        return mapped[:, 0], mapped[:, 1]
+    frequencies = counts / n
+    estimate = frequencies @ weights
+    half = -float(ndtri((1 - level) / 2)) * np.sqrt(
+        np.maximum(frequencies @ weights**2 - estimate**2, 0) / (n - 1)
+    )
+    low, high = estimate - half, estimate + half
+    rare = np.flatnonzero(counts.min(axis=1) < ENOUGH)
+    if rare.size:
+        rows = np.broadcast_to(weights, (rare.size, len(weights)))
+        low[rare], high[rare] = linear_score_limits(rows, frequencies[rare], n, level)
+    return low, high
+
+
+def cumulative_limits(view: ChannelView, counts: Floats, level: float, together: bool = False) -> Limits:
+    """The same for all cumulative shares; the last is 1."""
+    targets = np.tril(np.ones((view.options, view.options)))[:-1]
+    found = [limits_of(view, counts, view.solution(target), level, together) for target in targets]
+    one = np.ones(len(counts))
+    low, high = (np.stack([*(pair[end] for pair in found), one], axis=1) for end in (0, 1))
+    return low, high
+
+
+def surveys(view: ChannelView, truth: Floats, n: int, repetitions: int, seed: int) -> Floats:
+    probabilities = view.forward(truth)
+    drawn = np.random.default_rng(seed).multinomial(n, probabilities / probabilities.sum(), size=repetitions)
+    return drawn.astype(np.float64)
+
+
+def check(coverage: float, view: ChannelView, truth: Floats, n: int, repetitions: int, what: object) -> None:
+    """Within the band, widened by four standard errors of the simulation; thin reports have no upper bound."""
+    slack = 4 * math.sqrt(0.05 * 0.95 / repetitions)
+    assert coverage >= LOW - slack, (what, coverage)
+    if n * view.forward(truth).min() >= THIN:
+        assert coverage <= HIGH + slack, (what, coverage)
+
+
+def check_means(name: str, points: int, epsilon: float, n: int, repetitions: int) -> None:
+    view = channel_view(CHANNELS[name](points, epsilon))
+    values = np.arange(1.0, points + 1)
+    for seed, (shape, truth) in enumerate(truths(points).items()):
+        counts = surveys(view, truth, n, repetitions, seed)
+        low, high = limits_of(view, counts, view.solution(values), 0.95)
+        inside = float(np.mean((low <= values @ truth) & (values @ truth <= high)))
+        check(inside, view, truth, n, repetitions, (name, points, epsilon, n, shape))
+
+
+def check_cumulative(name: str, points: int, epsilon: float, n: int, repetitions: int) -> None:
+    """Cumulative shares one by one; median, quartiles and their range, which hold at least as often."""
+    view = channel_view(CHANNELS[name](points, epsilon))
+    for seed, (shape, truth) in enumerate(truths(points).items()):
+        what = (name, points, epsilon, n, shape)
+        counts = surveys(view, truth, n, repetitions, seed)
+        low, high = cumulative_limits(view, counts, 0.95)
+        running = np.cumsum(truth)
+        inside = ((low <= running + 1e-9) & (running - 1e-9 <= high)).mean(axis=0)
+        for coverage in inside[:-1].tolist():
+            check(coverage, view, truth, n, repetitions, what)
+        least = LOW - 4 * math.sqrt(0.05 * 0.95 / repetitions)
+        for p in (0.25, 0.5, 0.75):
+            true = int(np.argmax(running >= p - 1e-12))
+            first, last = crossings(low, high, p)
+            assert np.mean((first <= true) & (true <= last)) >= least, (*what, p)
+        assert range_coverage(view, counts, running) >= least, (*what, "range")
+
+
+def range_coverage(view: ChannelView, counts: Floats, running: Floats) -> float:
+    """How often the interval of the interquartile range (in points) holds the true one."""
+    true = int(np.argmax(running >= 0.75 - 1e-12)) - int(np.argmax(running >= 0.25 - 1e-12))
+    limits = [cumulative_limits(view, counts, level) for level in shared_levels(0.95)]
+    low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
+    for one, other in zip(limits, reversed(limits), strict=True):
+        (first1, last1), (first3, last3) = crossings(*one, 0.25), crossings(*other, 0.75)
+        low, high = np.minimum(low, first3 - last1), np.maximum(high, last3 - first1)
+    return float(np.mean((np.maximum(low, 0) <= true) & (true <= high)))
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize(("points", "epsilon", "n"), [(5, 0.5, 200), (5, 4.0, 200), (11, 1.0, 1000)])
+def test_means_cover(name: str, points: int, epsilon: float, n: int) -> None:
+    check_means(name, points, epsilon, n, 2000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("points", [5, 11, 20])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_means_cover_everywhere(name: str, points: int, epsilon: float, n: int) -> None:
+    check_means(name, points, epsilon, n, 10_000)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+@pytest.mark.parametrize(("points", "epsilon", "n"), [(5, 0.5, 200), (5, 4.0, 200)])
+def test_cumulative_shares_and_quantiles_cover(name: str, points: int, epsilon: float, n: int) -> None:
+    check_cumulative(name, points, epsilon, n, 500)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("points", [5, 11, 20])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_cumulative_shares_and_quantiles_cover_everywhere(
+    name: str, points: int, epsilon: float, n: int
+) -> None:
+    check_cumulative(name, points, epsilon, n, 2000)
+
+
+def test_many_surveys_at_once_are_what_one_is() -> None:
+    """The arrays above and the public functions give the same limits."""
+    for name, points, epsilon, n in (
+        ("kary", 5, 4.0, 200),
+        ("kary", 7, 1.0, 500),
+        ("thresholds", 5, 2.0, 200),
+    ):
+        channel = CHANNELS[name](points, epsilon)
+        view = channel_view(channel)
+        values = np.arange(1.0, points + 1)
+        counts = surveys(view, truths(points)["skewed"], n, 4, 5)
+        means = limits_of(view, counts, view.solution(values), 0.95)
+        low, high = cumulative_limits(view, counts, 0.95)
+        for place, row in enumerate(counts.astype(int)):
+            one, all_ = mean(row, channel, values), cumulative(row, channel)
+            assert (one.low, one.high) == pytest.approx((means[0][place], means[1][place]), abs=1e-9)
+            # A table of cumulative shares has one method, exact where any of them needs it: never narrower.
+            assert np.all(low[place] >= [entry.low - 1e-9 for entry in all_.estimates])
+            assert np.all(high[place] <= [entry.high + 1e-9 for entry in all_.estimates])
+            band = cumulative_limits(view, counts[place : place + 1], level_of(all_.critical), together=True)
+            assert [entry.low for entry in all_.band] == pytest.approx(band[0][0].tolist(), abs=1e-9)
+            assert [entry.high for entry in all_.band] == pytest.approx(band[1][0].tolist(), abs=1e-9)
+            found = quantiles(row, channel).median
+            first, last = crossings(low[place], high[place], 0.5)
+            assert (found.low <= first + 1) & (last + 1 <= found.high)
+
+
+def check_bands(name: str, points: int, epsilon: float, n: int, repetitions: int) -> None:
+    """All cumulative shares within the band, whose width is here that of the truth's own covariance."""
+    view = channel_view(CHANNELS[name](points, epsilon))
+    targets = np.tril(np.ones((points, points)))[:-1]
+    for seed, (shape, truth) in enumerate(truths(points).items()):
+        whole = Sample(view, np.ones(view.outcomes, dtype=np.int64), None)
+        vars(whole)["likeliest"] = truth
+        level = level_of(critical_value(whole.covariance(targets), 0.95))
+        counts = surveys(view, truth, n, repetitions, seed)
+        low, high = cumulative_limits(view, counts, level, together=True)
+        running = np.cumsum(truth)
+        inside = np.all((low <= running + 1e-9) & (running - 1e-9 <= high), axis=1).mean()
+        least = LOW - 4 * math.sqrt(0.05 * 0.95 / repetitions)
+        assert inside >= least, (name, points, epsilon, n, shape, inside)
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_bands_cover(name: str) -> None:
+    check_bands(name, 5, 4.0, 200, 1000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("points", [5, 11, 20])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_bands_cover_everywhere(name: str, points: int, epsilon: float, n: int) -> None:
+    check_bands(name, points, epsilon, n, 4000)
+
+
+def designs(epsilon: float) -> dict[str, tuple[Channel, list[Floats]]]:
+    """Channels of seven points and what each can estimate: shares, cumulative shares and mean, or the mean."""
+    points = 7
+    ordered = [*np.eye(points), *np.tril(np.ones((points, points)))[:-1], np.linspace(-1, 1, points)]
+    return {
+        "kary": (kary(points, epsilon), ordered),
+        "thresholds": (thresholds(points, epsilon), ordered),
+        "one_bit": (one_bit(points, epsilon), [np.linspace(-1, 1, points)]),
+    }
+
+
+def check_errors(epsilon: float, repetitions: int) -> None:
+    """Mean squared error over theory: (sum_x h_x sum_z C[x, z] b_z^2 - (a.h)^2) / n, and no bias."""
+    n = 1000
+    for name, (channel, targets) in designs(epsilon).items():
+        view = channel_view(channel)
+        for seed, (shape, truth) in enumerate(truths(view.options).items()):
+            frequencies = surveys(view, truth, n, repetitions, seed) / n
+            for target in targets:
+                weights = view.solution(target)
+                theory = float(truth @ view.backward(weights**2) - (target @ truth) ** 2) / n
+                error = frequencies @ weights - target @ truth
+                ratio = float(np.mean(error**2)) / theory
+                slack = 0.05 + 4 * math.sqrt(2 / repetitions)
+                assert abs(ratio - 1) <= (0.05 if repetitions >= 20_000 else slack), (
+                    name,
+                    epsilon,
+                    shape,
+                    ratio,
+                )
+                assert abs(error.mean()) <= 4.5 * math.sqrt(theory / repetitions), (name, epsilon, shape)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_errors_are_as_the_theory_says(epsilon: float) -> None:
+    check_errors(epsilon, 4000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_errors_are_as_the_theory_says_everywhere(epsilon: float) -> None:
+    check_errors(epsilon, 20_000)
+
+
+def test_random_rounding_is_part_of_the_error() -> None:
+    """The mean of numbers 0..80, rounded at random to 21 points, is unbiased, and its error holds the rounding."""
+    numbers = np.array([1, 2, 3, 30, 31, 33, 50, 79])
+    points = np.arange(0, 81, 4.0)
+    # The truth of the rows: each number goes to the point below or above, in proportion.
+    truth = np.mean(
+        [np.interp(points, [v // 4 * 4, v // 4 * 4 + 4], [1 - v % 4 / 4, v % 4 / 4], 0, 0) for v in numbers],
+        axis=0,
+    )
+    assert truth.sum() == pytest.approx(1)
+    assert points @ truth == pytest.approx(numbers.mean())
+    view = channel_view(one_bit(21, 4.0))
+    counts = surveys(view, truth, 500, 4000, 3)
+    weights = view.solution(points)
+    error = counts / 500 @ weights - numbers.mean()
+    theory = float(truth @ view.backward(weights**2) - numbers.mean() ** 2) / 500
+    assert np.mean(error**2) / theory == pytest.approx(1, abs=0.1)
+    low, high = limits_of(view, counts, weights, 0.95)
+    check(
+        float(np.mean((low <= numbers.mean()) & (numbers.mean() <= high))), view, truth, 500, 4000, "rounded"
+    )
