@@ -125,7 +125,7 @@ def quantity(
 
 
 def _mean_noise(view: ChannelView, noise: Floats, frequencies: Floats) -> float:
-    """Give the mean of Var(b | x), itself a linear quantity; its largest value where the channel does not determine it."""
+    """Give the mean of Var(b | x), a linear quantity too; its largest value where the channel does not determine it."""
     try:
         return float(view.solution(noise) @ frequencies)
     except NotIdentifiedError:
