@@ -89,7 +89,12 @@ class Question:
 
     @property
     def report_labels(self) -> tuple[str, ...]:
-        """What each report is called: an answer, a word of the mechanism's own, or only a number."""
+        """What each report is called: an answer, a word of the mechanism's own, or only a number.
+
+        None has a name where a report speaks of several options at once: `channel.wire.words` says what it is.
+        """
+        if not self.channel.listed:
+            return ()
         if self.mechanism.reports_are_answers:
             return self.labels
         return self.mechanism.report_words or tuple(str(code) for code in range(self.channel.outcomes))

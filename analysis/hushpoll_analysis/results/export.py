@@ -174,7 +174,7 @@ def _codebook_table(labels: list[tuple[Question, tuple[str, ...]]]) -> str:
         ["column", "question", "code", "reported_as", "mechanism", "epsilon", "epsilon_note", "parameters"]
     ]
     for question, names in labels:
-        for code, name in enumerate(names):
+        for code, name in enumerate(names) if names else [("", question.channel.wire.words)]:
             rows.append(
                 [
                     column_of(question.id),
@@ -214,15 +214,22 @@ def _codebook_text(
             f"- Kind: {question.kind.name}; mechanism: {question.mechanism.name} {parameters}",
             f"- Privacy: {question_note(question)}",
             "",
-            "| code | reported as |",
-            "|---:|---|",
-            *(f"| {code} | {_plain(name)} |" for code, name in enumerate(names)),
+            *_codes(question, names),
             "",
         ]
     lines += ["## Method", "", method.paragraph, ""]
     lines += [f"- {part.title}: `{part.formula}` ({part.words})" for part in method.formulas]
     lines += ["", "## References", "", *(f"- {work}" for work in method.references), ""]
     return "\n".join(lines)
+
+
+def _codes(question: Question, names: tuple[str, ...]) -> list[str]:
+    """Give the table of codes, or what a report is where it speaks of several options at once."""
+    if names:
+        listed = [f"| {code} | {_plain(name)} |" for code, name in enumerate(names)]
+        return ["| code | reported as |", "|---:|---|", *listed]
+    options = "; ".join(f"{place}: {_plain(name)}" for place, name in enumerate(question.labels))
+    return [f"- A report: {question.channel.wire.words}", f"- Options, counted from 0: {options}"]
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
+from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.tally import column_of
 
 __all__ = ["r_script", "spss_script", "stata_script"]
@@ -25,21 +26,22 @@ STATA_NAME, STATA_LABEL = 32, 80
 def spss_script(survey: Survey, labels: Labels) -> str:
     """Write the SPSS syntax."""
     names = _names([question for question, _ in labels], SPSS_NAME, fold_case=True)
-    widths = [len(str(len(codes) - 1)) for _, codes in labels]
+    formats = [_spss_format(question) for question, _ in labels]
     lines = [
         f"* Survey {survey.hash}.",
         f"* {WARNING}",
         "SET UNICODE=ON.",
         'GET DATA /TYPE=TXT /FILE="reports.csv" /ENCODING="UTF8" /DELIMITERS="," /QUALIFIER=\'"\'',
         "  /ARRANGEMENT=DELIMITED /FIRSTCASE=2 /VARIABLES=",
-        *(f"  {name} F{width}.0" for name, width in zip(names, widths, strict=True)),
+        *(f"  {name} {kind}" for name, kind in zip(names, formats, strict=True)),
         "  .",
     ]
     for name, (question, codes) in zip(names, labels, strict=True):
         lines.append(f"VARIABLE LABELS {name} {_spss(_label(question), SPSS_VARIABLE_LABEL)}.")
-        lines.append(f"VALUE LABELS {name}")
-        lines += [f"  {code} {_spss(text, SPSS_VALUE_LABEL)}" for code, text in enumerate(codes)]
-        lines.append("  .")
+        if codes:
+            lines.append(f"VALUE LABELS {name}")
+            lines += [f"  {code} {_spss(text, SPSS_VALUE_LABEL)}" for code, text in enumerate(codes)]
+            lines.append("  .")
         lines.append(f"VARIABLE LEVEL {name} (NOMINAL).")
     return "\n".join([*lines, "EXECUTE.", ""])
 
@@ -61,7 +63,8 @@ def stata_script(survey: Survey, labels: Labels) -> str:
             f"label define q{place} {code} {_stata(text, 1000)}{', add' if code else ''}"
             for code, text in enumerate(codes)
         ]
-        lines.append(f"label values {name} q{place}")
+        if codes:
+            lines.append(f"label values {name} q{place}")
     return "\n".join([*lines, ""])
 
 
@@ -70,14 +73,29 @@ def r_script(survey: Survey, labels: Labels) -> str:
     lines = [
         f"# Survey {survey.hash}",
         f"# {WARNING}",
-        'reports <- read.csv("reports.csv", check.names = FALSE)',
+        f'reports <- read.csv("reports.csv", check.names = FALSE{_r_text(labels)})',
     ]
     for question, codes in labels:
         column = f"reports[[{_r(column_of(question.id))}]]"
+        if not codes:
+            lines.append(f'attr({column}, "label") <- {_r(_label(question))}')
+            continue
         values = ",\n    ".join(_r(text) for text in codes)
         lines.append(f"{column} <- factor({column}, levels = 0:{len(codes) - 1}, labels = c(\n    {values}))")
         lines.append(f'attr({column}, "label") <- {_r(_label(question))}')
     return "\n".join([*lines, ""])
+
+
+def _r_text(labels: Labels) -> str:
+    """Keep bitmaps as text, also where all their digits are decimal ones."""
+    text = [question for question, _ in labels if sampler(question.channel).digits]
+    named = ", ".join(f'{_r(column_of(question.id))} = "character"' for question in text)
+    return f", colClasses = c({named})" if text else ""
+
+
+def _spss_format(question: Question) -> str:
+    digits = sampler(question.channel).digits
+    return f"A{digits}" if digits else f"F{len(str(question.channel.outcomes - 1))}.0"
 
 
 def _label(question: Question) -> str:
