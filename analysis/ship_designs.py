@@ -18,7 +18,7 @@ from hushpoll_client.exact import read_decimal, spell
 from tqdm import tqdm
 
 SCALES = range(2, 12)
-BINS = range(12, 21)
+BINS = (20,)
 GRIDS = range(2, 22)
 
 

@@ -22,7 +22,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .linear import beside, linear_program
 from .problem import points
 
-__all__ = ["GRID", "OUTPUTS", "least_worst", "worst_bound", "worst_variance"]
+__all__ = ["GRID", "OUTPUTS", "least_worst", "worst_bound", "worst_of", "worst_variance"]
 
 GRID = 21
 OUTPUTS = 15
@@ -88,7 +88,12 @@ def worst_variance(table: Floats) -> float | None:
     solved, *_ = np.linalg.lstsq(scaled, x, rcond=1e-12)
     if np.abs(scaled @ solved - x).max() > 2e-9:
         return None
-    moments = table @ (solved / np.sqrt(chance)) ** 2
+    return worst_of(table @ (solved**2 / chance))
+
+
+def worst_of(moments: Floats) -> float:
+    """Give the largest variance from the second moments at the points: numbers between them are rounded at random."""
+    x = points(len(moments))
     inside = [_between(*pair) for pair in zip(x, x[1:], moments, moments[1:], strict=False)]
     return float(max([*(moments - x**2), *inside]))
 
