@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .channel.simulation import simulate as simulate
     from .channel.view import channel_view as channel_view
+    from .designing.best_channel import design as design
     from .designing.planning import plan as plan
     from .designing.planning import recommend as recommend
     from .designing.shuffle import shuffled_epsilon as shuffled_epsilon
@@ -51,6 +52,7 @@ _HOME = {
     "crosstab": "tables.frames",
     "cumulative": "shares.cumulative",
     "density": "shares.density",
+    "design": "designing.best_channel",
     "estimate": "shares.estimation",
     "functional": "shares.estimation",
     "lie_detection": "shares.two_groups",
@@ -82,6 +84,7 @@ __all__ = [
     "crosstab",
     "cumulative",
     "density",
+    "design",
     "estimate",
     "functional",
     "lie_detection",

@@ -8,13 +8,14 @@ Each form below writes such a table in its own short way; everybody else asks th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.exact import Number, is_whole, log_below
 
+from .profile import largest_excess, profile
 from .wire import Code, Whole, Wire
 
 __all__ = ["SCALE", "Channel", "Draws", "below", "whole"]
@@ -149,6 +150,14 @@ class Channel(ABC):
     def chances(self, answer: Any) -> dict[Any, Fraction]:
         """Give the exact chance of every report when `answer` is true."""
         return {report: Fraction(weight, SCALE) for report, weight in enumerate(self.row(answer))}
+
+    def excess(self, factor: Fraction) -> Fraction:
+        """Give the exact delta that belongs to a factor, at least 1, by which odds may change."""
+        return largest_excess(self.rows, factor) / SCALE
+
+    def profile(self, epsilons: Iterable[Number]) -> tuple[tuple[float, float], ...]:
+        """Give the smallest delta for each epsilon with which the channel is (epsilon, delta)-private, rounded up."""
+        return profile(self.excess, epsilons)
 
     def report(self, answer: Any, *draws: int) -> Code:
         """Pick the report for a true answer and given draws."""

@@ -61,6 +61,11 @@ class KaryChannel(Channel):
         """T/W, or W/T where a lie is likelier than the truth."""
         return Fraction(max(self.truth_weight, self.weight), min(self.truth_weight, self.weight))
 
+    def excess(self, factor: Fraction) -> Fraction:
+        """Give the delta at a factor: one report tells two answers apart."""
+        more, less = max(self.truth_weight, self.weight), min(self.truth_weight, self.weight)
+        return max(Fraction(0), more - factor * less) / SCALE
+
     def row(self, answer: int) -> tuple[int, ...]:
         """Give the weights of all reports when `answer` is true."""
         self.check_answer(answer)

@@ -52,6 +52,11 @@ class PaddedChannel(Channel):
         out, held = self.member(0)
         return max(out, held) / min(out, held)
 
+    def excess(self, factor: Fraction) -> Fraction:
+        """Give the delta at a factor, for sets that share nothing: c items against none, which is c dummies."""
+        out, held = self.member(0)
+        return self.at_most * max(Fraction(0), max(out, held) - factor * min(out, held))
+
     def row(self, answer: int) -> tuple[int, ...]:
         """Refuse: the chance of one item is no integer out of 2^53, see `chances`."""
         raise ChannelError("a padded channel has no table of integers", "use chances or member")

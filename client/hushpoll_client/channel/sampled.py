@@ -100,6 +100,15 @@ class SampledChannel(Channel):
         """T/W of the joint size where it is largest."""
         return max(Fraction(SCALE - (size - 1) * weight, weight) for size, weight in self.weights)
 
+    def excess(self, factor: Fraction) -> Fraction:
+        """Give the delta at a factor, for people who differ in every answer: the mean over what may be asked."""
+        chance = self.classes(())
+        parts = (
+            chance[size] * max(Fraction(0), SCALE - (size - 1) * weight - factor * weight)
+            for size, weight in self.weights
+        )
+        return sum(parts, Fraction(0)) / SCALE
+
     def row(self, answer: int) -> tuple[int, ...]:
         """Refuse: the chance of one report is no integer out of 2^53, see `chances`."""
         raise ChannelError("a sampled channel has no table of integers", "use chances or joint")

@@ -58,6 +58,13 @@ class SubsetChannel(Channel):
         outside = Fraction(SCALE - self.weight, comb(self.options - 1, self.size))
         return max(inside, outside) / min(inside, outside)
 
+    def excess(self, factor: Fraction) -> Fraction:
+        """Give the delta at a factor: the sets that hold one of two answers tell them apart."""
+        inside = Fraction(self.weight, comb(self.options - 1, self.size - 1))
+        outside = Fraction(SCALE - self.weight, comb(self.options - 1, self.size))
+        more, less = max(inside, outside), min(inside, outside)
+        return comb(self.options - 2, self.size - 1) * max(Fraction(0), more - factor * less) / SCALE
+
     def row(self, answer: int) -> tuple[int, ...]:
         """Refuse: the chance of one set is no integer out of 2^53, see `chances`."""
         raise ChannelError("a subset channel has no table of integers", "use chances or member")

@@ -16,15 +16,20 @@ from .base import BrokenPromise, Fact, Mechanism, krr_channel
 from .by_hand import Branch, Instruction
 from .crosswise import Crosswise, crosswise
 from .designed import Designed, designed
+from .discrete_gaussian import DiscreteGaussian, discrete_gaussian
+from .exponential import Exponential, exponential
 from .forced import Forced, forced
+from .geometric import Geometric, geometric
 from .krr import Krr, krr
 from .kuk import Kuk, kuk
 from .mangat import Mangat, mangat
 from .matrix import Matrix, matrix
+from .one_bit import OneBit, one_bit
 from .or_poll import OrPoll, or_poll
 from .padded import Padded, padded
 from .parameters import Parameter
 from .sampled import Sampled, sampled
+from .square_wave import SquareWave, square_wave
 from .subset import Subset, subset
 from .triangular import Triangular, triangular
 from .unrelated import Unrelated, unrelated
@@ -42,16 +47,21 @@ __all__ = [
     "Parameter",
     "crosswise",
     "designed",
+    "discrete_gaussian",
+    "exponential",
     "forced",
+    "geometric",
     "krr",
     "krr_channel",
     "kuk",
     "mangat",
     "matrix",
+    "one_bit",
     "or_poll",
     "padded",
     "resolve",
     "sampled",
+    "square_wave",
     "subset",
     "triangular",
     "unrelated",
@@ -75,6 +85,11 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Sampled,
         Padded,
         Designed,
+        Geometric,
+        Exponential,
+        OneBit,
+        SquareWave,
+        DiscreteGaussian,
     )
 }
 """Every mechanism by its name, the ones that surveys use first."""

@@ -16,6 +16,7 @@ __all__ = [
     "EPSILON",
     "FORCED",
     "RED",
+    "SIGMA",
     "SIZE",
     "Parameter",
     "Shape",
@@ -133,6 +134,13 @@ ASK = Parameter(
     "Items that each device reports on (the best number unless said otherwise).",
     label="Items that each device reports on",
     hint=_BEST,
+)
+SIGMA = Parameter(
+    "sigma",
+    Shape("W"),
+    "Width of Gaussian noise, in steps of the scale.",
+    "give a number of steps such as 2",
+    alone=True,
 )
 CHANNEL = Parameter(
     "channel",

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "answer": ("answer", "answer", "Answer a survey from this terminal, randomized on this machine."),
     "audit": ("audit", "audit", "Measure a survey's epsilon by drawing from its real randomizer."),
     "demo": ("demo", "demo", "Run a study with a known truth through a real server."),
+    "design": ("design", "design", "The best channel for a question, and what every other one costs."),
     "estimate": ("estimate", "estimate", "Estimate true shares, with intervals, from report counts."),
     "export": ("export", "export", "Write a survey's sealed reports with codebook and scripts."),
     "plan": ("plan", "plan", "Number of answers, margin and epsilon: each from the other two."),

@@ -2,36 +2,73 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
 from hushpoll_client import Question, Survey
-from hushpoll_client.words import epsilon_text
+from hushpoll_client.words import at_most, epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
+
+_STEPS = 4
 
 
 @click.command(short_help="Check a survey document: hash, epsilon per question and in total.")
 @click.argument("file", type=click.Path())
+@click.option("--profile", is_flag=True, help="Add the exact delta of each question at some epsilons.")
 @json_option
-def check(file: str, as_json: bool) -> None:
+def check(file: str, profile: bool, as_json: bool) -> None:
     """Check FILE, a survey document in draft or published form, and print its hash and its epsilons.
 
     A broken document ends with status 2 and one line that names the question, the field and the remedy.
 
+    With --profile it also gives, for some epsilons, the smallest delta with which a question's channel is (epsilon,
+    delta)-private. It follows exactly from the published integers and is rounded up.
+
     \b
-    Example:
+    Examples:
       hushpoll survey check survey.json
+      hushpoll survey check survey.json --profile
     """
     survey = read_survey(file)
     if as_json:
-        print_json(describe(survey))
+        print_json(describe(survey, profile))
     else:
         _print(survey)
+        if profile:
+            _print_profiles(survey)
 
 
-def describe(survey: Survey) -> dict[str, Any]:
+def describe(survey: Survey, profile: bool = False) -> dict[str, Any]:
     """Give what `--json` prints."""
+    value = _described(survey)
+    if profile:
+        found = [_profile(question) for question in survey.questions]
+        for question, pairs in zip(value["questions"], found, strict=True):
+            question["profile"] = pairs
+        # Epsilons and deltas of one person's questions add up; a delta of 1 promises nothing.
+        totals = [[sum(one) for one in zip(*step, strict=True)] for step in zip(*found, strict=True)]
+        value["profile"] = [[epsilon, min(delta, 1.0)] for epsilon, delta in totals]
+    return value
+
+
+def _profile(question: Question) -> list[list[float]]:
+    """Give pairs of epsilon and delta from 0 to the question's epsilon; to 4 where that is unbounded."""
+    bounded = finite(question.epsilon)
+    top = 4.0 if bounded is None else math.nextafter(bounded, math.inf)
+    steps = [top * step / _STEPS for step in range(_STEPS + 1)]
+    return [list(pair) for pair in question.mechanism.device.profile(steps)]
+
+
+def _print_profiles(survey: Survey) -> None:
+    for question in survey.questions:
+        click.echo(f"\n{question.id}: epsilon and delta")
+        for epsilon, delta in _profile(question):
+            click.echo(f"  {epsilon_text(epsilon):>8}  {at_most(delta, 4)}")
+
+
+def _described(survey: Survey) -> dict[str, Any]:
     return {
         "hash": survey.hash,
         "title": survey.title,

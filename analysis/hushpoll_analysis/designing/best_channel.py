@@ -1,0 +1,259 @@
+"""`design`: the best channel for a question, proven, beside everything else that could be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from hushpoll_client import Channel
+from hushpoll_client.exact import Number, is_whole
+from hushpoll_client.limits import MAX_OPTIONS
+from hushpoll_client.mechanism import Mechanism, designed
+from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.words import at_most
+
+from hushpoll_analysis.errors import AnalysisError
+
+from .candidates import Offer, offers
+from .optimal import MOST_DESIGNED, Found, best, best_worst_case
+from .optimal.pricing import ENUMERATED
+from .optimal.problem import Problem, Target
+from .optimal.program import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DesignResult", "design"]
+
+# A designed channel is listed behind one that is as good: what everybody knows is easier to explain.
+_AS_GOOD = 1e-5
+
+
+@dataclass(frozen=True)
+class DesignResult:
+    """The best channel for a question and a target.
+
+    Attributes
+    ----------
+    options : int
+        The number of true answers.
+    epsilon : float
+        Of the published integers: never more than was asked for.
+    target : str
+        What it is best for: shares, mean, cumulative or functionals.
+    worst : bool
+        Whether `n_variance` is the largest variance of one report over all truths; otherwise it is n times the
+        variance, sampling included, at the planning truth, summed over the functionals of the target.
+    n_variance : float
+        What `channel` reaches.
+    bound : float or None
+        Proven: no channel with this epsilon is below it. None where nothing is proven.
+    outcomes : int
+        The number of possible reports.
+    candidates : tuple of dict
+        `mechanism`, `n_variance` and `respondents` (how many the same margin takes, the best = 1.0), best first.
+    left_out : dict
+        Mechanisms that cannot be used here, with the reason.
+    channel : Channel
+        The integers, to be published.
+    mechanism : Mechanism
+        The same as a mechanism, for `estimate`, `simulate` and surveys.
+    """
+
+    options: int
+    epsilon: float
+    target: str
+    worst: bool
+    n_variance: float
+    bound: float | None
+    outcomes: int
+    candidates: tuple[dict[str, Any], ...]
+    left_out: dict[str, str] = field(hash=False)
+    channel: Channel = field(repr=False)
+    mechanism: Mechanism = field(repr=False)
+
+    @property
+    def verdict(self) -> str:
+        """How close to the best possible it is, in words."""
+        if self.bound is None or self.bound <= 0.0:
+            return "no bound was proven"
+        over = 100.0 * (self.n_variance / self.bound - 1.0)
+        return "the best possible" if over < 1e-3 else f"within {at_most(over, 2)} % of the best possible"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the candidates as a table, best first."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.candidates)).set_index("mechanism")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the design as JSON values."""
+        return {
+            "options": self.options,
+            "epsilon": self.epsilon,
+            "target": self.target,
+            "worst": self.worst,
+            "n_variance": self.n_variance,
+            "bound": self.bound,
+            "outcomes": self.outcomes,
+            "candidates": [dict(one) for one in self.candidates],
+            "left_out": dict(self.left_out),
+            "channel": self.channel.to_json(),
+        }
+
+    def __str__(self) -> str:
+        what = "largest variance of one report" if self.worst else "n × variance"
+        lines = [
+            f"{self.mechanism.name}, {self.options} options, target {self.target}",
+            f"  epsilon       {self.epsilon:.10g}",
+            f"  {what}  {self.n_variance:.6g} ({self.verdict})",
+            f"  outcomes      {self.outcomes if self.outcomes < 10**9 else 'more than a billion'}",
+            "",
+            f"  {'mechanism':<14}{'n × variance':>14}{'respondents':>13}",
+        ]
+        for one in self.candidates:
+            lines.append(f"  {one['mechanism']:<14}{one['n_variance']:>14.6g}{one['respondents']:>13.2f}")
+        lines += [f"  {name:<14}{reason}" for name, reason in self.left_out.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        said = f"{self.mechanism.name}: n × variance {self.n_variance:.6g}, {self.verdict}"
+        return f"<p>{escape(said)}</p>" + self.to_frame().to_html(float_format=lambda one: f"{one:.4g}")
+
+
+def design(
+    options: int,
+    epsilon: Number,
+    target: Target = "cumulative",
+    worst: bool = False,
+    shares: Sequence[float] | None = None,
+    progress: Progress | None = None,
+) -> DesignResult:
+    r"""Find the channel with the least variance for what will be reported, and prove it.
+
+    Parameters
+    ----------
+    options
+        Number of true answers: points of a scale, bins, options.
+    epsilon
+        The privacy of one answer.
+    target
+        "shares", "mean" (of points spread evenly over [-1, 1]), "cumulative" (the K - 1 cumulative shares), or a list
+        of vectors of K numbers: any linear functionals.
+    worst
+        For the mean: make the variance least at the worst truth, for any number in [-1, 1] that is first rounded to
+        one of the points at random.
+    shares
+        The truth to plan for; all answers alike if nothing is given. Estimates are unbiased whatever the truth.
+    progress
+        Is called with the gap that remains, as a share of the variance.
+
+    Returns
+    -------
+    DesignResult
+
+    Notes
+    -----
+    The best is meant among all epsilon-private channels, for unbiased, non-adaptive estimation at the planning truth h:
+
+    .. math:: \min_w \operatorname{tr}(A I(w)^{-1}) - h'Ah, \quad I(w) = \sum_S w_S \frac{g_S g_S'}{g_S \cdot h},
+       \quad \sum_S w_S g_S = 1
+
+    over columns :math:`g_S` that are :math:`e^\epsilon` on a subset S of the answers and 1 elsewhere.
+
+    References
+    ----------
+    Kairouz, Oh, Viswanath, "Extremal mechanisms for local differential privacy", JMLR 17 (2016). Pukelsheim, "Optimal
+    Design of Experiments" (1993).
+
+    Examples
+    --------
+    >>> from hushpoll_analysis import design
+    >>> made = design(options=5, epsilon=1, target="cumulative")
+    >>> f"{made.n_variance:.3f}", made.candidates[1]["mechanism"], made.outcomes <= 64
+    ('10.445', 'krr', True)
+    """
+    exponent = positive_epsilon(epsilon)
+    _check(options, target, worst, shares)
+    problem = Problem.of(int(options), float(exponent), target, shares)
+    listed = list(offers(problem, exponent, worst))
+    made = _designed(problem, exponent, target, worst, shares, progress)
+    if isinstance(made, Found):
+        found = Offer(designed.__name__, made.n_variance, "", designed(made.channel, exponent))
+        bound, channel, value = made.bound, made.channel, made.n_variance
+        listed.append(found)
+    else:
+        usable = [one for one in listed if one.n_variance is not None and one.mechanism is not None]
+        found = min(usable, key=lambda one: one.n_variance or 0.0)
+        assert found.mechanism is not None
+        assert found.n_variance is not None
+        bound, channel, value = None, found.mechanism.device, found.n_variance
+        listed.append(Offer(designed.__name__, None, made))
+    assert found.mechanism is not None
+    return DesignResult(
+        options=problem.options,
+        epsilon=channel.epsilon,
+        target=target if isinstance(target, str) else "functionals",
+        worst=worst,
+        n_variance=value,
+        bound=bound,
+        outcomes=channel.outcomes,
+        candidates=_ranked(listed),
+        left_out={one.name: one.reason for one in listed if one.n_variance is None},
+        channel=channel,
+        mechanism=found.mechanism,
+    )
+
+
+def _check(options: int, target: Target, worst: bool, shares: Sequence[float] | None) -> None:
+    if not is_whole(options) or not 2 <= options <= MAX_OPTIONS:
+        raise AnalysisError(f"options is {options}", f"give the number of answers, 2 to {MAX_OPTIONS:,}")
+    if worst and target != "mean":
+        raise AnalysisError(
+            "the worst case is known for the mean only", "use target mean, or leave worst out"
+        )
+    if worst and shares is not None:
+        raise AnalysisError("the worst case looks at every truth", "leave shares out, or worst")
+    if worst and options > MOST_DESIGNED:
+        raise AnalysisError(
+            f"a grid of {options} points is too fine",
+            f"use at most {MOST_DESIGNED}: 21 are close to the limit",
+        )
+
+
+def _designed(
+    problem: Problem,
+    epsilon: Fraction,
+    target: Target,
+    worst: bool,
+    shares: Sequence[float] | None,
+    progress: Progress | None,
+) -> Found | str:
+    """Give the designed channel, or why there is none."""
+    if worst:
+        return best_worst_case(problem.options, epsilon)
+    if problem.options > MOST_DESIGNED:
+        return f"takes at most {MOST_DESIGNED} options"
+    if target == "shares" and problem.options > ENUMERATED:
+        return "single shares gain nothing over subset selection, which is the best for them"
+    return best(problem.options, epsilon, target, shares, progress)
+
+
+def _ranked(listed: list[Offer]) -> tuple[dict[str, Any], ...]:
+    def rank(one: Offer) -> float:
+        assert one.n_variance is not None
+        return one.n_variance * (1.0 if one.name != designed.__name__ else 1.0 + _AS_GOOD)
+
+    usable = sorted((one for one in listed if one.n_variance is not None), key=rank)
+    least = min(one.n_variance or 0.0 for one in usable)
+    return tuple(
+        {
+            "mechanism": one.name,
+            "n_variance": one.n_variance,
+            "respondents": 1.0 if number == 0 else (one.n_variance or 0.0) / least,
+        }
+        for number, one in enumerate(usable)
+    )

@@ -1,0 +1,92 @@
+"""The best channel of all: columns are added while one would help, until none can, and that is the proof.
+
+For any chances v with value phi = tr(A J^-1), and any lambda, let m be the largest d_S - lambda . c_S over all subsets
+S. Then no channel has a value below phi^2 / m (Cauchy and Schwarz). At the optimum m = phi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hushpoll_analysis.channel.base import Floats
+
+from .interior import Optimum, minimize
+from .pricing import ENUMERATED, intervals, mirror, value_all, value_found
+from .problem import Masks, Problem
+
+__all__ = ["GAP", "Progress", "Solution", "priced", "solve"]
+
+GAP = 1e-4
+_CLOSE, _CHEAP = 1e-6, 12  # a smaller gap, which is cheap up to so many answers
+_ROUGH = 1e-2  # where nothing is proven, and bringing the columns down to 64 loses more
+_MOST_COLUMNS = 700
+_MOST_ADDED = 150
+_MOST_ROUNDS = 60
+
+Progress = Callable[[float], None]
+"""Is told the gap that remains, as a share of the value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Subsets with their chances, n times the variance they reach, and the certified bound (None without a proof)."""
+
+    masks: Masks
+    chances: Floats
+    value: float
+    bound: float | None
+
+
+def solve(problem: Problem, progress: Progress | None = None) -> Solution:
+    """Find the channel with the least variance, to a gap of 1e-4 or less."""
+    proven = problem.options <= ENUMERATED
+    wanted = _CLOSE if problem.options <= _CHEAP else GAP if proven else _ROUGH
+    masks, gap, bound = intervals(problem.options), 1.0, 0.0
+    for _ in range(_MOST_ROUNDS):
+        found = minimize(problem.places(masks), problem.target, min(max(0.05 * gap, 1e-9), 1e-2))
+        value, largest, added, worth = priced(problem, masks, found)
+        bound = max(bound, value**2 / largest)
+        gap = value / bound - 1.0
+        if progress is not None:
+            progress(gap)
+        useful = worth > value * (1.0 + 0.05 * wanted)
+        if gap < wanted or not useful.any():
+            break
+        order = np.argsort(-worth[useful])[:_MOST_ADDED]
+        masks = np.union1d(_kept(problem, masks, found), _paired(problem, added[useful][order]))
+    return Solution(masks, found.chances, value, bound if proven else None)
+
+
+def priced(problem: Problem, masks: Masks, found: Optimum) -> tuple[float, float, Masks, Floats]:
+    """Give the value, the largest value of a column, and the columns that could be added with theirs."""
+    places = problem.places(masks)
+    inverse = np.linalg.pinv((places.T * found.chances) @ places, rcond=1e-14, hermitian=True)
+    pull, value = inverse @ problem.target @ inverse, float(np.trace(problem.target @ inverse))
+    if problem.options <= ENUMERATED:
+        largest, added, worth = value_all(problem, pull, found.prices)
+    else:
+        starts = np.union1d(masks, _random_starts(problem.options))
+        largest, added, worth = value_found(problem, pull, found.prices, starts)
+    return value, max(largest, value), added, worth
+
+
+def _kept(problem: Problem, masks: Masks, found: Optimum) -> Masks:
+    """Let go of columns that carry nothing once there are many."""
+    if len(masks) <= _MOST_COLUMNS:
+        return masks
+    carried = np.argsort(-found.chances)[: _MOST_COLUMNS // 2]
+    strong = np.flatnonzero(found.chances > 1e-4 * found.chances.max())
+    return masks[np.union1d(carried, strong)]
+
+
+def _paired(problem: Problem, masks: Masks) -> Masks:
+    return np.union1d(masks, mirror(masks, problem.options)) if problem.mirrored else masks
+
+
+def _random_starts(options: int) -> Masks:
+    """Give subsets to flip from beside those in use; the same in every run, so that designs can be repeated."""
+    everything = (1 << options) - 1
+    return np.random.default_rng(options).integers(1, everything, 200, dtype=np.uint64)

@@ -1,0 +1,115 @@
+"""From hundreds of columns to at most 64, the most that is published.
+
+The information J of the optimum fixes at most K (K + 1) / 2 linear equations, so that a basic solution of them has no
+more columns and loses nothing. Where that is still too many, the columns with the smallest chances go, a batch at a
+time, and the chances of the others are found anew; then columns that would help are let in and the smallest go again,
+while that brings the variance down.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hushpoll_analysis.channel.base import Floats
+
+from .interior import Optimum, minimize, spanned
+from .linear import linear_program
+from .problem import Masks, Problem
+from .program import Solution, priced
+
+__all__ = ["MOST_OUTCOMES", "reduced"]
+
+MOST_OUTCOMES = 64
+_FAINT = (1e-5, 1e-6, 1e-7, 0.0)
+_VERTICES = 4
+_EXACT = 1e-10
+_BATCH = 0.06
+_LET_IN = (
+    34,
+    5,
+    27,
+    13,
+    20,
+    8,
+    40,
+    3,
+)  # so many columns at a time; after a whole round without gain it is over
+_GAIN = 1e-5
+_CHEAP = 14
+
+
+def reduced(problem: Problem, solution: Solution, most: int = MOST_OUTCOMES) -> tuple[Masks, Floats]:
+    """Give at most so many columns with their chances, which sum to 1 and keep every row's sum."""
+    masks, chances = _strong(problem, solution.masks, solution.chances)
+    if len(masks) > problem.options:
+        masks = _basic(problem, masks, chances, most)
+    if len(masks) > most:
+        masks = _exchanged(problem, *_pruned(problem, masks, most))
+    masks, chances = _strong(
+        problem, masks, minimize(problem.places(masks), problem.target, _EXACT).chances, 1e-7
+    )
+    return masks, _settled(problem, masks, chances)
+
+
+def _pruned(problem: Problem, masks: Masks, most: int) -> tuple[Masks, Optimum]:
+    found = minimize(problem.places(masks), problem.target, 1e-7)
+    while len(masks) > most:
+        left = max(most, int(len(masks) * (1.0 - _BATCH)))
+        masks = masks[np.argsort(-found.chances)[:left]]
+        found = minimize(problem.places(masks), problem.target, 1e-7)
+    return masks, found
+
+
+def _exchanged(problem: Problem, masks: Masks, found: Optimum) -> Masks:
+    most, failures, turn = len(masks), 0, 0
+    while failures < len(_LET_IN) and turn < 10 * len(_LET_IN):
+        _, _, added, worth = priced(problem, masks, found)
+        better = added[np.argsort(-worth)[: _LET_IN[turn % len(_LET_IN)]]]
+        tried, reached = _pruned(problem, np.union1d(masks, better), most)
+        failures += 1
+        if reached.value < found.value * (1.0 - _GAIN):
+            masks, found, failures = tried, reached, 0
+        turn += 1
+    return masks
+
+
+def _strong(problem: Problem, masks: Masks, chances: Floats, most: float = 1.0) -> tuple[Masks, Floats]:
+    """Leave out faint columns, but none without which the target could not be estimated exactly."""
+    wanted = problem.centred @ problem.basis
+    for share in _FAINT:
+        kept = chances > min(share, most) * chances.max()
+        if spanned(problem.places(masks[kept]), wanted):
+            break
+    return masks[kept], chances[kept]
+
+
+def _basic(problem: Problem, masks: Masks, chances: Floats, most: int) -> Masks:
+    """Find a vertex of the channels that have the same information; of a few, the one with the fewest columns."""
+    places = problem.places(masks)
+    places = places / np.abs(places).max()
+    upper = np.triu_indices(places.shape[1])
+    products = (places[:, :, None] * places[:, None, :])[:, upper[0], upper[1]]
+    equations = np.vstack([np.ones(len(masks)), places.T, products.T])
+    seeded, fewest = np.random.default_rng(len(masks)), masks
+    for _ in range(_VERTICES):
+        # Any direction leads to a vertex; these, the same in every run, like large chances to stay.
+        cost = seeded.uniform(0.5, 1.0, len(masks)) / (chances + chances.max())
+        found = linear_program(cost, 1e-10, vertex=True, A_eq=equations, b_eq=equations @ chances)
+        if found.x is not None:
+            left = masks[found.x > 1e-9 * found.x.max()]
+            if len(left) < len(fewest) and spanned(problem.places(left), problem.centred @ problem.basis):
+                fewest = left
+        if len(fewest) <= most or places.shape[1] > _CHEAP:
+            break
+    return fewest
+
+
+def _settled(problem: Problem, masks: Masks, chances: Floats) -> Floats:
+    """Correct the chances by least squares until rows sum to 1 as exactly as doubles can say."""
+    columns = problem.columns(masks).T * chances
+    for _ in range(3):
+        missing = 1.0 - columns.sum(axis=1)
+        factor, *_ = np.linalg.lstsq(columns, missing, rcond=None)
+        columns = columns * (1.0 + factor)
+        chances = chances * (1.0 + factor)
+    return chances

@@ -1,0 +1,87 @@
+"""Discrete Gaussian noise on a grid: private up to a delta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from hushpoll_client.channel import SCALE, Channel
+from hushpoll_client.errors import MechanismError
+from hushpoll_client.exact import Number, is_whole, read_decimal, spell
+from hushpoll_client.limits import MAX_TABLE
+
+from .base import Mechanism
+from .ordered import PRECISE, rational
+from .parameters import SIGMA, Parameter
+
+__all__ = ["DiscreteGaussian", "discrete_gaussian"]
+
+_LARGEST = 1000
+
+
+class DiscreteGaussian(Mechanism):
+    """Add discrete Gaussian noise to the answer's place and clamp it; `device.profile` gives its epsilon and delta."""
+
+    name = "discrete_gaussian"
+    label = "Discrete Gaussian noise"
+    help = "The device moves the answer along the scale by normally distributed steps."
+    design = (
+        "discrete Gaussian noise (the device adds noise with weights e^(−k² / 2σ²) to the answer's place on the scale "
+        "and clamps it to the ends)"
+    )
+    formula = "ĥ = B f with C B′ = I,   C(x, z) ∝ e^(−(x − z)² / 2σ²)"
+    symbols = "f: reported frequencies; σ: in steps of the scale; at the ends the tails are added"
+    citation = (
+        "Canonne, C. L., Kamath, G., Steinke, T. (2022). The discrete Gaussian for differential privacy. Journal of "
+        "Privacy and Confidentiality 12(1)."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (SIGMA,)
+    fits = "ordered"
+    in_surveys = False
+
+    @classmethod
+    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+        """Make it from the width of the noise."""
+        return discrete_gaussian(options, given["sigma"])
+
+
+def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
+    """Discrete Gaussian noise of width `sigma` in steps (Canonne, Kamath, Steinke 2022), clamped to the ends."""
+    if not is_whole(options) or not 2 <= options <= MAX_TABLE:
+        raise MechanismError(
+            f"discrete_gaussian takes 2 to {MAX_TABLE} options, got {options!r}", "use fewer", "options"
+        )
+    width = read_decimal(sigma, "sigma")
+    if not Fraction(1, 10) <= width <= _LARGEST:
+        raise MechanismError(
+            f"sigma must lie between 0.1 and {_LARGEST}, got {spell(width)}", "it counts steps", "sigma"
+        )
+    last = int(options) - 1
+    weights = _weights(width, last)
+    total = weights[0] + 2 * sum(weights[1:], Fraction(0))
+    tails = [sum(weights[k:], Fraction(0)) for k in range(last + 1)]
+    rows = [
+        [_kept((tails if z in (0, last) else weights)[abs(x - z)] / total) for z in range(last + 1)]
+        for x in range(last + 1)
+    ]
+    channel = Channel.from_weights(rows)
+    note = "epsilon alone says little of Gaussian noise: device.profile gives the delta that belongs to an epsilon"
+    return DiscreteGaussian({"sigma": spell(width)}, channel, channel, note)
+
+
+def _weights(width: Fraction, last: int) -> list[Fraction]:
+    """Give e^(-k^2 / 2 sigma^2) from k = 0 until nothing is left that could be written."""
+    twice = 2 * width * width
+    found: list[Fraction] = []
+    while len(found) <= last or found[-1] > 0:
+        square = Fraction(len(found) ** 2) / twice
+        exponent = PRECISE.divide(Decimal(-square.numerator), Decimal(square.denominator))
+        found.append(rational(PRECISE.exp(exponent)))
+    return found
+
+
+def _kept(chance: Fraction) -> Fraction:
+    """Leave out what is too small for an integer out of 2^53, and more digits than that needs."""
+    return Fraction(int(chance * 2**90), 2**90) if chance * SCALE >= 1 else Fraction(0)
