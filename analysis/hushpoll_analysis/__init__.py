@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .designing.best_channel import design as design
     from .designing.planning import plan as plan
     from .designing.planning import recommend as recommend
+    from .designing.resolving import resolve as resolve
     from .designing.shuffle import shuffled_epsilon as shuffled_epsilon
     from .errors import AnalysisError as AnalysisError
     from .regression.models import correlate as correlate
@@ -66,6 +67,7 @@ _HOME = {
     "rake": "sampling.weights",
     "recommend": "designing.planning",
     "report": "results.survey",
+    "resolve": "designing.resolving",
     "shuffled_epsilon": "designing.shuffle",
     "simulate": "channel.simulation",
     "unrelated_two_groups": "shares.two_groups",
@@ -98,6 +100,7 @@ __all__ = [
     "rake",
     "recommend",
     "report",
+    "resolve",
     "shuffled_epsilon",
     "simulate",
     "unrelated_two_groups",

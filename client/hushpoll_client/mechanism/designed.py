@@ -9,7 +9,7 @@ from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_decimal, spell
 
-from .base import Mechanism
+from .base import Mechanism, positive_epsilon
 from .matrix import check_bound
 from .parameters import EPSILON, Parameter
 
@@ -40,6 +40,7 @@ class Designed(Mechanism):
     @classmethod
     def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
         """Refuse: finding the channel needs a solver, which clients do not have."""
+        positive_epsilon(given["epsilon"])
         raise MechanismError(
             "a designed channel is computed by hushpoll_analysis",
             "run `hushpoll survey check`, or use hushpoll_analysis.resolve, which adds the channel",

@@ -1,0 +1,105 @@
+"""From a designer's draft to one that can be published: mechanisms without a name get theirs, and computed channels.
+
+Clients compute every mechanism's integers anew but one: a channel designed for a target needs a solver. So a draft that
+means one is resolved here, at check or publish, and carries its channel from then on.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from hushpoll_client import HushpollError, Survey, SurveyError, strict_json
+from hushpoll_client.document import Place
+from hushpoll_client.exact import spell
+from hushpoll_client.kind import KINDS, Answers, Kind
+from hushpoll_client.mechanism import MECHANISMS, Mechanism
+from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.mechanism.designed import Designed
+
+__all__ = ["advised", "read_draft", "resolve"]
+
+# A mechanism that clients compute anew, and whose reports are answers, is taken where it is as good as the best.
+AS_GOOD = 1.0001
+
+
+def read_draft(document: Mapping[str, Any] | str | bytes) -> Survey:
+    """Read what a designer wrote, with everything in it that an epsilon alone leaves open decided."""
+    if isinstance(document, str | bytes):
+        try:
+            document = strict_json.loads(document, constants=True)
+        except HushpollError as error:
+            raise SurveyError((), error.problem, error.remedy) from None
+    return Survey.from_draft(resolve(document))
+
+
+def resolve(document: Any) -> Any:
+    """Give the draft with name, parameters and channel filled in where a question leaves its mechanism open.
+
+    What is wrong with a question is for the survey to say: such a question stays as it is.
+    """
+    changed = copy.deepcopy(document)
+    listed = changed.get("questions") if isinstance(changed, Mapping) else None
+    for place, question in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(question, dict):
+            _resolve_question(question, ("questions", place))
+    return changed
+
+
+def _resolve_question(question: dict[str, Any], at: Place) -> None:
+    kind, given = KINDS.get(str(question.get("kind"))), question.get("mechanism")
+    if kind is None or not isinstance(given, Mapping) or "channel" in question:
+        return
+    if not (set(given) <= {"name", "epsilon", *kind.in_mechanism} and "epsilon" in given):
+        return
+    try:
+        answers = kind.read(question, at, False)
+        made = _mechanism(kind, answers, len(answers.labels) + ("after" in question), given)
+    except (HushpollError, KeyError):
+        return
+    if made is None:
+        return
+    question["mechanism"] = {"name": made.name, **made.parameters, **answers.in_mechanism()}
+    if not made.recompiled:
+        question["channel"] = made.device.to_json()
+
+
+def _mechanism(kind: Kind, answers: Answers, rows: int, given: Mapping[str, Any]) -> Mechanism | None:
+    """Give the mechanism that the analysis has to find; None where clients know it by themselves."""
+    name = given.get("name") or kind.recommend(answers, rows, given["epsilon"])["name"]
+    if name != Designed.name:
+        return None
+    return advised(answers, rows, spell(positive_epsilon(given["epsilon"])), "name" in given)
+
+
+def advised(answers: Answers, rows: int, epsilon: str, designed: bool = False) -> Mechanism:
+    """Give the mechanism with the least variance for what will be reported.
+
+    `designed` asks for the computed channel, also where a simpler mechanism is as good.
+    """
+    target, worst = answers.optimum
+    return _best(rows, epsilon, target, worst, designed)
+
+
+@lru_cache(maxsize=512)
+def _best(rows: int, epsilon: str, target: str, worst: bool, designed: bool) -> Mechanism:
+    from .best_channel import design
+
+    found = design(options=rows, epsilon=epsilon, target=target, worst=worst)
+    if designed:
+        return found.mechanism
+    simple = [
+        one["mechanism"]
+        for one in found.candidates
+        if one["n_variance"] <= AS_GOOD * found.n_variance and _is_simple(one["mechanism"], rows)
+    ]
+    if not simple:
+        return found.mechanism
+    return MECHANISMS[simple[0]].compile(rows, {"epsilon": epsilon})
+
+
+def _is_simple(name: str, rows: int) -> bool:
+    one = MECHANISMS.get(name)
+    return one is not None and one.recompiled and one.reports_answers and one.takes_so_many(rows)

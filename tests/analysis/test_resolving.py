@@ -1,0 +1,71 @@
+"""Drafts whose mechanism is left open: named, computed and published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hushpoll_analysis import design, resolve
+from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_client import Survey, SurveyError
+from hushpoll_client.exact import exp_below, read_decimal
+
+SCALE = {"id": "mood", "kind": "scale", "text": "How often?", "points": 5}
+HOURS = {"id": "hours", "kind": "number", "text": "Hours?", "min": 0, "max": 80, "step": 1}
+
+
+def draft(question: dict[str, Any], **mechanism: Any) -> dict[str, Any]:
+    return {"hushpoll": 1, "title": "T", "questions": [{**question, "mechanism": mechanism}]}
+
+
+@pytest.mark.parametrize(
+    ("question", "mechanism", "form"),
+    [
+        (SCALE, {"epsilon": 1}, "columns"),
+        (SCALE, {"epsilon": 1, "target": "mean"}, "columns"),
+        (SCALE, {"epsilon": 4}, "krr"),
+        (SCALE, {"epsilon": 4, "name": "designed"}, "columns"),
+        (SCALE | {"points": 2}, {"epsilon": 1}, "krr"),
+        (HOURS, {"epsilon": 1}, "matrix"),
+        (HOURS, {"epsilon": "0.5", "target": "distribution"}, "columns"),
+    ],
+)
+def test_an_epsilon_alone_becomes_the_best_channel(
+    question: dict[str, Any], mechanism: dict[str, Any], form: str
+) -> None:
+    survey = read_draft(draft(question, **mechanism))
+    found = survey.questions[0]
+    assert found.channel.form == form
+    assert found.channel.ratio <= exp_below(read_decimal(mechanism["epsilon"], "epsilon"))
+    assert Survey.from_published(survey.canonical, survey.hash) == survey
+
+
+def test_a_document_that_carries_its_channel_is_taken_as_it_is() -> None:
+    survey = read_draft(draft(SCALE, epsilon=1))
+    again = resolve(survey.as_document(published=False))
+    assert again == survey.as_document(published=False)
+    assert read_draft(again).hash == survey.hash
+    other = design(options=5, epsilon="0.9", target="cumulative").channel.to_json()
+    kept = draft(SCALE, name="designed", epsilon=1)
+    kept["questions"][0]["channel"] = other
+    assert read_draft(kept).questions[0].channel.to_json() == other
+
+
+def test_what_is_wrong_with_a_question_is_said_by_the_survey() -> None:
+    for question, mechanism, path in (
+        (SCALE | {"points": 20}, {"epsilon": 1}, "points"),
+        (SCALE, {"epsilon": -1}, "epsilon"),
+        (SCALE, {"epsilon": 1, "target": "median"}, "target"),
+        (HOURS | {"min": 90}, {"epsilon": 1}, "min"),
+    ):
+        with pytest.raises(SurveyError) as refusal:
+            read_draft(draft(question, **mechanism))
+        assert path in refusal.value.path
+    for document in ([], {}, {"questions": 1}, {"questions": [1, {"kind": []}]}, "{", b"\xff"):
+        with pytest.raises(SurveyError):
+            read_draft(document)  # type: ignore[arg-type]
+
+
+def test_questions_that_clients_can_read_stay_as_they_are() -> None:
+    document = draft({"id": "q", "kind": "yes_no", "text": "?"}, epsilon=1)
+    assert resolve(document) == document
