@@ -49,6 +49,7 @@ bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.m
 	$(BIN)/python bench/report.py
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/constrained.py
+	$(BIN)/python bench/design.py
 
 docs: $(VENV)/.test  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

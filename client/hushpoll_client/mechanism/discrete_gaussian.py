@@ -48,7 +48,7 @@ class DiscreteGaussian(Mechanism):
 
 
 def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
-    """Discrete Gaussian noise of width `sigma` in steps (Canonne, Kamath, Steinke 2022), clamped to the ends."""
+    """Make discrete Gaussian noise of width `sigma` in steps (Canonne, Kamath, Steinke 2022), clamped to the ends."""
     if not is_whole(options) or not 2 <= options <= MAX_TABLE:
         raise MechanismError(
             f"discrete_gaussian takes 2 to {MAX_TABLE} options, got {options!r}", "use fewer", "options"

@@ -39,5 +39,5 @@ class Exponential(Ordered):
 
 
 def exponential(options: int, epsilon: Number) -> Mechanism:
-    """Give the exponential mechanism (McSherry and Talwar 2007) with the distance on a scale as its loss."""
+    """Make the exponential mechanism (McSherry and Talwar 2007) with the distance on a scale as its loss."""
     return Exponential.of(options, epsilon)

@@ -44,5 +44,5 @@ class Geometric(Ordered):
 
 
 def geometric(options: int, epsilon: Number) -> Mechanism:
-    """Geometric noise on a scale (Ghosh, Roughgarden, Sundararajan 2012), clamped to its ends."""
+    """Make geometric noise on a scale (Ghosh, Roughgarden, Sundararajan 2012), clamped to its ends."""
     return Geometric.of(options, epsilon)

@@ -38,5 +38,5 @@ class OneBit(Ordered):
 
 
 def one_bit(options: int, epsilon: Number) -> Mechanism:
-    """One bit for the mean of a scale (Duchi, Jordan, Wainwright 2018)."""
+    """Make the one bit for the mean of a scale (Duchi, Jordan, Wainwright 2018)."""
     return OneBit.of(options, epsilon)

@@ -53,5 +53,5 @@ def reach(options: int, epsilon: float) -> int:
 
 
 def square_wave(options: int, epsilon: Number) -> Mechanism:
-    """Give the square wave on bins (Li and others 2020)."""
+    """Make the square wave on bins (Li and others 2020)."""
     return SquareWave.of(options, epsilon)
