@@ -9,12 +9,15 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hushpoll_analysis import cumulative, estimate, mean, quantiles, report
 from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.data.columns import randomized_variable
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_analysis.tables.means import compare_means
 from hushpoll_client import Channel, Survey
 
 N = 4000
@@ -212,7 +215,7 @@ def test_reports_that_are_no_answers_are_not_counted_as_such(whole: SurveyResult
     )
     made = report(square, Tally.from_counts(square, {"stress": [60, 40]}))
     assert [line.entry.reported for line in made["stress"].lines] == [None, None]
-    assert "Reports are no answers: each could come from any answer" in made.to_text()
+    assert "reports are no answers: each could come from any answer" in made.to_text()
     assert "at most 2.72 times likelier" in made.to_text()
 
 
@@ -286,3 +289,94 @@ def test_a_question_that_may_not_apply_shows_that_share_too() -> None:
     assert shown == ["No", "Yes", "does not apply"]
     direct = estimate([300, 200, 500], survey.questions[1].mechanism, options=shown)
     assert [line.entry for line in made["often"].lines] == list(direct.estimates)
+
+
+def people(survey: Survey, groups: list[list[float]], n: int) -> pd.DataFrame:
+    """Reports of the first two questions and the hours of two exact groups, whose numbers differ."""
+    rng = np.random.default_rng(11)
+    parts = []
+    for place, truth in enumerate(groups):
+        columns: dict[str, Any] = {"town": [f"town {place}"] * n}
+        for question in survey.questions:
+            shares = np.array(truth if question.id == "hours" else TRUTH[question.id])
+            odds = channel_view(question.mechanism).forward(shares)
+            columns[f"{question.id}_reported"] = rng.choice(len(odds), size=n, p=odds / odds.sum())
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_every_kind_can_be_shown_by_groups(survey: Survey) -> None:
+    data = people(survey, [np.eye(21)[5].tolist(), np.eye(21)[15].tolist()], 4000)
+    made = report(survey, data, by="town")
+    tables = {table.id: table for table in made.groups}
+    assert set(tables) == {"mood", "stress", "hours", "age", "why"}
+    hours = tables["hours"]
+    assert hours.shares == ()
+    assert [one.group for one in hours.means] == ["town 0", "town 1"]
+    assert hours.means[0].low < 20 < hours.means[0].high
+    (gap,) = hours.mean_differences
+    assert gap.low < 40 < gap.high
+    assert gap.p_value < 1e-4
+    direct = [
+        mean(
+            data[data["town"] == town]["hours_reported"].value_counts(),
+            survey.questions[2].mechanism,
+            range(0, 81, 4),
+        )
+        for town in ("town 0", "town 1")
+    ]
+    assert [(one.estimate, one.low) for one in hours.means] == [(one.estimate, one.low) for one in direct]
+    assert tables["mood"].means
+    assert tables["mood"].shares
+    assert tables["why"].means == ()
+    assert "mean (hours)" in made.to_text()
+    assert "Differences of means, in hours" in made.to_html()
+    value = next(table for table in json.loads(made.to_json())["groups"] if table["question"] == "hours")
+    assert len(value["means"]) == 2
+    assert set(value["mean_differences"][0]) >= {
+        "group",
+        "reference",
+        "difference",
+        "se",
+        "low",
+        "high",
+        "p_value",
+    }
+    rows = [
+        row
+        for row in csv.DictReader(io.StringIO(made.to_csv()))
+        if row["quantity"] == "mean" and row["group"]
+    ]
+    assert {row["question"] for row in rows} == {"mood", "stress", "hours"}
+
+
+def test_means_within_randomized_groups_are_unbiased(survey: Survey) -> None:
+    """Groups by a randomized question: each has its own mean, and the interval holds it about as often as it says."""
+    by, question = survey.questions[4], survey.questions[2]
+    views = channel_view(by.mechanism), channel_view(question.mechanism)
+    points = np.arange(0, 81, 4.0)
+    means = (20.0, 40.0, 60.0)
+    joint = sum(
+        share * np.outer(views[0].forward(np.eye(3)[g]), views[1].forward(np.eye(21)[int(m // 4)]))
+        for g, (share, m) in enumerate(zip((0.4, 0.3, 0.3), means, strict=True))
+    )
+    assert isinstance(joint, np.ndarray)
+    groups = randomized_variable("why", survey)
+    assert groups is not None
+    rng = np.random.default_rng(2)
+    inside, gaps = np.zeros(3), 0
+    for _ in range(200):
+        counts = rng.multinomial(20_000, joint.ravel()).reshape(joint.shape)
+        found = compare_means(counts, groups, question.mechanism, points, reference="a")
+        inside += [one.low <= true <= one.high for one, true in zip(found.means, means, strict=True)]
+        gaps += found.differences[0].low <= 20 <= found.differences[0].high
+    assert np.all(inside / 200 >= 0.87)
+    assert gaps / 200 >= 0.87
+
+
+def test_a_question_of_a_mean_makes_no_groups(survey: Survey) -> None:
+    data = people(survey, [np.eye(21)[5].tolist()], 200)
+    with pytest.raises(
+        AnalysisError, match=r'question "hours", mechanism: .* make no groups; group by another'
+    ):
+        report(survey, data, by="hours")

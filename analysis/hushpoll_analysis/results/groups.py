@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 from hushpoll_client.survey import Question
 
+from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
 from hushpoll_analysis.data.tally import Tally
-from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.interval import in_words
 from hushpoll_analysis.tables.cells import CrossTable
 from hushpoll_analysis.tables.differences import Comparison, GroupDifference
 from hushpoll_analysis.tables.frames import compare, crosstab
+from hushpoll_analysis.tables.means import GroupMean, GroupMeanDifference, MeanComparison, compare_means
+
+from .numbers import unit_of, values_of
 
 __all__ = ["GroupShare", "GroupTable", "group_tables"]
 
@@ -63,6 +68,22 @@ class GroupTable:
     cross: CrossTable | None
     comparison: Comparison | None
     notes: tuple[str, ...]
+    numbers: MeanComparison | None = None
+
+    @property
+    def means(self) -> tuple[GroupMean, ...]:
+        """The mean within each group, where answers are numbers."""
+        return () if self.numbers is None else self.numbers.means
+
+    @property
+    def mean_differences(self) -> tuple[GroupMeanDifference, ...]:
+        """The differences of means from the first group."""
+        return () if self.numbers is None else self.numbers.differences
+
+    @property
+    def unit(self) -> str:
+        """What the numbers are counted in."""
+        return unit_of(self.question)
 
     @property
     def id(self) -> str:
@@ -77,7 +98,9 @@ class GroupTable:
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups in order."""
-        return tuple(dict.fromkeys(share.group for share in self.shares))
+        return tuple(
+            dict.fromkeys([share.group for share in self.shares] + [one.group for one in self.means])
+        )
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -108,7 +131,16 @@ class GroupTable:
             "independence": None if cross is None else cross["independence"],
             "cells": [] if cross is None else [_finite_only(cell) for cell in cross["cells"]],
             "differences": [_finite_only(vars(one)) for one in self.differences],
+            **self._means_to_dict(),
             "notes": [*self.notes, *([] if self.cross is None else _sentences([self.cross.unsettled]))],
+        }
+
+    def _means_to_dict(self) -> dict[str, Any]:
+        if self.numbers is None:
+            return {}
+        return {
+            "means": [_finite_only(vars(one)) for one in self.means],
+            "mean_differences": [_finite_only(vars(one)) for one in self.mean_differences],
         }
 
 
@@ -120,6 +152,11 @@ def group_tables(
     assert by is not None
     asked = next((question for question in counted.survey.questions if question.id == by), None)
     text = by if asked is None else asked.text
+    if asked is not None and not _determines_shares(asked):
+        raise AnalysisError(
+            f'question "{by}", mechanism: its reports do not determine shares, so they make no groups',
+            "group by another question, or by a column of the data",
+        )
     questions = [q for q in counted.survey.questions if q.id != by and only in (None, q.id)]
     if not questions:
         raise AnalysisError(
@@ -140,7 +177,7 @@ def _table(
     by, joint = counted.by, counted.joint[question.id]
     assert by is not None
     notes: list[str] = []
-    labels: tuple[str, ...] = asked.options if asked is not None else counted.groups or ()
+    labels: tuple[str, ...] = asked.labels if asked is not None else counted.groups or ()
     if asked is None:
         # Exact groups are people who can be counted: a small one would show little more than its members' reports.
         sizes = joint.sum(axis=1)
@@ -149,24 +186,62 @@ def _table(
             notes.append(f"Not shown, with fewer than {minimum} reports: {', '.join(small)}.")
         joint = joint[sizes >= minimum]
         labels = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
-    reason = _refusal(labels, question, minimum)
+    shares_known = _determines_shares(question)
+    reason = _refusal(labels, question, minimum, shares_known)
     if reason:
         return GroupTable(question, by, by_text, asked is not None, (), None, None, (*notes, reason))
-    names = {by: labels} if asked is None else {}
-    known: Any = counted.survey if asked is not None else {question.id: question.mechanism}
-    if asked is None:
-        names[question.id] = question.options
     base = labels[0] if reference is None else reference
     if base not in labels:
         raise AnalysisError(f'"{base}" is no group of {by}', f"compare with one of {', '.join(labels)}")
-    cross = crosstab(joint, known, by, question.id, labels=names or None, level=level)
-    comparison = compare(joint, known, question.id, by, reference=base, labels=names or None, level=level)
-    said = [*comparison.notes, *dict.fromkeys(note for note in comparison.shares["note"] if note)]
+    groups = _groups(by, labels, asked)
+    means = _means(joint, groups, question, level, base)
+    said = [] if means is None else [one.note for one in means.means if one.note]
+    if not shares_known:
+        notes += _sentences(said)
+        return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
+    names = {by: labels, question.id: question.labels}
+    known = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
+    cross = crosstab(joint, known, by, question.id, labels=names, level=level)
+    comparison = compare(joint, known, question.id, by, reference=base, labels=names, level=level)
+    said = [*comparison.notes, *dict.fromkeys([*(note for note in comparison.shares["note"] if note), *said])]
     shares = _shares(comparison)
     if asked is None:
         said += _one_report(joint, labels)
     notes += _sentences([*said, *_outside(shares), _methods(comparison), _many(comparison)])
-    return GroupTable(question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes))
+    return GroupTable(
+        question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes), means
+    )
+
+
+def _determines_shares(question: Question) -> bool:
+    """Whether the reports tell the share of every answer, and these are what people answered."""
+    if question.answers.spacing:
+        return False
+    view = channel_view(question.mechanism)
+    try:
+        view.shares(np.zeros(view.outcomes))
+    except NotIdentifiedError:
+        return False
+    return True
+
+
+def _groups(by: str, labels: tuple[str, ...], asked: Question | None) -> Variable:
+    if asked is None:
+        return Variable(by, labels, ExactView(len(labels)), randomized=False)
+    made = randomized_variable(by, {by: asked.mechanism}, labels)
+    assert made is not None
+    return made
+
+
+def _means(
+    joint: Any, groups: Variable, question: Question, level: float, reference: str
+) -> MeanComparison | None:
+    """Compare means, where answers are numbers and the reports determine their mean."""
+    values = values_of(question)
+    if values is None:
+        return None
+    rounding = float(question.answers.spacing)
+    return compare_means(joint, groups, question.mechanism, values, level, reference, rounding)
 
 
 def _outside(shares: tuple[GroupShare, ...]) -> list[str]:
@@ -222,10 +297,12 @@ def _sentences(said: list[str]) -> list[str]:
     return [f"{note[0].upper()}{note[1:]}." for note in said if note]
 
 
-def _refusal(labels: tuple[str, ...], question: Question, minimum: int) -> str:
+def _refusal(labels: tuple[str, ...], question: Question, minimum: int, shares_known: bool) -> str:
     if len(labels) < 2:
         return f"A comparison needs two groups of at least {minimum} reports; there are {len(labels)}."
-    cells = len(labels) * len(question.options)
+    if not shares_known:
+        return ""
+    cells = len(labels) * len(question.labels)
     if cells > MOST_CELLS:
         return (
             f"A table of {cells:,} cells is too large to show; the limit is {MOST_CELLS:,}. Use `crosstab`."

@@ -22,6 +22,8 @@ from .method import percent
 from .numbers import in_unit, measure, quantile_name, rounded
 
 if TYPE_CHECKING:
+    from hushpoll_analysis.tables.means import GroupMean
+
     from .groups import GroupTable
     from .numbers import Numbers
     from .question import QuestionResults
@@ -61,22 +63,20 @@ def as_csv(report: SurveyResults) -> str:
 
 
 def _group_lines(report: SurveyResults) -> list[dict[Any, Any]]:
-    return [
-        {
-            **vars(share),
+    lines = []
+    for table in report.groups:
+        common = {
             "question": table.id,
             "by": table.by,
-            "shown_estimate": share.shown_estimate,
-            "shown_low": share.shown_low,
-            "shown_high": share.shown_high,
             "level": report.level,
-            "interval": share.interval,
             "mechanism": table.question.mechanism.name,
             "epsilon": table.question.epsilon,
         }
-        for table in report.groups
-        for share in table.shares
-    ]
+        for share in table.shares:
+            shown = {"shown_estimate": share.shown_estimate, "quantity": "share"}
+            lines.append(common | vars(share) | shown)
+        lines += [common | vars(one) | {"quantity": "mean"} for one in table.means]
+    return lines
 
 
 def as_html(report: SurveyResults) -> str:
@@ -159,7 +159,8 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
     if part.reports_are_options and part.lines:
         lines.append("  * reported, not true: what the devices sent after randomizing")
     else:
-        lines += _wrapped(reported_words(part), "  ", "  ")
+        words = reported_words(part)
+        lines += _wrapped(words[0].lower() + words[1:], "  ", "  ")
     if part.numbers is not None:
         lines += _number_text(part.numbers, f"{100 * report.level:g} %")
     for line in part.lines:
@@ -219,13 +220,16 @@ def _number_text(numbers: Numbers, level: str) -> list[str]:
 
 def _group_text(table: GroupTable) -> list[str]:
     lines = _wrapped(f"{table.id} by {table.by}: {table.question.text}")
-    rows = [["", *table.groups]] if table.shares else []
+    rows = [["", *table.groups]] if table.groups else []
     for option in table.options:
         cells = []
         for share in table.of_option(option):
             interval = f"({_interval(share.shown_low, share.shown_high)[:-2]})"
             cells.append("–" if math.isnan(share.estimate) else f"{percent(share.shown_estimate)} {interval}")
         rows.append([_cut(option, 30), *cells])
+    if table.means:
+        name = f"mean ({table.unit})" if table.unit else "mean"
+        rows.append([name, *(_mean_cell(one) for one in table.means)])
     lines += _aligned(rows)
     if table.test:
         lines += _wrapped(f"Independence: {table.test}", "  ", "  ")
@@ -237,9 +241,21 @@ def _group_text(table: GroupTable) -> list[str]:
                 f"({points(one.low)} to {points(one.high)}), {chance}"
             )
             lines += _wrapped(text, "    ", "  - ")
+    for gap in table.mean_differences:
+        chance = "p < 0.0001" if gap.p_value < 1e-4 else f"p = {gap.p_value:.4f}"
+        low, middle, high = (rounded(value, gap.se) for value in (gap.low, gap.difference, gap.high))
+        text = in_unit(f"mean: {gap.group} against {gap.reference} {middle}", table.unit)
+        lines += _wrapped(f"{text} ({low} to {high}), {chance}", "    ", "  - ")
     for note in table.notes:
         lines += _wrapped(note, "    ", "  - ")
     return [*lines, ""]
+
+
+def _mean_cell(one: GroupMean) -> str:
+    if math.isnan(one.estimate):
+        return "–"
+    low, middle, high = (rounded(value, one.se) for value in (one.low, one.estimate, one.high))
+    return f"{middle} ({low} – {high})"
 
 
 def reported(part: QuestionResults) -> list[tuple[str, int]]:

@@ -1,0 +1,206 @@
+"""Means of a number within groups, and their differences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import stats
+
+from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.data.columns import Variable
+from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.shares.means import mean_difference, mean_of
+from hushpoll_analysis.shares.result import LinearEstimate
+from hushpoll_analysis.shares.sample import read_sample
+
+from .cells import FAINT
+
+if TYPE_CHECKING:
+    from hushpoll_client import Channel
+    from hushpoll_client.mechanism import Mechanism
+
+__all__ = ["GroupMean", "GroupMeanDifference", "MeanComparison", "compare_means"]
+
+TOO_FEW = "too few respondents for an interval"
+
+
+@dataclass(frozen=True)
+class GroupMean:
+    """The mean within one group; `note` says why there is none."""
+
+    group: Any
+    estimate: float
+    se: float
+    low: float
+    high: float
+    interval: str
+    note: str
+
+
+@dataclass(frozen=True)
+class GroupMeanDifference:
+    """The mean of one group minus that of another; the p-value is the normal test's."""
+
+    group: Any
+    reference: Any
+    difference: float
+    se: float
+    low: float
+    high: float
+    p_value: float
+    interval: str
+
+
+@dataclass(frozen=True)
+class MeanComparison:
+    """Means within groups and their differences."""
+
+    level: float
+    means: tuple[GroupMean, ...]
+    differences: tuple[GroupMeanDifference, ...]
+
+
+def compare_means(
+    counts: Any,
+    groups: Variable,
+    outcome: Channel | Mechanism,
+    values: Any,
+    level: float = 0.95,
+    reference: Any = None,
+    rounding: float = 0.0,
+) -> MeanComparison:
+    r"""Compare the mean of a number between groups.
+
+    Within an exact group the mean is that of `mean`, and a difference is built from both limits (MOVER). A randomized
+    group's mean is a ratio, :math:`m_g = \sum_z b_g(z_1) b_v(z_2) f_z / \sum_z b_g(z_1) f_z`, whose variance comes
+    from the influence :math:`b_g(z_1)(b_v(z_2) - m_g)/p_g`; its interval, and that of a difference, is normal.
+
+    Parameters
+    ----------
+    counts : array_like
+        Joint counts: a row for each report (or exact value) of the groups, a column for each report of the outcome.
+    groups : Variable
+        What makes the groups, randomized or exact.
+    outcome : Mechanism or Channel
+    values : array_like
+        The number that each true answer of the outcome stands for.
+    level, rounding
+        As for `mean`.
+    reference
+        The group to compare the others with; by default every pair is compared.
+
+    Returns
+    -------
+    MeanComparison
+    """
+    check_level(level)
+    table = np.asarray(counts, dtype=np.float64)
+    labels = groups.labels
+    if reference is None:
+        pairs = [(b, a) for a, b in combinations(range(len(labels)), 2)]
+    else:
+        base = groups.position(reference)
+        pairs = [(g, base) for g in range(len(labels)) if g != base]
+    within: _Exact | _Randomized
+    if groups.randomized:
+        within = _Randomized(table, groups, outcome, finite_numbers(values, "values"), level)
+    else:
+        within = _Exact(table, groups, outcome, values, level, rounding)
+    differences = [within.difference(g, base) for g, base in pairs]
+    return MeanComparison(
+        level,
+        tuple(within.mean(g) for g in range(len(labels))),
+        tuple(one for one in differences if one is not None),
+    )
+
+
+class _Exact:
+    """Groups that everybody's row tells: each has a mean of its own."""
+
+    def __init__(
+        self,
+        table: Floats,
+        groups: Variable,
+        outcome: Channel | Mechanism,
+        values: Any,
+        level: float,
+        rounding: float,
+    ) -> None:
+        self.groups = groups
+        self.found: list[LinearEstimate | None] = []
+        for row in np.rint(table).astype(np.int64):
+            enough = row.sum() >= 2
+            sample = read_sample(row, outcome) if enough else None
+            self.found.append(None if sample is None else mean_of(sample, values, level, rounding=rounding))
+
+    def mean(self, g: int) -> GroupMean:
+        one, label = self.found[g], self.groups.labels[g]
+        if one is None:
+            return GroupMean(label, *(math.nan,) * 4, "", f"{self.groups.name} = {label}: {TOO_FEW}")
+        return GroupMean(label, one.estimate, one.se, one.low, one.high, one.interval, "")
+
+    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
+        one, other = self.found[g], self.found[base]
+        if one is None or other is None:
+            return None
+        gap = mean_difference(one, other)
+        figures = (gap.difference, gap.se, gap.low, gap.high, _p(gap.difference, gap.se), gap.interval)
+        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+
+
+class _Randomized:
+    """Groups that are estimated too: means are ratios, with one covariance matrix."""
+
+    def __init__(
+        self, table: Floats, groups: Variable, outcome: Channel | Mechanism, values: Floats, level: float
+    ) -> None:
+        n = float(table.sum())
+        if n < 2:
+            raise AnalysisError(f"a standard error needs at least 2 respondents, got {n:.0f}")
+        self.groups = groups
+        self.z = float(stats.norm.isf((1.0 - level) / 2.0))
+        frequencies = table / n
+        members, numbers = groups.weights, channel_view(outcome).solution(values)
+        margin, weighted = frequencies.sum(axis=1), frequencies @ numbers
+        slope, extra = np.zeros_like(members), 0.0
+        if groups.decoy is not None:
+            slope, extra = groups.decoy.slope, groups.decoy.variance
+        self.sizes = members @ margin
+        own = (members**2 @ margin - self.sizes**2) / (n - 1) + (slope @ margin) ** 2 * extra
+        self.spread = np.sqrt(np.maximum(own, 0.0))
+        self.faint = self.sizes < FAINT * self.spread
+        sizes = np.where(self.faint, np.nan, self.sizes)
+        self.means = members @ weighted / sizes
+        influence = members[:, :, None] * (numbers - self.means[:, None, None]) / sizes[:, None, None]
+        flat = influence.reshape(len(sizes), -1)
+        moved = (slope @ weighted - self.means * (slope @ margin)) / sizes
+        self.covariance = (flat * frequencies.reshape(-1)) @ flat.T / (n - 1) + np.outer(moved, moved) * extra
+
+    def mean(self, g: int) -> GroupMean:
+        label = self.groups.labels[g]
+        if self.faint[g]:
+            words = (
+                f"{self.groups.name} = {label}: the group's estimated share {self.sizes[g]:.3f} is not clear of zero "
+                f"(standard error {self.spread[g]:.3f}), so no mean within it can be given"
+            )
+            return GroupMean(label, *(math.nan,) * 4, "", words)
+        value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
+        return GroupMean(label, value, se, value - self.z * se, value + self.z * se, "wald", "")
+
+    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
+        if self.faint[g] or self.faint[base]:
+            return None
+        gap = float(self.means[g] - self.means[base])
+        both = self.covariance[g, g] + self.covariance[base, base] - 2.0 * self.covariance[g, base]
+        se = math.sqrt(max(float(both), 0.0))
+        figures = (gap, se, gap - self.z * se, gap + self.z * se, _p(gap, se), "wald")
+        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+
+
+def _p(difference: float, se: float) -> float:
+    return 2.0 * float(stats.norm.sf(abs(difference) / se)) if se > 0.0 else math.nan
