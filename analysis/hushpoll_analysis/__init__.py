@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .channel.simulation import simulate as simulate
     from .channel.view import channel_view as channel_view
     from .designing.planning import plan as plan
-    from .designing.planning import recommend as recommend
+    from .designing.recommending import recommend as recommend
     from .designing.shuffle import shuffled_epsilon as shuffled_epsilon
     from .errors import AnalysisError as AnalysisError
     from .regression.models import correlate as correlate
@@ -62,7 +62,7 @@ _HOME = {
     "plan": "designing.planning",
     "quantiles": "shares.quantiles",
     "rake": "sampling.weights",
-    "recommend": "designing.planning",
+    "recommend": "designing.recommending",
     "report": "results.survey",
     "shuffled_epsilon": "designing.shuffle",
     "simulate": "channel.simulation",
