@@ -8,6 +8,7 @@ from typing import Any
 
 from hushpoll_client import MechanismError, Question
 from hushpoll_client.exact import read_number, spell
+from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS, Parameter
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from hushpoll_client.words import epsilon_text
@@ -88,8 +89,10 @@ def _given_away(question: Question) -> str:
 def read_question(question: Mapping[str, Any]) -> Fields:
     """Give the form's fields of a question of a draft."""
     kind, fields = editor_of(question)
+    own = KINDS[question["kind"]].in_mechanism
+    mechanism = {key: value for key, value in question["mechanism"].items() if key not in own}
     return {"id": question["id"], "text": question["text"], "kind": kind, **fields} | _read_mechanism(
-        question["mechanism"]
+        mechanism
     )
 
 
@@ -111,11 +114,12 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
 
     `before` is the question as it was: a table that came with a document is carried over.
     """
-    question = {"id": fields["id"], "text": fields["text"].strip(), **EDITORS[fields["kind"]].write(fields)}
-    name = fields.get("mechanism") or ""
+    editor = EDITORS[fields["kind"]]
+    question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
+    name, own = fields.get("mechanism") or "", editor.in_mechanism(fields)
     if before is not None and name and not MECHANISMS[name].recompiled:
-        return {**question, "mechanism": before["mechanism"], "channel": before["channel"]}
-    return {**question, "mechanism": _write_mechanism(name, fields, slider)}
+        return {**question, "mechanism": before["mechanism"] | own, "channel": before["channel"]}
+    return {**question, "mechanism": _write_mechanism(name, fields, slider) | own}
 
 
 def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
@@ -147,9 +151,9 @@ def _written(parameter: Parameter, text: str) -> Any:
     return _share(value)
 
 
-def _share(text: str) -> str:
+def _share(text: Any) -> Any:
     """Read 25% as the 0.25 that it means; what is no number stays as it was typed and is refused beside its field."""
-    if not text.endswith("%"):
+    if not isinstance(text, str) or not text.endswith("%"):
         return text
     try:
         return spell(read_number(text.removesuffix("%").strip(), "share") / 100)

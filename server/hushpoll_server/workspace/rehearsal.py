@@ -105,7 +105,7 @@ def rehearsal(draft_id: str) -> Page:
     draft = open_draft(draft_id)
     if not draft.questions:
         return render_template("workspace/no_questions.html", draft=draft, step="rehearsal")
-    survey = Survey.from_draft(draft.document)
+    survey = draft.compiled()
     form = truth_form(survey, draft.expected_n, request.form if request.method == "POST" else None)
     results: list[dict[str, Any]] = []
     status = 200
