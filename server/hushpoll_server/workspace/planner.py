@@ -256,7 +256,8 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     here = focus.question.epsilon
     inside = low * 0.999 <= here <= high * 1.001
     ticks = [(y(top * part / 4), f"{top * part / 4 * unit:.3g}") for part in range(5)]
-    said = lambda margin: margin_text(focus.question, margin)  # noqa: E731
+    ends = [margin_text(focus.question, one) for one in (plans[0].margin, plans[-1].margin)]
+    alone = margin_text(focus.question, plans[0].margin_sampling_only)
     return Curve(
         line=_path([(_x(one.epsilon, low, high), y(one.margin)) for one in plans]),
         curator=_path([(_x(one.epsilon, low, high), y(one.margin_trusted_curator)) for one in plans]),
@@ -266,8 +267,8 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
         x_ticks=tuple((_x(stop, low, high), f"{stop:g}") for stop in SLIDER_STOPS),
         y_ticks=tuple(ticks),
         description=(
-            f"Margin at {whole(n)} answers against epsilon: {said(plans[0].margin)} at {low:g}, falling to"
-            f" {said(plans[-1].margin)} at {high:g}; without privacy {said(plans[0].margin_sampling_only)}."
+            f"Margin at {whole(n)} answers against epsilon: {ends[0]} at {low:g}, falling to {ends[1]} at {high:g};"
+            f" without privacy {alone}."
         ),
         y_label=f"margin, ± {_unit_name(focus.question)}",
     )

@@ -14,9 +14,12 @@ from hushpoll_client import Question
 from hushpoll_client.kind import Kind
 from hushpoll_client.mechanism import Mechanism
 
+from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
+
 __all__ = ["PREFER_NOT", "EditorKind", "Fields", "lines", "points", "whole_or_text"]
 
 PREFER_NOT = "Prefer not to say"
+MOST_TYPED = 12  # percentages that a designer is asked for
 
 Fields = dict[str, Any]
 
@@ -117,6 +120,33 @@ class EditorKind(ABC):
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
         return "the share of each answer"
+
+    # The rehearsal: a made-up truth, and the report's figures beside it. ------------------------------------------
+
+    def truth_fields(self, question: Question) -> dict[str, Any]:
+        """Give the fields that ask for a made-up truth: a percentage per answer, or a shape for a long list."""
+        options = question.options
+        if len(options) > MOST_TYPED:
+            return {"shape": select("Suppose that", LISTS)}
+        each = round(100 / len(options), 1)
+        last = round(100 - each * (len(options) - 1), 1)
+        shares = [*[each] * (len(options) - 1), last]
+        return {str(place): percent(label, shares[place]) for place, label in enumerate(options)}
+
+    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+        """Read the truth as a simulation takes it: shares that add up to one."""
+        if "shape" in given:
+            return falling(len(question.options), given["shape"])
+        percents = [given[str(place)] for place in range(len(question.options))]
+        total = sum(percents)
+        if abs(total - 100) > 0.5:
+            raise TruthProblem(str(len(percents) - 1), f"add up to {total:g}, not to 100")
+        return [one / total for one in percents]
+
+    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+        """Put the figures of a report (`found`) beside the truth; `asked` is the share of people who are asked."""
+        shares = [*(asked * share for share in truth), 1 - asked]
+        return share_rows(found["estimates"], dict(zip(question.labels, shares, strict=False)))
 
     def _typed(self, key: str, fields: Fields) -> Any:
         text = str(fields.get(key) or "").strip()

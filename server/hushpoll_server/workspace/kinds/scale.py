@@ -9,6 +9,7 @@ from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 
 from .base import EditorKind, Fields, average, lines, points, whole_or_text
+from .rehearsing import Row, mean_row
 
 __all__ = ["ScaleEditor"]
 
@@ -35,6 +36,20 @@ class ScaleEditor(EditorKind):
     def margin(self, question: Question, part: float | None) -> str:
         """Write the margin of an average in points of the scale."""
         return average(question, part, "on the scale") if question.answers.target == "mean" else points(part)
+
+    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+        """Put what will be reported beside the truth: the average, shares from each point upwards, or all shares."""
+        if question.answers.target == "mean":
+            values = [float(value) for value in question.answers.values or ()]
+            return [mean_row(found, sum(v * share for v, share in zip(values, truth, strict=True)), values)]
+        if question.answers.target == "shares":
+            return super().rows(question, found, truth, asked)
+        rows = []
+        for place, entry in enumerate(found["cumulative"][:-1], 1):
+            label, ends = f"{question.options[place]} or more", entry["simultaneous"]
+            upwards = (1 - entry["estimate"], 1 - ends["high"], 1 - ends["low"])
+            rows.append(Row(label, sum(truth[place:]), *upwards))
+        return rows
 
     def reported(self, question: Question) -> str:
         """Say what will be reported."""

@@ -10,6 +10,7 @@ from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import Mechanism
 
 from .base import PREFER_NOT, EditorKind, Fields
+from .rehearsing import percent
 
 __all__ = ["YesNoEditor"]
 
@@ -38,6 +39,14 @@ class YesNoEditor(EditorKind):
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
         return "the share of Yes" if len(question.labels) == self.answers else super().reported(question)
+
+    def truth_fields(self, question: Question) -> dict[str, Any]:
+        """Ask for the share of Yes: No is what remains."""
+        return {"1": percent(question.options[1], 20)}
+
+    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+        """Give both shares."""
+        return [1 - given["1"] / 100, given["1"] / 100]
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
         """Give a choice's mechanisms where the answer may be declined."""
