@@ -18,7 +18,7 @@ from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_client.mechanism import matrix as table_mechanism
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts, kinds, mechanisms
+from hushpoll_server.workspace import drafts, kinds, mechanisms, planner
 from hushpoll_server.workspace.drafts import Draft, StaleDraft
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.library import TEMPLATES
@@ -61,15 +61,16 @@ def again(store: Store, draft: Draft) -> Draft:
 
 
 def test_there_are_templates_for_the_promised_topics() -> None:
-    assert {"exam", "tax", "drugs", "harassment", "vote"} <= set(TEMPLATES)
+    assert {"exam", "tax", "drugs", "harassment", "vote", "alcohol"} <= set(TEMPLATES)
+    used = {one["kind"] for one in TEMPLATES["alcohol"].document["questions"]}
+    assert used >= {"scale", "number", "multiple"}
+    assert any("after" in one for one in TEMPLATES["alcohol"].document["questions"])
 
 
 @pytest.mark.parametrize("key", TEMPLATES)
 def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
     owner: FlaskClient, store: Store, key: str
 ) -> None:
-    from hushpoll_analysis.designing.planning import plan
-
     token = token_of(owner, "/surveys/new")
     made = owner.post("/drafts", data={"template": key, "csrf_token": token})
     draft = drafts.find(store, made.location.rsplit("/", 1)[1])
@@ -77,7 +78,7 @@ def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
     survey = draft.survey()
     assert survey.epsilon_total < 5, "no template starts with a warning"
     for question in survey.questions:
-        assert plan(question.mechanism, n=draft.expected_n).margin <= draft.margin, question.id
+        assert planner.margin_at(question, draft.expected_n) <= draft.margin, question.id
     assert all(draft.follows_slider(question) for question in draft.questions)
     assert owner.get(made.location).status_code == 200
     for word in ("anonymous", "lie", "fake"):

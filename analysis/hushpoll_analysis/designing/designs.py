@@ -15,7 +15,7 @@ from hushpoll_client import HushpollError, Question
 from hushpoll_client.exact import Number, is_whole
 from hushpoll_client.kind import compile_mechanism
 from hushpoll_client.limits import MAX_OPTIONS
-from hushpoll_client.mechanism import MECHANISMS, Mechanism
+from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 
 from hushpoll_analysis.channel.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
@@ -83,9 +83,10 @@ def build(
 
 def best_channel(options: int, epsilon: Number, target: str, worst: bool = False) -> Mechanism:
     """Give the least-variance channel for a target, from the designs at hand or from the solver."""
-    from .optimal import design  # which needs the solver only where a design is not at hand
+    from .optimal import best, best_worst_case  # which need the solver only where a design is not at hand
 
-    return design(options=options, epsilon=epsilon, target=target, worst=worst).mechanism
+    found = best_worst_case(options, epsilon) if worst else best(options, epsilon, target)
+    return designed(found.channel, epsilon)
 
 
 def recommended(question: Question, epsilon: Number) -> Mechanism:

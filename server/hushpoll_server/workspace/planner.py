@@ -72,16 +72,31 @@ class QuestionPlan:
             "mechanism": self.question.mechanism.name,
             "epsilon": epsilon_text(self.question.epsilon),
             "share": f"{self.share * 100:.0f} %" if self.share is not None else "–",
-            "margin": points(plan.margin),
-            "margin_sampling": points(plan.margin_sampling_only),
-            "margin_curator": points(plan.margin_trusted_curator),
+            "margin": margin_text(self.question, plan.margin),
+            "margin_sampling": margin_text(self.question, plan.margin_sampling_only),
+            "margin_curator": margin_text(self.question, plan.margin_trusted_curator),
             "recorded": f"{words.at_least(100 * recorded, 2)} of 100"
             if recorded is not None
             else "not as an answer",
+            "recorded_help": self._recorded_help(),
             "odds": f"× {words.at_most(odds)}" if math.isfinite(odds) else "without limit",
             "needed_5": whole(self.needed[0]),
             "needed_3": whole(self.needed[1]),
+            "needed_5_for": f"Answers for {self._needed_text(NEEDED[0])}",
+            "needed_3_for": f"Answers for {self._needed_text(NEEDED[1])}",
         }
+
+    def _needed_text(self, margin: float) -> str:
+        return margin_text(self.question, margin).replace("±", "± ").replace(".0 ", " ")
+
+    def _recorded_help(self) -> str:
+        """Say what "recorded as chosen" means here; where reports are no answers, what a report tells instead."""
+        if self.plan.recorded_as_chosen is not None:
+            return "People whose recorded answer is the one they chose."
+        if not math.isfinite(self.plan.odds_factor):
+            return "What is recorded is no answer."
+        factor = words.at_most(self.plan.odds_factor)
+        return f"What is sent could come from any answer; it is at most {factor} times likelier from a person's own."
 
 
 def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
@@ -168,10 +183,8 @@ def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tupl
     # Channels that are computed are at hand for the stops, so these are tried one after the other.
     for stop in listed:
         if all(margin_at(_moved(one, float(stop)), n) <= margin for one in automatic):
-            return (
-                stop,
-                f"{wanted} with {whole(n)} answers: epsilon {stop} per question is the lowest stop that gives it.",
-            )
+            said = f"{wanted} with {whole(n)} answers needs epsilon {stop} per question, the lowest stop that does."
+            return stop, said
     return None, _out_of_reach(automatic, n, margin)
 
 

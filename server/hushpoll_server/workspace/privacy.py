@@ -37,13 +37,15 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     rows, texts = [], {one["id"]: one["text"] for one in draft.questions}
     for source, question in zip(draft.questions, draft.compiled().questions, strict=True):
         automatic = "name" not in source["mechanism"]
+        shown = EDITORS[question.kind.name].described(question)
         epsilon, many = float(draft.epsilon), len(question.labels)
         advice = recommend_for(question.kind, question.answers, many, epsilon, n=draft.expected_n)
         rows.append(
             {
                 "question": question,
-                "shown": () if question.kind.fixed_words else question.options[:MOST_SHOWN],
-                "more": max(0, len(question.options) - MOST_SHOWN),
+                "shown": shown[:MOST_SHOWN],
+                "more": max(0, len(shown) - MOST_SHOWN),
+                "at_most": question.answers.about().get("at_most"),
                 "decider": texts[question.after.question] if question.after else "",
                 "automatic": automatic,
                 "linked": draft.follows_slider(source),

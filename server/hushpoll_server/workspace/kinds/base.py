@@ -121,6 +121,10 @@ class EditorKind(ABC):
         """Say what will be reported."""
         return "the share of each answer"
 
+    def described(self, question: Question) -> tuple[str, ...]:
+        """Give the answers as a list of questions shows them."""
+        return () if question.kind.fixed_words else question.options
+
     # The rehearsal: a made-up truth, and the report's figures beside it. ------------------------------------------
 
     def truth_fields(self, question: Question) -> dict[str, Any]:

@@ -47,6 +47,12 @@ class NumberEditor(EditorKind):
             return points(part)
         return average(question, part, getattr(question.answers, "unit", ""))
 
+    def described(self, question: Question) -> tuple[str, ...]:
+        """Give the range."""
+        shape = question.answers.document()
+        unit = f" {shape['unit']}" if "unit" in shape else ""
+        return (f"{shape['min']} to {shape['max']}{unit}", f"in steps of {shape['step']}")
+
     def truth_fields(self, question: Question) -> dict[str, Any]:
         """Ask for the shape of the distribution."""
         return {"shape": select("Suppose that the numbers are", SHAPES)}
