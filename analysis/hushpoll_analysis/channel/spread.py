@@ -219,7 +219,7 @@ def _subset_moments(channel: SubsetChannel, wanted: tuple[float, ...]) -> tuple[
 
 
 def _hit_or_miss(low: float, high: float) -> Spread:
-    """Closed form for reports that hold an option or not, so that 1,000 options cost as little as two."""
+    """Use the closed form for reports that hold an option or not, so that 1,000 options cost as little as two."""
     if high == low:
         raise AnalysisError("the channel says nothing about the true answer (every row is the same)")
     hit, miss = (1.0 - low) / (high - low), -low / (high - low)

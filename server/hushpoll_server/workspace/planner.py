@@ -130,7 +130,7 @@ def _plan(question: Question, **target: Any) -> Plan:
 
 
 def margin_at(question: Question, n: int) -> float:
-    """The margin of a question at n answers, as a share or a part of its range."""
+    """Give the margin of a question at n answers, as a share or a part of its range."""
     return _plan(question, n=n).margin
 
 
@@ -161,7 +161,7 @@ def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
 
 
 def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tuple[str | None, str]:
-    """The lowest stop at which every question that follows the slider meets the margin, and one sentence about it."""
+    """Find the lowest stop at which every question on the slider meets the margin, and say one sentence about it."""
     automatic = [one for one in plans if one.automatic]
     if not automatic:
         return None, "No question follows the slider: every mechanism is set by hand."
@@ -296,7 +296,7 @@ def _can_move(focus: QuestionPlan) -> bool:
 
 
 def _unit(question: Question) -> float:
-    """What a margin of 1 is in the figure's unit: 100 points, or the range of an average."""
+    """Give what a margin of 1 is in the figure's unit: 100 points, or the range of an average."""
     values = question.answers.values
     if values is None or question.answers.optimum[0] != "mean":
         return 100.0

@@ -146,7 +146,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
 
 
 def projected(survey: Survey, n: int) -> list[str]:
-    """The margin of every question at n reports: what the number of reports alone tells, never an answer."""
+    """Give the margin of every question at n reports: what the number of reports alone tells, never an answer."""
     if n < 2:
         return []
     return [margin_text(one, planner.margin_at(one, n)) for one in survey.questions]

@@ -12,6 +12,8 @@ from hushpoll_client.report import FEWEST_REPORTS
 from wtforms import IntegerField
 from wtforms.validators import InputRequired, NumberRange
 
+from hushpoll_server.fields import sentence
+
 from .kinds import EDITORS
 from .kinds.rehearsing import TruthProblem
 from .pages import Page, bp, designer, open_draft
