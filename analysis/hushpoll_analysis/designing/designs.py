@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hushpoll_client import HushpollError, Question
+from hushpoll_client import HushpollError, MechanismError, Question
 from hushpoll_client.exact import Number, is_whole
 from hushpoll_client.kind import compile_mechanism
 from hushpoll_client.limits import MAX_OPTIONS
@@ -32,13 +32,10 @@ __all__ = [
 ]
 
 
-def _computed(one: type[Mechanism]) -> bool:
-    """Tell whether the solver finds the integers: an epsilon and what will be reported say it all."""
-    return one.in_surveys and not one.recompiled and one.fits == "ordered"
-
-
 PLANNED = {
-    name: one for name, one in MECHANISMS.items() if one.in_surveys and (one.recompiled or _computed(one))
+    name: one
+    for name, one in MECHANISMS.items()
+    if one.in_surveys and (one.recompiled or one.fits == "ordered")
 }
 """The mechanisms that a plan can be made for: those whose integers follow from a few parameters."""
 
@@ -73,12 +70,20 @@ def build(
     for parameter in found.takes:
         if parameter.missing and parameter.name not in given:
             raise AnalysisError(f"{name} needs {parameter.name}", parameter.missing)
-    if _computed(found):
-        return best_channel(options or 2, given["epsilon"], target)
+    many = options or found.answers_in(given) or 2
     try:
-        return found.compile(options or found.answers_in(given) or 2, given)
+        return found.compile(many, given)
+    except MechanismError as error:
+        if _needs_solver(found, error):
+            return best_channel(many, given["epsilon"], target)
+        raise AnalysisError(error.problem, error.remedy) from None
     except HushpollError as error:
         raise AnalysisError(error.problem, error.remedy) from None
+
+
+def _needs_solver(found: type[Mechanism], error: MechanismError) -> bool:
+    """Tell whether a mechanism refused only because its integers follow from what will be reported."""
+    return not found.recompiled and error.field == "name"
 
 
 def best_channel(options: int, epsilon: Number, target: str, worst: bool = False) -> Mechanism:
@@ -93,10 +98,13 @@ def recommended(question: Question, epsilon: Number) -> Mechanism:
     """Give the mechanism that a question would have if its document gave this epsilon and no name."""
     rows, answers = len(question.labels), question.answers
     advised = question.kind.recommend(answers, rows, epsilon)
-    if _computed(MECHANISMS[advised["name"]]):
-        target, worst = answers.optimum
-        return best_channel(rows, epsilon, target, worst)
-    return compile_mechanism(question.kind, answers, rows, advised)
+    try:
+        return compile_mechanism(question.kind, answers, rows, advised)
+    except MechanismError as error:
+        if not _needs_solver(MECHANISMS[advised["name"]], error):
+            raise
+    target, worst = answers.optimum
+    return best_channel(rows, epsilon, target, worst)
 
 
 def _check_options(found: type[Mechanism], options: int | None) -> None:

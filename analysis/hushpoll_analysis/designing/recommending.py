@@ -17,7 +17,7 @@ from hushpoll_client.words import at_most as rounded_up
 from hushpoll_analysis.channel.spread import TARGETS, spread
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import build
+from .designs import PLANNED, build
 from .planning import plan
 
 if TYPE_CHECKING:
@@ -196,21 +196,21 @@ def _designed(
     level: float,
     share: float | None,
 ) -> Recommendation:
-    from .optimal import design
+    from .best_channel import design
 
     target, worst = optimum
     made = design(options=rows, epsilon=epsilon, target=target, worst=worst)
     ready = {made.mechanism.name: made.mechanism}
 
     def planned(name: str) -> tuple[float | None, float | None]:
-        if name not in ready and not (name in MECHANISMS and MECHANISMS[name].recompiled):
+        if name not in ready and name not in PLANNED:
             return None, None
         mechanism = ready.get(name) or build(name, rows, epsilon, {})
         found = plan(mechanism, n=n, level=level, share=share, target=target)
         return found.margin, found.recorded_as_chosen
 
     ranked = tuple(
-        Candidate(one.mechanism, one.respondents, {"epsilon": epsilon}, *planned(one.mechanism))
+        Candidate(one["mechanism"], one["respondents"], {"epsilon": epsilon}, *planned(one["mechanism"]))
         for one in made.candidates
     )
     return Recommendation(

@@ -30,7 +30,11 @@ RECOMMENDED = (
     "Recommended",
     "The most precise one for this question at the privacy level you set for the whole survey.",
 )
-OFFERED = {name: one for name, one in MECHANISMS.items() if one.in_surveys and one.recompiled}
+OFFERED = {
+    name: one
+    for name, one in MECHANISMS.items()
+    if one.in_surveys and (one.recompiled or one.fits == "ordered")
+}
 """What a designer may choose; a mechanism whose table comes with the document stays where it is imported."""
 
 _DECOY = (DECOY_SHARE.name, DECOY_COUNTS.name)
@@ -49,7 +53,7 @@ _COIN = "A coin on the device keeps the epsilon, whatever anybody knows about th
 def fields_of(name: str) -> set[str]:
     """Give the fields of the form that a mechanism uses; the recommended one, "", uses none."""
     found = MECHANISMS.get(name)
-    if found is None or not found.recompiled:
+    if found is None or name not in OFFERED:
         return set()
     fields = {parameter.name for parameter in found.takes}
     if "epsilon" in fields:
@@ -117,9 +121,21 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
     editor = EDITORS[fields["kind"]]
     question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
     name, own = fields.get("mechanism") or "", editor.in_mechanism(fields)
-    if before is not None and name and not MECHANISMS[name].recompiled:
+    if before is not None and name and name not in OFFERED:
         return {**question, "mechanism": before["mechanism"] | own, "channel": before["channel"]}
-    return {**question, "mechanism": _write_mechanism(name, fields, slider) | own}
+    written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own}
+    # A channel that somebody computed stays as long as nothing that it was computed for changes.
+    if before is not None and "channel" in before and _same(written, before):
+        written["channel"] = before["channel"]
+    return written
+
+
+def _same(written: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    words = ("id", "text", "channel", "after")
+    one, other = (
+        {key: value for key, value in part.items() if key not in words} for part in (written, before)
+    )
+    return one == other
 
 
 def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
