@@ -7,9 +7,10 @@ import re
 
 import numpy as np
 import pytest
-from hushpoll_analysis import AnalysisError, plan, recommend
+from hushpoll_analysis import AnalysisError, design, plan, recommend
 from hushpoll_analysis.channel.spread import TARGETS, MeanSpread, spread
 from hushpoll_analysis.channel.view import channel_view
+from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import krr, padded, sampled, subset, warner
 
 
@@ -141,6 +142,58 @@ def said(reason: str) -> int:
     """The percentage in a sentence."""
     (number,) = re.findall(r"needs (\d+) % fewer answers", reason)
     return int(number)
+
+
+CASES = [
+    ("choice", 4, 1.0, None),
+    ("choice", 12, 0.5, None),
+    ("scale", 5, 0.5, "cumulative"),
+    ("scale", 5, 1.0, "mean"),
+    ("scale", 7, 2.0, "shares"),
+    ("scale", 11, 1.0, "cumulative"),
+    ("scale", 11, 4.0, "cumulative"),
+    ("number", 21, 1.0, "mean"),
+    ("number", 20, 2.0, "distribution"),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "epsilon", "target"), CASES)
+def test_every_sentence_is_held_against_the_design_s_numbers(
+    kind: str, options: int, epsilon: float, target: str | None
+) -> None:
+    found = recommend(kind, options, epsilon, target=target)
+    optimum, worst = KINDS[kind].optimum(target)
+    made = design(options=options, epsilon=epsilon, target=optimum, worst=worst)
+    needed = {one["mechanism"]: one["n_variance"] for one in made.candidates}
+    assert found.candidates[0].mechanism == found.mechanism, "the recommended one needs the fewest answers"
+    labels = {one.label: one.mechanism for one in found.candidates}
+    best, *others = re.findall("“([^”]+)”", found.reason)
+    assert labels[best] == found.mechanism
+    fewer = [int(number) for number in re.findall(r"(\d+) % fewer", found.reason)]
+    for number, other in zip(fewer, others, strict=False):
+        assert number == math.floor(100 * (1 - needed[found.mechanism] / needed[labels[other]]) + 1e-6)
+    for one in found.candidates:
+        assert one.respondents == pytest.approx(needed[one.mechanism] / needed[found.mechanism], rel=2e-5)
+    assert not fewer or min(fewer) >= 1
+    (gap,) = re.findall(r"more than ([\d.]+) % fewer", found.proof)
+    assert made.bound is not None
+    assert float(gap) >= 100 * (1 - made.bound / made.n_variance), "a bound is rounded up"
+
+
+def test_a_scale_of_eleven_points_saves_what_was_computed_elsewhere() -> None:
+    # n times the variance of cumulative shares at epsilon 1: 42.2 designed, 67.0 the best mechanism known before.
+    found = recommend("scale", 11, 1.0)
+    following = found.candidates[1]
+    assert following.respondents == pytest.approx(67.0 / 42.2, rel=5e-3)
+    assert f"{math.floor(100 * (1 - 42.2 / 67.0))} % fewer than the next best" in found.reason
+
+
+def test_ways_that_do_not_fit_the_kind_are_not_compared() -> None:
+    named = {one.mechanism for one in recommend("choice", 6, 1.0).candidates}
+    assert named == {"krr", "subset", "unary"}, "a choice has no order"
+    assert {"geometric", "one_bit", "square_wave"} <= {
+        one.mechanism for one in recommend("scale", 6, 1.0, target="mean").candidates
+    }
 
 
 def test_every_target_of_a_plan_is_tried() -> None:

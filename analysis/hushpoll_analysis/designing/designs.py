@@ -70,12 +70,15 @@ def build(
     for parameter in found.takes:
         if parameter.missing and parameter.name not in given:
             raise AnalysisError(f"{name} needs {parameter.name}", parameter.missing)
-    many = options or found.answers_in(given) or 2
+    return _compiled(found, options or found.answers_in(given) or 2, given, target)
+
+
+def _compiled(found: type[Mechanism], options: int, given: dict[str, Any], target: str) -> Mechanism:
     try:
-        return found.compile(many, given)
+        return found.compile(options, given)
     except MechanismError as error:
         if _needs_solver(found, error):
-            return best_channel(many, given["epsilon"], target)
+            return best_channel(options, given["epsilon"], target)
         raise AnalysisError(error.problem, error.remedy) from None
     except HushpollError as error:
         raise AnalysisError(error.problem, error.remedy) from None

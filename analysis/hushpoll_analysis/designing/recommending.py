@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Candidate", "Recommendation", "recommend", "recommend_for"]
 
+_TIE = 1e-5
 _MOST_DESIGNED = 64  # rows for which the designs compare all candidates; longer lists have shares only
 _OTHERS = {
     "unary": "Every option by itself, in one report",
@@ -209,9 +210,15 @@ def _designed(
         found = plan(mechanism, n=n, level=level, share=share, target=target)
         return found.margin, found.recorded_as_chosen
 
-    ranked = tuple(
+    fitting = {one.name for one in kind.mechanisms}
+    listed = [
         Candidate(one["mechanism"], one["respondents"], {"epsilon": epsilon}, *planned(one["mechanism"]))
         for one in made.candidates
+        if one["mechanism"] in fitting or one["mechanism"] not in MECHANISMS
+    ]
+    # Of two that are as good the recommended one comes first.
+    ranked = tuple(
+        sorted(listed, key=lambda one: one.respondents * (1.0 - _TIE * (one.mechanism == advised)))
     )
     return Recommendation(
         advised, _reason(kind, advised, ranked, rows), ranked, _proof(made.n_variance, made.bound)
@@ -296,16 +303,30 @@ def _for_yes_no(
 
 
 def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) -> str:
-    """Say in one sentence how many answers the recommended way saves, against the plain one or the next best."""
+    """Say in one sentence how many answers the recommended way saves, against the plain one and the next best."""
     chosen = next(one for one in ranked if one.mechanism == advised)
     others = [one for one in ranked if one is not chosen]
     if not others:
         return f"“{chosen.label}” is the only way to randomize this question."
-    plain = next(
-        (one.name for one in kind.fitting(rows) if one.name in {other.mechanism for other in others}), ""
-    )
-    other = next((one for one in others if one.mechanism == plain), others[-1] if kind.several else others[0])
-    fewer = math.floor(100.0 * (1.0 - chosen.respondents / other.respondents) + 1e-9)
+    plain, following = _plain(kind, others, rows), others[0]
+    fewer, next_fewer = _fewer(chosen, plain), _fewer(chosen, following)
     if fewer < 1:
         return f"“{chosen.label}” needs as few answers as any other way that was compared."
-    return f"“{chosen.label}” needs {fewer} % fewer answers than “{other.label}” for the same margin."
+    said = f"“{chosen.label}” needs {fewer} % fewer answers than “{plain.label}” for the same margin"
+    if following is plain:
+        return f"{said}."
+    if next_fewer < 1:
+        return f"{said}; the next best, “{following.label}”, needs about as few."
+    return f"{said}, and {next_fewer} % fewer than the next best, “{following.label}”."
+
+
+def _plain(kind: Kind, others: list[Candidate], rows: int) -> Candidate:
+    """Give the way that one would think of first: the first that fits the kind, for ticks each option by itself."""
+    named = {one.mechanism: one for one in others}
+    first = next((named[one.name] for one in kind.fitting(rows) if one.name in named), others[0])
+    return others[-1] if kind.several else first
+
+
+def _fewer(chosen: Candidate, other: Candidate) -> int:
+    """Give the percentage of answers saved, a promise and so rounded down."""
+    return math.floor(100.0 * (1.0 - chosen.respondents / other.respondents) + 1e-9)
