@@ -233,6 +233,11 @@ def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
         ({**SCALE, "labels": "a\nb\nc"}, "labels", "give two labels, for the ends, or 5"),
         ({**SCALE, "labels": "a\na"}, "labels", "stands twice"),
         ({**SCALE, "target_scale": "median"}, "target_scale", ""),
+        (
+            {**SCALE, "mechanism": "one_bit", "epsilon": "1"},
+            "target_scale",
+            "The reports of “One bit for the mean” cannot tell this; report something else",
+        ),
         ({**NUMBER, "min": ""}, "min", "missing"),
         ({**NUMBER, "max": "many"}, "max", "is no number"),
         ({**NUMBER, "min": "81"}, "min", "write a smaller min or a larger max"),
