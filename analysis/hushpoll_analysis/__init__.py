@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .designing.best_channel import design as design
     from .designing.planning import plan as plan
     from .designing.planning import recommend as recommend
+    from .designing.recommending import recommend as recommend
     from .designing.resolving import resolve as resolve
     from .designing.shuffle import shuffled_epsilon as shuffled_epsilon
     from .errors import AnalysisError as AnalysisError
@@ -65,7 +66,7 @@ _HOME = {
     "plan": "designing.planning",
     "quantiles": "shares.quantiles",
     "rake": "sampling.weights",
-    "recommend": "designing.planning",
+    "recommend": "designing.recommending",
     "report": "results.survey",
     "resolve": "designing.resolving",
     "shuffled_epsilon": "designing.shuffle",

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hushpoll_analysis.channel.spread import spread
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.designing.planning import SLIDER_STOPS, curve, plan, recommend
+from hushpoll_analysis.designing.planning import SLIDER_STOPS, curve, plan
+from hushpoll_analysis.designing.recommending import recommend
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import mechanisms
 

@@ -75,6 +75,7 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.delete_question": OWN_DRAFT,
     "workspace.privacy": OWN_DRAFT,
     "workspace.plan_json": OWN_DRAFT,
+    "workspace.advice_json": OWN_DRAFT,
     "workspace.phone": OWN_DRAFT,
     "workspace.preview": OWN_DRAFT,
     "workspace.preview_document": OWN_DRAFT,

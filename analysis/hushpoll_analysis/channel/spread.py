@@ -1,24 +1,33 @@
 """How widely one randomized report scatters: the variance that planning and the poisoning line start from.
 
-The share of option k is estimated by the mean of b_z over the reports z, with C b = e_k. With
-g_x = sum_z C[x, z] b_z^2 the variance of that estimate is (sum_x h_x g_x - h_k^2) / n. Given h_k = s it is
-largest when everybody else holds the answer with the largest g_x, so the worst case is a parabola in s and
-needs no search.
+A linear quantity a.h is estimated by the mean of b_z over the reports z, with C b = a. With g_x = sum_z C[x, z] b_z^2
+the variance of that estimate is (sum_x h_x g_x - (a.h)^2) / n. For a share, a share of several answers together or "4
+or more" a is 0 or 1: given a.h = s the variance is largest when everybody holds the answer with the largest g_x on
+their side, so the worst case is a parabola in s and needs no search. For an average, a runs evenly from 0 to 1 and the
+worst case lies between two answers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
-from hushpoll_client.channel import SCALE, Channel
+from hushpoll_client.channel import SCALE
+from hushpoll_client.channel.sampled import SampledChannel
+from hushpoll_client.channel.subset import SubsetChannel
 
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["DecoyVariance", "Spread", "spread"]
+__all__ = ["TARGETS", "DecoyVariance", "MeanSpread", "Spread", "spread"]
+
+TARGETS = ("shares", "mean", "cumulative")
+"""What a plan can be made for: every share, the average of evenly spaced answers, "so much or more"."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +42,24 @@ class Spread:
         The largest E[b_z^2] of a person with another true answer.
     weight
         max |b_z|: how many honest people one dishonest report can outweigh.
+    square
+        What the square of the share counts: 1, and more where only some of the reports tell of an option.
     """
 
     chosen: float
     other: float
     weight: float
+    square: float = 1.0
 
     def unit_variance(self, share: float) -> float:
         """n times the variance of the estimate at a true share, with the other answers at their worst."""
-        return share * self.chosen + (1.0 - share) * self.other - share * share
+        return share * self.chosen + (1.0 - share) * self.other - self.square * share * share
 
     def worst_share(self, n: float = 1.0, decoy: DecoyVariance | None = None) -> float:
         """Give the true share in [0, 1] with the largest variance at n answers."""
         extra = decoy or DecoyVariance(0.0, 0.0, 0.0)
         # The variance is a parabola in the share: its ends, and its top where it has one.
-        square = extra.factor * extra.slope**2 - 1.0 / n
+        square = extra.factor * extra.slope**2 - self.square / n
         linear = (self.chosen - self.other) / n + 2.0 * extra.factor * extra.constant * extra.slope
         candidates = [0.0, 1.0]
         if square < 0.0:
@@ -82,24 +94,135 @@ class DecoyVariance:
         return self.factor * (self.constant + self.slope * share) ** 2
 
 
-def spread(mechanism: Mechanism) -> Spread:
-    """Give the spread of the option that is hardest to estimate (Yes for yes/no, where both are the same)."""
+@dataclass(frozen=True)
+class MeanSpread:
+    """Second moments of the estimator of an average: `points` from 0 to 1, and E[b_z^2] of people who hold them."""
+
+    points: tuple[float, ...]
+    moments: tuple[float, ...]
+    weight: float
+
+    def unit_variance(self, share: float) -> float:
+        """n times the variance at a true average, with the answers at their worst."""
+        held = zip(self.points, self.moments, strict=True)
+        largest = max(
+            _between(one, other, share)
+            for one, other in combinations(list(held), 2)
+            if one[0] <= share <= other[0]
+        )
+        return largest - share * share
+
+    def worst_share(self, n: float = 1.0, decoy: DecoyVariance | None = None) -> float:
+        """Give the true average with the largest variance: two answers share the people, in the worst way."""
+        held = list(zip(self.points, self.moments, strict=True))
+        spots = {spot for one, other in combinations(held, 2) for spot in _turning(one, other)}
+        return max(spots, key=self.unit_variance)
+
+
+Spot = tuple[float, float]
+
+
+def _between(one: Spot, other: Spot, share: float) -> float:
+    return one[1] + (other[1] - one[1]) * (share - one[0]) / (other[0] - one[0])
+
+
+def _turning(one: Spot, other: Spot) -> tuple[float, float, float]:
+    """Give the ends of a segment, and where the line above it minus the square is largest."""
+    top = (other[1] - one[1]) / (other[0] - one[0]) / 2.0
+    return one[0], other[0], min(max(top, one[0]), other[0])
+
+
+def spread(mechanism: Mechanism, target: str = "shares") -> Spread | MeanSpread:
+    """Give the spread of the quantity of a target that is hardest to estimate (for yes/no: Yes, as No is the same)."""
+    return _TARGETS[target](mechanism)
+
+
+def _of_shares(mechanism: Mechanism) -> Spread:
     channel = mechanism.analysis
-    if channel.evenly:
-        return _evenly(channel)
+    if channel.form in _FORMS:
+        return _FORMS[channel.form](channel)
     if channel.options == channel.outcomes == 2:
-        return _two_by_two(channel)
-    spreads = _general(mechanism)
+        return _hit_or_miss(*(channel.row(answer)[1] / SCALE for answer in (0, 1)))
+    units = [[float(option == one) for one in range(channel.options)] for option in range(channel.options)]
+    return _hardest(mechanism, units)
+
+
+def _of_cumulative(mechanism: Mechanism) -> Spread:
+    _check_ordered(mechanism)
+    options = mechanism.analysis.options
+    return _hardest(
+        mechanism, [[float(one >= first) for one in range(options)] for first in range(1, options)]
+    )
+
+
+def _of_mean(mechanism: Mechanism) -> MeanSpread:
+    _check_ordered(mechanism)
+    options = mechanism.analysis.options
+    points = tuple(one / (options - 1) for one in range(options))
+    moments, weight = _moments(mechanism, points)
+    return MeanSpread(points, moments, weight)
+
+
+def _check_ordered(mechanism: Mechanism) -> None:
+    if mechanism.analysis.several:
+        raise AnalysisError(
+            f"{mechanism.name} is for a set of options, which has no order", "plan for shares, one per option"
+        )
+
+
+def _hardest(mechanism: Mechanism, wanted: list[list[float]]) -> Spread:
+    """Any table, with the same weights b as `estimate` uses."""
+    spreads = []
+    for one in wanted:
+        moments, weight = _moments(mechanism, tuple(one))
+        chosen = max(moment for moment, held in zip(moments, one, strict=True) if held)
+        other = max(moment for moment, held in zip(moments, one, strict=True) if not held)
+        spreads.append(Spread(chosen, other, weight))
     return max(spreads, key=lambda one: one.unit_variance(one.worst_share()))
 
 
-def _evenly(channel: Channel) -> Spread:
-    """Use the closed form, so that 1,000 options cost as little as two."""
-    low, high = channel.row(0)[1] / SCALE, channel.kept / SCALE
+@lru_cache(maxsize=4096)
+def _moments(mechanism: Mechanism, wanted: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
+    """Give E[b_z^2 | x] of every answer x, and the largest |b_z|."""
+    import numpy as np
+
+    from .view import channel_view
+
+    channel = mechanism.analysis
+    if isinstance(channel, SubsetChannel):
+        return _subset_moments(channel, wanted)
+    view = channel_view(mechanism)
+    weights = view.solution(np.array(wanted))
+    return tuple(float(one) for one in view.backward(weights**2)), float(np.abs(weights).max())
+
+
+def _subset_moments(channel: SubsetChannel, wanted: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
+    """From the chances that a set holds one option, and two: b = (sum over the set - q sum over all) / (p - q)."""
+    import numpy as np
+
+    target, options, size = np.array(wanted), channel.options, channel.size
+    low, high = (float(chance) for chance in channel.member(0))
+    total, squares = target.sum(), (target**2).sum()
+    with_truth = high * (size - 1) / (options - 1)
+    without = (high * (size - 1) * (size - 2) + (1 - high) * size * (size - 1)) / (
+        (options - 1) * (options - 2)
+    )
+    rest = total - target
+    first = high * target + low * rest
+    second = high * target**2 + low * (squares - target**2) + 2 * with_truth * target * rest
+    second += without * (rest**2 - (squares - target**2))
+    shift, gap = low * total, high - low
+    ranked = np.sort(target)
+    ends = [ranked[:size].sum() - shift, ranked[-size:].sum() - shift]
+    moments = (second - 2 * shift * first + shift**2) / gap**2
+    return tuple(float(one) for one in moments), float(max(map(abs, ends)) / gap)
+
+
+def _hit_or_miss(low: float, high: float) -> Spread:
+    """Use the closed form for reports that hold an option or not, so that 1,000 options cost as little as two."""
     if high == low:
         raise AnalysisError("the channel says nothing about the true answer (every row is the same)")
-    hit = (1.0 - low) / (high - low)
-    miss = -low / (high - low)
+    hit, miss = (1.0 - low) / (high - low), -low / (high - low)
     return Spread(
         chosen=high * hit**2 + (1.0 - high) * miss**2,
         other=low * hit**2 + (1.0 - low) * miss**2,
@@ -107,30 +230,34 @@ def _evenly(channel: Channel) -> Spread:
     )
 
 
-def _two_by_two(channel: Channel) -> Spread:
-    from_yes, from_no = channel.row(1)[1] / SCALE, channel.row(0)[1] / SCALE
-    if from_yes == from_no:
-        raise AnalysisError("the channel says nothing about the true answer (both rows are the same)")
-    gap = from_yes - from_no
-    hit, miss = (1.0 - from_no) / gap, -from_no / gap
-    return Spread(
-        chosen=from_yes * hit**2 + (1.0 - from_yes) * miss**2,
-        other=from_no * hit**2 + (1.0 - from_no) * miss**2,
-        weight=max(abs(hit), abs(miss)),
-    )
+def _of_krr(channel: Any) -> Spread:
+    return _hit_or_miss(channel.row(0)[1] / SCALE, channel.kept / SCALE)
 
 
-def _general(mechanism: Mechanism) -> list[Spread]:
-    """Any table, with the same weights b as `estimate` uses."""
-    import numpy as np
+def _of_member(channel: Any) -> Spread:
+    return _hit_or_miss(*(float(chance) for chance in channel.member(0)))
 
-    from .view import channel_view
 
-    view = channel_view(mechanism)
-    spreads = []
-    for option in range(view.options):
-        weights = view.solution(view.unit(option))
-        moments = view.backward(weights**2)
-        rest = float(np.delete(moments, option).max())
-        spreads.append(Spread(float(moments[option]), rest, float(np.abs(weights).max())))
-    return spreads
+def _of_sampled(channel: SampledChannel) -> Spread:
+    """Each member is estimated from the reports that asked it; the largest joint size is the least precise."""
+    found = []
+    for size in set(channel.sizes):
+        for joint, weight in channel.weights:
+            if joint % size == 0:
+                others = joint // size
+                low = others * weight / SCALE
+                found.append(_hit_or_miss(low, 1.0 - (size - 1) * low))
+    worst = max(found, key=lambda one: one.unit_variance(one.worst_share()))
+    rare = len(channel.sizes) / channel.ask
+    return Spread(rare * worst.chosen, rare * worst.other, rare * worst.weight, rare)
+
+
+_FORMS: dict[str, Callable[[Any], Spread]] = {
+    "krr": _of_krr,
+    "subset": _of_member,
+    "padded": _of_member,
+    "sampled": _of_sampled,
+}
+_TARGETS: dict[str, Callable[[Mechanism], Spread | MeanSpread]] = dict(
+    zip(TARGETS, (_of_shares, _of_mean, _of_cumulative), strict=True)
+)

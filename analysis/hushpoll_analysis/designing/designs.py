@@ -1,4 +1,8 @@
-"""Designs: a mechanism built from the planner's parameters, and the variance it gives at n answers."""
+"""Designs: a mechanism built from the planner's parameters, and the variance it gives at n answers.
+
+A margin is that of one share, of one cumulative share ("4 or more"), or of an average as a part of its range: all lie
+between 0 and 1.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,32 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hushpoll_client import HushpollError
+from hushpoll_client import HushpollError, MechanismError, Question
 from hushpoll_client.exact import Number, is_whole
+from hushpoll_client.kind import compile_mechanism
 from hushpoll_client.limits import MAX_OPTIONS
-from hushpoll_client.mechanism import MECHANISMS, Mechanism
+from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 
-from hushpoll_analysis.channel.spread import DecoyVariance, Spread, spread
+from hushpoll_analysis.channel.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["PLANNED", "Design", "Number", "build", "mechanism_class"]
+__all__ = [
+    "PLANNED",
+    "Design",
+    "Number",
+    "best_channel",
+    "build",
+    "curator_variance",
+    "mechanism_class",
+    "recommended",
+]
 
-PLANNED = {name: one for name, one in MECHANISMS.items() if one.in_surveys and one.recompiled}
+
+PLANNED = {
+    name: one
+    for name, one in MECHANISMS.items()
+    if one.in_surveys and (one.recompiled or one.fits == "ordered")
+}
 """The mechanisms that a plan can be made for: those whose integers follow from a few parameters."""
 
 
@@ -30,13 +49,15 @@ def mechanism_class(name: str) -> type[Mechanism]:
     return PLANNED[name]
 
 
-def build(name: str, options: int | None, epsilon: Number | None, given: dict[str, Any]) -> Mechanism:
+def build(
+    name: str, options: int | None, epsilon: Number | None, given: dict[str, Any], target: str = TARGETS[0]
+) -> Mechanism:
     """Build a mechanism from the parameters that the command line and the planner share."""
     found = mechanism_class(name)
     _check_options(found, options)
     for key in given:
-        if found.takes_key(key) is None:
-            owners = [one.name for one in PLANNED.values() if one.takes_key(key)]
+        if found.takes_key(key) is None and key not in found.needs:
+            owners = [one.name for one in PLANNED.values() if one.takes_key(key) or key in one.needs]
             raise AnalysisError(
                 f"{key.replace('_', ' ')} does not belong to {name}",
                 f"it is a parameter of {', '.join(owners)}",
@@ -49,10 +70,44 @@ def build(name: str, options: int | None, epsilon: Number | None, given: dict[st
     for parameter in found.takes:
         if parameter.missing and parameter.name not in given:
             raise AnalysisError(f"{name} needs {parameter.name}", parameter.missing)
+    return _compiled(found, options or found.answers_in(given) or 2, given, target)
+
+
+def _compiled(found: type[Mechanism], options: int, given: dict[str, Any], target: str) -> Mechanism:
     try:
-        return found.compile(options or found.answers_in(given) or 2, given)
+        return found.compile(options, given)
+    except MechanismError as error:
+        if _needs_solver(found, error):
+            return best_channel(options, given["epsilon"], target)
+        raise AnalysisError(error.problem, error.remedy) from None
     except HushpollError as error:
         raise AnalysisError(error.problem, error.remedy) from None
+
+
+def _needs_solver(found: type[Mechanism], error: MechanismError) -> bool:
+    """Tell whether a mechanism refused only because its integers follow from what will be reported."""
+    return not found.recompiled and error.field == "name"
+
+
+def best_channel(options: int, epsilon: Number, target: str, worst: bool = False) -> Mechanism:
+    """Give the least-variance channel for a target, from the designs at hand or from the solver."""
+    from .optimal import best, best_worst_case  # which need the solver only where a design is not at hand
+
+    found = best_worst_case(options, epsilon) if worst else best(options, epsilon, target)
+    return designed(found.channel, epsilon)
+
+
+def recommended(question: Question, epsilon: Number) -> Mechanism:
+    """Give the mechanism that a question would have if its document gave this epsilon and no name."""
+    rows, answers = len(question.labels), question.answers
+    advised = question.kind.recommend(answers, rows, epsilon)
+    try:
+        return compile_mechanism(question.kind, answers, rows, advised)
+    except MechanismError as error:
+        if not _needs_solver(MECHANISMS[advised["name"]], error):
+            raise
+    target, worst = answers.optimum
+    return best_channel(rows, epsilon, target, worst)
 
 
 def _check_options(found: type[Mechanism], options: int | None) -> None:
@@ -74,11 +129,12 @@ class Design:
     mechanism: Mechanism
     share: float | None
     z: float
+    target: str = TARGETS[0]
 
     @cached_property
-    def spread(self) -> Spread:
-        """The spread of the option that is hardest to estimate."""
-        return spread(self.mechanism)
+    def spread(self) -> Spread | MeanSpread:
+        """The spread of the quantity that is hardest to estimate."""
+        return spread(self.mechanism, self.target)
 
     @cached_property
     def decoy(self) -> DecoyVariance:
@@ -114,6 +170,22 @@ class Design:
             middle = (low + high) // 2
             low, high = (low, middle) if self.margin(middle) <= margin else (middle, high)
         return high
+
+
+def curator_variance(mechanism: Mechanism, target: str, n: int, epsilon: float, at_most: int | None) -> float:
+    """Give the variance of the Laplace noise with which a trusted curator would publish the same quantity.
+
+    One person replaced moves an average by its whole range / n; one share of two by 1 / n, all shares of more by 2 / n
+    together, the shares of a set of m options, at most c of them ticked, by min(m, 2c) / n. A cumulative share is a sum
+    of noisy shares, over half of the answers at most.
+    """
+    options, summed = mechanism.analysis.options, 1
+    if mechanism.analysis.several:
+        moved = min(options, 2 * (at_most or options))
+    else:
+        moved = 1 if options == 2 or target == "mean" else 2
+        summed = options // 2 if target == "cumulative" else 1
+    return summed * 2.0 * (moved / (n * epsilon)) ** 2
 
 
 def _ceil(value: float) -> int:

@@ -9,22 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client.kind import KINDS, Answers, Kind
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
 
+from hushpoll_analysis.channel.spread import TARGETS
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import PLANNED, Design, Number, build, mechanism_class
+from .designs import Design, Number, build, curator_variance, mechanism_class
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SLIDER_STOPS", "Candidate", "Plan", "Recommendation", "curve", "plan", "recommend"]
+__all__ = ["SLIDER_STOPS", "Plan", "curve", "plan"]
 
 SLIDER_STOPS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
 """Ten stops of the designer's slider, a factor of about the square root of two apart."""
@@ -59,8 +58,12 @@ class Plan:
         e^epsilon, what one report can multiply an onlooker's odds by; infinite when unbounded.
     solved
         Which of n, epsilon, margin was computed.
+    target
+        What the margin is of: each of the shares, the mean (then all margins are parts of its range), or each of the
+        cumulative shares.
     planned_share
-        The true share at which the margin was taken: the one asked for, or the worst.
+        The true share at which the margin was taken: the one asked for, or the worst. For a mean: its place in the
+        range.
     design_effect
         How many randomized answers it takes to be as precise as one open answer.
     """
@@ -81,6 +84,7 @@ class Plan:
     dishonest_weight: float
     epsilon_note: str
     solved: str
+    target: str = TARGETS[0]
 
     def to_frame(self) -> pd.DataFrame:
         """Give the plan as a table of one column."""
@@ -108,43 +112,7 @@ class Plan:
             "dishonest_weight": self.dishonest_weight,
             "epsilon_note": self.epsilon_note,
             "solved": self.solved,
-        }
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One mechanism that could be used, with the margin it would give."""
-
-    mechanism: str
-    parameters: dict[str, Any]
-    margin: float
-    recorded_as_chosen: float | None
-    note: str
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The mechanism to use, one sentence why, and every candidate's margin (best first)."""
-
-    mechanism: str
-    reason: str
-    candidates: tuple[Candidate, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give the candidates as a table, best first."""
-        return _frame([vars(candidate) for candidate in self.candidates])
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.reason)}</p>" + self.to_frame().to_html(
-            float_format=lambda value: f"{value:.4f}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the recommendation as JSON values."""
-        return {
-            "mechanism": self.mechanism,
-            "reason": self.reason,
-            "candidates": [vars(candidate) for candidate in self.candidates],
+            "target": self.target,
         }
 
 
@@ -161,16 +129,19 @@ def plan(
     forced: Sequence[Number] | None = None,
     decoy_share: Number | None = None,
     decoy_counts: tuple[int, int] | None = None,
+    size: int | None = None,
+    ask: int | None = None,
+    at_most: int | None = None,
+    target: str = TARGETS[0],
 ) -> Plan:
     r"""Give the third of number of answers, epsilon and margin from the other two.
 
     Parameters
     ----------
     mechanism
-        A name (warner, krr, forced, or_poll, unrelated, crosswise) or a ready mechanism, whose epsilon is
-        then fixed.
+        A name (warner, krr, subset, sampled, designed, ...) or a ready mechanism, whose epsilon is then fixed.
     options
-        Number of options; 2 unless said otherwise.
+        Number of options or points; 2 unless said otherwise.
     epsilon, n, margin
         Two of the three. Where other parameters fix epsilon (`truth` of warner, `forced`, a ready mechanism)
         give one of n and margin. A decoy design without epsilon has no flip on the device: its epsilon is unbounded.
@@ -178,17 +149,20 @@ def plan(
         Confidence level of the margin.
     share
         The true share to plan for; by default the worst one.
-    truth, forced, decoy_share, decoy_counts
+    truth, forced, decoy_share, decoy_counts, size, ask, at_most
         Parameters of the mechanism, as in `hushpoll_client.mechanisms`.
+    target
+        What will be reported: "shares", "mean" (of evenly spaced points; its margin is a part of their range) or
+        "cumulative" ("4 or more", medians and quartiles).
 
     Notes
     -----
     .. math:: m = z_{(1+level)/2} \sqrt{\max_s \left(s g_k + (1-s) \max_{x \ne k} g_x - s^2\right) / n},
        \qquad g_x = \sum_z C_{xz} b_z^2, \; C b = e_k
 
-    Trusted curator: sampling variance s(1-s)/n plus 2 b^2 with b = 1/(n epsilon) for two options and
+    Trusted curator: sampling variance s(1-s)/n plus 2 b^2 with b = 1/(n epsilon) for two options and for a mean, and
     2/(n epsilon) for more (one person replaced changes two cells). An estimated decoy share adds its own
-    variance by the delta method.
+    variance by the delta method. For a mean and for cumulative shares the maximum runs over all true distributions.
 
     Examples
     --------
@@ -200,8 +174,13 @@ def plan(
         raise AnalysisError(
             f"share is {share:g}", "give the true share to plan for as a proportion from 0 to 1"
         )
+    if target not in TARGETS:
+        raise AnalysisError(f"target is {target!r}", f"use one of: {', '.join(TARGETS)}")
     _check_targets(epsilon, n, margin)
     named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}
+    named |= {"size": size, "ask": ask, "at_most": at_most}
+    if isinstance(mechanism, Mechanism):
+        named.pop("at_most")  # it is in the mechanism, and beside it only of use to the trusted curator
     given = {key: value for key, value in named.items() if value is not None}
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else mechanism_class(mechanism)
     fixed = isinstance(mechanism, Mechanism) or kind.fixes_epsilon(given)
@@ -209,19 +188,22 @@ def plan(
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
 
     def design(at: float | None) -> Design:
-        ready = mechanism if isinstance(mechanism, Mechanism) else build(mechanism, options, at, given)
-        return Design(ready, share, z)
+        ready = (
+            mechanism if isinstance(mechanism, Mechanism) else build(mechanism, options, at, given, target)
+        )
+        return Design(ready, share, z, target)
 
     if solved == "epsilon":
         assert n is not None
         assert margin is not None
-        epsilon = _solve_epsilon(design, n, margin, z, share)
+        solve = _solve_epsilon if kind.recompiled else _search_epsilon
+        epsilon = solve(design, n, margin, z, share)
     chosen = design(epsilon)
     if solved == "n":
         assert margin is not None
         n = chosen.answers(margin)
     assert n is not None
-    return _finish(chosen, n, margin, epsilon, level, solved)
+    return _finish(chosen, n, margin, epsilon, level, solved, at_most)
 
 
 def curve(
@@ -240,68 +222,31 @@ def curve(
     )
 
 
-def recommend(
-    kind: str,
-    options: int = 2,
-    epsilon: float = 1.0,
-    *,
-    n: int = 1000,
-    level: float = 0.95,
-    share: float | None = None,
-    decoy_share: Number = "1/4",
-) -> Recommendation:
-    """Recommend a mechanism for a question, say why, and show the margin of each that could be used.
-
-    Every candidate spends the same epsilon on the device, so that margins alone decide.
-    """
-    asked = KINDS.get(kind)
-    if asked is None:
-        raise AnalysisError(f"kind {kind!r} is not a kind of question", f"use {' or '.join(KINDS)}")
-    options = 2 if asked.yes_or_no else options
-    advised = asked.recommend(Answers(("",) * options), options, epsilon)
-    trials: list[tuple[str, dict[str, Any]]] = [
-        (one.name, {"decoy_share": decoy_share} if one.has_decoy else {})
-        for one in _candidates(asked, advised["name"])
-    ]
-    candidates = []
-    for name, parameters in trials:
-        one = plan(name, options, epsilon=epsilon, n=n, level=level, share=share, **parameters)
-        spelled = {"epsilon": epsilon, **{key: str(value) for key, value in parameters.items()}}
-        candidates.append(Candidate(name, spelled, one.margin, one.recorded_as_chosen, one.epsilon_note))
-    candidates.sort(key=lambda candidate: candidate.margin)
-    best = candidates[0]
-    return Recommendation(best.mechanism, _reason(best, options, epsilon), tuple(candidates))
-
-
-def _candidates(kind: Kind, name: str) -> list[type[Mechanism]]:
-    """Give the recommended mechanism, and beside it those that need nothing but an epsilon and a decoy's share."""
-    needed = {"epsilon", "decoy_share", "decoy_counts"}
-    fitting = [
-        one for one in kind.mechanisms if one.has_decoy and {part.name for part in one.takes} <= needed
-    ]
-    return [PLANNED[name], *fitting]
-
-
 def _finish(
-    design: Design, n: int, margin: float | None, epsilon: float | None, level: float, solved: str
+    design: Design,
+    n: int,
+    margin: float | None,
+    epsilon: float | None,
+    level: float,
+    solved: str,
+    at_most: int | None,
 ) -> Plan:
     mechanism = design.mechanism
-    channel = mechanism.analysis
     share = design.at(n)
     open_share = 0.5 if design.share is None else design.share
     sampling = open_share * (1.0 - open_share) / n
     # A flip on the device keeps the epsilon that was asked for; otherwise it is the device's own.
     spent = mechanism.epsilon if epsilon is None else float(epsilon)
-    laplace = (1.0 if channel.options == 2 else 2.0) / (n * spent) if spent > 0.0 else math.inf
+    noise = curator_variance(mechanism, design.target, n, spent, at_most) if spent > 0.0 else math.inf
     reached = design.margin(n)
     return Plan(
         mechanism=mechanism.name,
-        options=channel.options,
+        options=mechanism.analysis.options,
         n=n,
         epsilon=spent,
         margin=reached if margin is None else margin,
         margin_sampling_only=design.z * math.sqrt(sampling),
-        margin_trusted_curator=design.z * math.sqrt(sampling + 2.0 * laplace**2),
+        margin_trusted_curator=design.z * math.sqrt(sampling + noise),
         recorded_as_chosen=mechanism.recorded_as_chosen,
         odds_factor=math.exp(spent),
         level=level,
@@ -311,6 +256,7 @@ def _finish(
         dishonest_weight=design.spread.weight,
         epsilon_note=mechanism.epsilon_note,
         solved=solved,
+        target=design.target,
     )
 
 
@@ -321,15 +267,7 @@ def _solve_epsilon(
 
     Less epsilon is the channel of more epsilon followed by noise, so the margin falls as epsilon grows.
     """
-    best = design(_HIGHEST).margin(n)
-    if best > margin:
-        open_share = 0.5 if share is None else share
-        alone = z * math.sqrt(open_share * (1.0 - open_share) / n)
-        raise AnalysisError(
-            f"a margin of {margin:g} cannot be reached with n = {n:,}: sampling alone gives {alone:.4f}"
-            f" and this design at its best {best:.4f}",
-            "ask more people or accept a wider margin",
-        )
+    _check_reach(design(_HIGHEST).margin(n), n, margin, z, share)
     low, high = math.log(_LOWEST), math.log(_HIGHEST)
     if design(_LOWEST).margin(n) <= margin:
         return _LOWEST
@@ -337,6 +275,39 @@ def _solve_epsilon(
         middle = (low + high) / 2.0
         low, high = (low, middle) if design(math.exp(middle)).margin(n) <= margin else (middle, high)
     return math.exp(high)
+
+
+def _search_epsilon(
+    design: Callable[[float], Design], n: int, margin: float, z: float, share: float | None
+) -> float:
+    """Find it with few designs, where each has to be computed: on logarithms the margin is nearly a straight line."""
+    low, high = SLIDER_STOPS[0], SLIDER_STOPS[-1]
+    at_low, at_high = design(low).margin(n), design(high).margin(n)
+    _check_reach(at_high, n, margin, z, share)
+    if at_low <= margin:
+        return low
+    while high / low > 1.002:
+        part = math.log(at_low / margin) / math.log(at_low / at_high)
+        # Away from the ends, so that both close in.
+        middle = low * (high / low) ** min(max(part * 1.02, 0.02), 0.98)
+        reached = design(float(f"{middle:.4g}")).margin(n)
+        if reached <= margin:
+            high, at_high = float(f"{middle:.4g}"), reached
+        else:
+            low, at_low = float(f"{middle:.4g}"), reached
+    return high
+
+
+def _check_reach(best: float, n: int, margin: float, z: float, share: float | None) -> None:
+    if best <= margin:
+        return
+    open_share = 0.5 if share is None else share
+    alone = z * math.sqrt(open_share * (1.0 - open_share) / n)
+    raise AnalysisError(
+        f"a margin of {margin:g} cannot be reached with n = {n:,}: sampling alone gives {alone:.4f}"
+        f" and this design at its best {best:.4f}",
+        "ask more people or accept a wider margin",
+    )
 
 
 def _what_to_solve(
@@ -375,19 +346,6 @@ def _between(name: str, value: float, example: str) -> float:
     if not 0.0 < value < 1.0:
         raise AnalysisError(f"{name} is {value:g}", f"give a proportion between 0 and 1 ({example})")
     return float(value)
-
-
-def _reason(best: Candidate, options: int, epsilon: float) -> str:
-    chosen = PLANNED[best.mechanism]
-    if chosen.two_answers:
-        return (
-            f"{chosen.label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon "
-            "comes from the device's own coin, whatever an onlooker knows."
-        )
-    return (
-        f"{chosen.label} keeps one report per person among the {options} options, and its epsilon of {epsilon:g} comes"
-        " from the device's own coin, whatever an onlooker knows."
-    )
 
 
 def _finite(value: float) -> float | None:

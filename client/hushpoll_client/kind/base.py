@@ -128,6 +128,10 @@ class Kind(ABC):
     def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
         """Give name and parameters of the mechanism that a document means which gives an epsilon and no name."""
 
+    def optimum(self, target: str | None) -> tuple[str, bool]:
+        """Give what the best channel for a target is best for, and whether at the worst truth, as in `Answers`."""
+        return target or Answers(()).optimum[0], False
+
     @property
     def mechanisms(self) -> tuple[type[Mechanism], ...]:
         """The mechanisms that can carry its answers."""

@@ -77,7 +77,7 @@ class Grid(NumberAnswers):
     @property
     def optimum(self) -> tuple[str, bool]:
         """The mean, whatever the truth."""
-        return "mean", True
+        return Number().optimum(self.target)
 
     @property
     def values(self) -> tuple[Fraction, ...]:
@@ -125,7 +125,7 @@ class Bins(NumberAnswers):
     @property
     def optimum(self) -> tuple[str, bool]:
         """The cumulative shares of the bins."""
-        return "cumulative", False
+        return Number().optimum(self.target)
 
     @property
     def ordered(self) -> bool:
@@ -195,6 +195,10 @@ class Number(Kind):
             spell(first) if first == last else f"{spell(first)} to {spell(last)}" for first, last in edges
         )
         return Bins(labels, low, high, step, unit)
+
+    def optimum(self, target: str | None) -> tuple[str, bool]:
+        """Give the mean whatever the truth, or the cumulative shares of the bins."""
+        return ("mean", True) if target == "mean" else ("cumulative", False)
 
     def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
         """Recommend the channel that was computed for the target."""

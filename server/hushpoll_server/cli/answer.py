@@ -12,8 +12,8 @@ from hushpoll_client.link import Link
 from hushpoll_client.memory import Kept, Memory
 from hushpoll_client.report import Report, read_answers
 from hushpoll_client.send import fetch_survey, submit
-from hushpoll_client.words import factor_text
 
+from .asking import ask, tell
 from .output import finite, json_option, print_json
 
 
@@ -23,7 +23,8 @@ from .output import finite, json_option, print_json
     "--answers",
     "answers_file",
     metavar="FILE",
-    help='JSON file {question id: option}; with a decoy {"answer": ..., "decoy": ...}. "-" reads standard input.',
+    help="JSON file {question id: option}: of a scale the point, a number itself, a list of ticked options; with a "
+    'decoy {"answer": ..., "decoy": ...}. "-" reads standard input.',
 )
 @click.option("--clear", is_flag=True, help="Forget what this machine keeps of the survey; send nothing.")
 @json_option
@@ -49,9 +50,9 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
     read = read_answers(survey, _read_file(answers_file)) if answers_file and kept is None else None
     _warn(link, survey)
     if kept is None:
-        kept = memory.keep(survey, Report.new(survey, read or read_answers(survey, _ask(survey))))
+        kept = memory.keep(survey, Report.new(survey, read or read_answers(survey, ask(survey))))
     else:
-        _tell("This machine has answered already; the same report is sent again, nothing is drawn anew.")
+        tell("This machine has answered already; the same report is sent again, nothing is drawn anew.")
     status = submit(link, survey, kept.report)
     if survey.settings.kiosk:
         memory.forget(survey.hash)
@@ -80,19 +81,15 @@ def _report(survey: Survey, kept: Kept, status: int, as_json: bool) -> None:
     click.echo(f"Exactly this was sent: {kept.report.to_bytes().decode()}")
 
 
-def _tell(text: str) -> None:
-    click.echo(text, err=True)
-
-
 def _warn(link: Link, survey: Survey) -> None:
     """Say on stderr what a respondent must know before answering."""
     if link.unprotected:
-        _tell("The connection is not encrypted: someone on the network could read the mixed report.")
+        tell("The connection is not encrypted: someone on the network could read the mixed report.")
     if not link.in_fragment:
-        _tell("The link carries no hash after #, so only the address says which survey is meant.")
+        tell("The link carries no hash after #, so only the address says which survey is meant.")
     for question in survey.questions:
         for line in one_sided_truths(question):
-            _tell(f"{question.id}: {line}")
+            tell(f"{question.id}: {line}")
 
 
 def one_sided_truths(question: Question) -> list[str]:
@@ -114,55 +111,6 @@ def one_sided_truths(question: Question) -> list[str]:
             "Someone who knows your answer to the second question can learn more, up to your own answer."
         )
     return lines
-
-
-def odds(question: Question) -> str:
-    """Say, of 100 people who choose an option, how many are recorded as it."""
-    mechanism = question.mechanism
-    if mechanism.report_words:
-        return f"Only whether your two answers are {' or '.join(reversed(mechanism.report_words))} is sent."
-    if not mechanism.reports_are_answers:
-        return (
-            "What is sent could come from any answer; it is at most "
-            f"{factor_text(mechanism.epsilon)} times likelier from yours."
-        )
-    rows = mechanism.analysis.rows
-    kept = [100 * row[x] / sum(row) for x, row in enumerate(rows)]
-    if len(rows) == 2:
-        yes, no = question.options[1], question.options[0]
-        other = 100 * rows[0][1] / sum(rows[0])
-        return (
-            f"Of 100 people who choose {yes}, about {kept[1]:.0f} are recorded as {yes}; "
-            f"of 100 who choose {no}, about {other:.0f} are recorded as {yes}."
-        )
-    low, high = f"{min(kept):.0f}", f"{max(kept):.0f}"
-    spread = low if low == high else f"{low} to {high}"
-    return f"Of 100 people who choose an option, about {spread} are recorded as that option."
-
-
-def _ask(survey: Survey) -> dict[str, Any]:
-    """Ask in the terminal; on stderr, so that stdout holds only the result."""
-    _tell(f"\n{survey.title}")
-    if survey.intro:
-        _tell(survey.intro)
-    _tell("Your answers are mixed on this machine before they are sent.")
-    given: dict[str, Any] = {}
-    for number, question in enumerate(survey.questions, 1):
-        _tell(f"\nQuestion {number} of {len(survey.questions)}. {odds(question)}")
-        chosen = _choose(question.text, question.options)
-        given[question.id] = chosen
-        if question.decoy is not None:
-            _tell("Second question, for this machine only.")
-            given[question.id] = {"answer": chosen, "decoy": _choose(question.decoy, question.options)}
-    return given
-
-
-def _choose(text: str, options: tuple[str, ...]) -> str:
-    _tell(text)
-    for number, option in enumerate(options, 1):
-        _tell(f"  {number}  {option}")
-    chosen: int = click.prompt("Number", type=click.IntRange(1, len(options)), err=True)
-    return options[chosen - 1]
 
 
 def _read_file(name: str) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import click
 from hushpoll_client import Survey
 
+from hushpoll_server.documents import parse_survey
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -38,4 +40,4 @@ def read_survey(path: str) -> Survey:
         data = file.read_bytes()
     except OSError as error:
         raise click.UsageError(f"{path}: cannot be read ({error.strerror}); check its permissions") from None
-    return Survey.parse(data)
+    return parse_survey(data)

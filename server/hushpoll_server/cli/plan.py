@@ -15,7 +15,9 @@ from .parameters import parameter_options, read_parameters
 if TYPE_CHECKING:
     from hushpoll_analysis.designing.planning import Plan
 
-PLANNED = [one for one in MECHANISMS.values() if one.in_surveys and one.recompiled]
+# What the planner can build; the planner itself is loaded when the command runs.
+PLANNED = [one for one in MECHANISMS.values() if one.in_surveys and (one.recompiled or one.fits == "ordered")]
+TARGETS = ("shares", "mean", "cumulative")
 
 
 @click.command()
@@ -32,6 +34,15 @@ PLANNED = [one for one in MECHANISMS.values() if one.in_surveys and one.recompil
     "--margin", type=float, metavar="M", help="Half-width of the interval, as a proportion (.05, not 5)."
 )
 @parameter_options(PLANNED, but=("epsilon",))
+@click.option("--at-most", type=int, metavar="C", help="How many options may be ticked (padded).")
+@click.option(
+    "--target",
+    type=click.Choice(TARGETS),
+    default=TARGETS[0],
+    show_default=True,
+    help="What will be reported: each share, the mean, or cumulative shares (4 or more, medians). The margin of a mean "
+    "is a part of its range: .05 is 0.2 on a scale from 1 to 5.",
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @click.option("--share", type=float, metavar="S", help="True share to plan for; the worst one by default.")
 @json_option
@@ -41,6 +52,8 @@ def plan(
     epsilon: float | None,
     n: int | None,
     margin: float | None,
+    at_most: int | None,
+    target: str,
     level: float,
     share: float | None,
     as_json: bool,
@@ -55,12 +68,23 @@ def plan(
     Examples:
       hushpoll plan --mechanism warner --epsilon 1 --n 1000
       hushpoll plan --mechanism krr --options 5 --n 2000 --margin .05
+      hushpoll plan --mechanism subset --options 1000 --epsilon 2 --n 5000
+      hushpoll plan --mechanism designed --options 5 --target mean --epsilon 1 --n 1000
     """
     from hushpoll_analysis.designing.planning import plan as make_plan
 
     given = read_parameters(MECHANISMS[mechanism], parameters)
     made = make_plan(
-        mechanism, options, epsilon=epsilon, n=n, margin=margin, level=level, share=share, **given
+        mechanism,
+        options,
+        epsilon=epsilon,
+        n=n,
+        margin=margin,
+        level=level,
+        share=share,
+        at_most=at_most,
+        target=target,
+        **given,
     )
     if as_json:
         print_json(made.to_dict())
@@ -68,19 +92,32 @@ def plan(
         click.echo(_text(made))
 
 
-def _points(margin: float) -> str:
+def _points(margin: float, target: str) -> str:
+    if target == "mean":
+        return (
+            f"±{100 * margin:.1f} % of the range"
+            if margin < 1.0
+            else "more than the range, nothing is learnt"
+        )
     return f"±{100 * margin:.1f} points" if margin < 1.0 else "more than ±100 points, nothing is learnt"
+
+
+_OF = {"cumulative": "of each cumulative share"}
 
 
 def _text(made: Plan) -> str:
     """Write the plan for people, in points of a hundred."""
-    worst = "worst case over the true share" if made.share is None else f"at a true share of {made.share:g}"
+    what = "share" if made.target == TARGETS[0] else "mean" if made.target == "mean" else "distribution"
+    worst = (
+        f"worst case over the true {what}" if made.share is None else f"at a true {what} of {made.share:g}"
+    )
+    told = f" {_OF[made.target]}" if made.target in _OF else ""
     lines: list[tuple[str, Any]] = [
         ("answers", f"{made.n:,}"),
         ("epsilon", epsilon_text(made.epsilon)),
-        ("margin", f"{_points(made.margin)} ({100 * made.level:g} %, {worst})"),
-        ("  without privacy", _points(made.margin_sampling_only)),
-        ("  trusted curator", f"{_points(made.margin_trusted_curator)} at the same epsilon"),
+        ("margin", f"{_points(made.margin, made.target)}{told} ({100 * made.level:g} %, {worst})"),
+        ("  without privacy", _points(made.margin_sampling_only, made.target)),
+        ("  trusted curator", f"{_points(made.margin_trusted_curator, made.target)} at the same epsilon"),
     ]
     if made.recorded_as_chosen is not None:
         lines.append(("recorded as chosen", f"at least {at_least(100 * made.recorded_as_chosen, 2)} of 100"))

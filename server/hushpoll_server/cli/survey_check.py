@@ -85,6 +85,8 @@ def _question(question: Question) -> dict[str, Any]:
         "mechanism": mechanism.name,
         "epsilon": finite(mechanism.epsilon),
         "options": list(question.options),
+        **question.answers.in_mechanism(),
+        **_shape(question),
     }
     if mechanism.epsilon_note:
         value["epsilon_note"] = mechanism.epsilon_note
@@ -93,14 +95,27 @@ def _question(question: Question) -> dict[str, Any]:
     return value
 
 
+def _shape(question: Question) -> dict[str, Any]:
+    """Give what the kind says of itself beside its options, and the rule that skips it."""
+    said = {key: value for key, value in question.answers.document().items() if key != "options"}
+    return said | ({} if question.after is None else {"after": question.after.document()})
+
+
 def _print(survey: Survey) -> None:
     click.echo(f"{survey.title}\nhash   {survey.hash}")
     width = max(8, *(len(question.id) for question in survey.questions))
-    click.echo(f"\n{'question':{width}}  {'kind':7} {'mechanism':10} {'options':>7}  epsilon")
+    kinds = max(7, *(len(question.kind.name) for question in survey.questions))
+    targets = any(question.answers.target for question in survey.questions)
+    head = f"{'question':{width}}  {'kind':{kinds}} {'mechanism':10} {'options':>7}  {'reports':12}  epsilon"
+    click.echo("\n" + (head if targets else head.replace(f"{'reports':12}  ", "")))
     for question in survey.questions:
         mechanism, count = question.mechanism, len(question.options)
-        epsilon = epsilon_text(mechanism.epsilon)
-        click.echo(f"{question.id:{width}}  {question.kind.name:7} {mechanism.name:10} {count:7}  {epsilon}")
+        said = f"{question.answers.target or 'shares':12}  " if targets else ""
+        line = f"{question.id:{width}}  {question.kind.name:{kinds}} {mechanism.name:10} {count:7}  {said}"
+        click.echo(line + epsilon_text(mechanism.epsilon))
+        if question.after is not None:
+            answers = ", ".join(question.after.answers)
+            click.echo(f"{'':{width}}  asked only after {answers} to {question.after.question}")
         if mechanism.epsilon_conditional is not None:
             click.echo(f"{'':{width}}  epsilon_conditional {epsilon_text(mechanism.epsilon_conditional)}")
         if mechanism.epsilon_note:

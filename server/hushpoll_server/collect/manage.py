@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 from flask import Blueprint, Response, request
-from hushpoll_client import HushpollError, Survey, strict_json
+from hushpoll_client import HushpollError, strict_json
 from hushpoll_client.link import survey_link
 
+from hushpoll_server.documents import parse_survey
 from hushpoll_server.people.access import audit, can_edit, needed_account
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import get_store
@@ -29,7 +30,7 @@ def publish() -> Response:
     if user.role == "analyst":
         raise Problem(403, f"{user.name} is an analyst and publishes nothing; ask an admin for another role")
     try:
-        survey = Survey.parse(
+        survey = parse_survey(
             read_body(request.environ, "application/json", LARGEST_DOCUMENT, _DROP_DOCUMENT)
         )
         with store.write() as tx:

@@ -24,6 +24,8 @@ from hushpoll_server.people.log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 
+from . import rules
+
 Document = dict[str, Any]
 
 UNTITLED = "Untitled survey"
@@ -84,9 +86,39 @@ class Draft:
 
     def survey(self, cap: str = "20") -> Survey:
         """Compile the draft as publishing would; SurveyError says what is missing."""
-        survey = Survey.from_draft(self.document)
+        survey = self.compiled()
         survey.check_cap(cap)
         return survey
+
+    def compiled(self) -> Survey:
+        """Compile the draft whatever its total."""
+        return compiled(self.document)
+
+
+def compiled(document: Document) -> Survey:
+    """Compile a draft's document; channels that have to be computed come from the analysis."""
+    from hushpoll_analysis.designing.resolving import read_draft
+
+    return read_draft(document)
+
+
+def check_estimable(survey: Survey, question_id: str) -> None:
+    """Refuse a question whose reports could not tell what shall be reported of it."""
+    from hushpoll_analysis import NotIdentifiedError
+    from hushpoll_analysis.channel.spread import spread
+
+    for place, question in enumerate(survey.questions):
+        if question.id != question_id:
+            continue
+        try:
+            spread(question.mechanism, question.answers.optimum[0])
+        except NotIdentifiedError:
+            raise SurveyError(
+                ("questions", place, "mechanism", "target"),
+                f"the reports of “{question.mechanism.label}” cannot tell this",
+                "report something else, or choose another mechanism under “How the answer is randomized”",
+                question_id,
+            ) from None
 
 
 def blank(title: str = UNTITLED) -> Document:
@@ -217,8 +249,10 @@ def with_question(document: Document, question: Document, instead_of: str | None
     if instead_of is None:
         changed["questions"].append(question)
     else:
-        changed["questions"][_index(changed, instead_of)] = question
-    Survey.from_draft(changed)
+        place = _index(changed, instead_of)
+        rules.follow(changed, changed["questions"][place], question)
+        changed["questions"][place] = question
+    check_estimable(compiled(changed), question["id"])
     return changed
 
 
@@ -229,6 +263,7 @@ def moved(document: Document, question_id: str, by: int) -> Document:
     index = _index(changed, question_id)
     place = min(max(index + by, 0), len(listed) - 1)
     listed.insert(place, listed.pop(index))
+    rules.check_order(changed)
     return changed
 
 
@@ -238,7 +273,7 @@ def duplicated(document: Document, question_id: str) -> Document:
     index = _index(changed, question_id)
     twin = {**copy.deepcopy(changed["questions"][index]), "id": free_id(changed)}
     changed["questions"].insert(index + 1, twin)
-    Survey.from_draft(changed)
+    compiled(changed)
     return changed
 
 
@@ -246,6 +281,7 @@ def without(document: Document, question_id: str) -> Document:
     """Delete a question."""
     changed = copy.deepcopy(document)
     del changed["questions"][_index(changed, question_id)]
+    rules.check_order(changed)
     return changed
 
 
@@ -279,4 +315,13 @@ def _is_recommended(question: Question) -> bool:
         return False
     rows, epsilon = len(question.labels), mechanism.parameters["epsilon"]
     advised = question.kind.recommend(question.answers, rows, epsilon)
-    return bool(advised == {"name": mechanism.name, **mechanism.parameters})
+    if advised != {"name": mechanism.name, **mechanism.parameters}:
+        return False
+    return mechanism.recompiled or _is_own_design(question, epsilon)
+
+
+def _is_own_design(question: Question, epsilon: str) -> bool:
+    """Tell whether a channel that somebody computed is the one that this server would compute."""
+    from hushpoll_analysis.designing.designs import recommended
+
+    return recommended(question, epsilon).device == question.channel

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flask import abort, flash, g, redirect, render_template, request, url_for
-from hushpoll_client import HushpollError, Mechanism, SurveyError
-from hushpoll_client.kind import DEFAULT
+from flask import abort, flash, g, jsonify, redirect, render_template, request, url_for
+from hushpoll_client import HushpollError, Mechanism, Question, SurveyError
+from hushpoll_client.kind import DEFAULT, KINDS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_client.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
+from wtforms import SelectChoice
 
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.fields import choices, sentence
@@ -20,11 +21,14 @@ from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, mechanisms
+from . import drafts, mechanisms, rules
 from .drafts import Document, Draft, StaleDraft
 from .forms import QuestionForm, mechanism_choices, place_error
 from .kinds import EDITORS, EditorKind
 from .pages import Page, bp, designer, open_draft
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.designing.recommending import Recommendation
 
 
 @bp.route("/drafts/<draft_id>/questions/new", methods=["GET", "POST"])
@@ -35,11 +39,8 @@ def new_question(draft_id: str) -> Page:
     if request.method == "POST":
         return _save(draft, QuestionForm(), None)
     kind = request.args.get("kind", DEFAULT)
-    fields = {
-        "kind": kind if kind in EDITORS else DEFAULT,
-        "id": drafts.free_id(draft.document),
-        "linked": True,
-    }
+    fields: dict[str, Any] = {"kind": kind if kind in EDITORS else DEFAULT, "linked": True}
+    fields["id"] = drafts.free_id(draft.document)
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), None)
 
 
@@ -52,6 +53,7 @@ def question(draft_id: str, question_id: str) -> Page:
     if request.method == "POST":
         return _save(draft, QuestionForm(), question_id)
     fields = mechanisms.read_question(found) | {"linked": question_id in draft.linked}
+    fields |= rules.read_rule(found, earlier(draft, question_id))
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
 
 
@@ -62,12 +64,19 @@ def _find(draft: Draft, question_id: str) -> Document:
     return found
 
 
+def earlier(draft: Draft, question_id: str | None) -> list[Question]:
+    """Give the questions that can decide whether this one (None: a new one) is asked."""
+    return rules.deciders(draft.compiled() if draft.questions else None, question_id)
+
+
 def _show(
     draft: Draft, form: QuestionForm, question_id: str | None, status: int = 200, stale: bool = False
 ) -> Page:
     sources = decoy_sources()
     form.mechanism.choices = mechanism_choices(_offered(form.mechanism.data))
     form.decoy_survey.choices = choices((key, label) for key, label, _ in sources)
+    before = earlier(draft, question_id)
+    form.after_question.choices = _when(draft, before)
     if stale:
         form.revision.data = draft.revision
     g.csp = {"frame-src": "'self'"}
@@ -84,11 +93,18 @@ def _show(
         kinds=EDITORS,
         fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
         sources=sources,
-        advice=advice(draft, form),
+        deciders=before,
+        advice=compared(advice(draft, form, question_id)),
         stale=stale,
         step="questions",
     )
     return page, status
+
+
+def _when(draft: Draft, before: list[Question]) -> list[SelectChoice]:
+    numbers = {one["id"]: place for place, one in enumerate(draft.questions, 1)}
+    listed = ((one.id, f"only after an answer to {numbers[one.id]}. {one.text}"[:100]) for one in before)
+    return choices([("", "always"), *listed])
 
 
 def _offered(chosen: str) -> dict[str, type[Mechanism]]:
@@ -99,19 +115,21 @@ def _offered(chosen: str) -> dict[str, type[Mechanism]]:
 def _fitting(editor: EditorKind) -> dict[str, Any]:
     """Tell the page's script which mechanisms fit how many answers."""
     two, more = ([one.name for one in editor.fitting(answers)] for answers in (2, 3))
-    return {"answers": editor.answers, "two": two, "more": more}
+    return {"answers": editor.answers, "counted": editor.counted, "two": two, "more": more}
 
 
 def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
-    if not form.validate_on_submit():
-        return _show(draft, form, question_id, 422)
-    if not _decoy_given(form):
+    if "switch" in request.form:
+        # Without a script: the fields of another kind are shown, and what was typed stays.
+        return _show(draft, form, question_id)
+    if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
         return _show(draft, form, question_id, 422)
     try:
         changed, written = with_form(draft, form, question_id)
         drafts.save(get_store(), changed, form.read_revision())
     except SurveyError as error:
-        place_error(form, error)
+        ids = [one["id"] for one in draft.questions]
+        place_error(form, error, ids.index(question_id) if question_id in ids else len(ids))
         return _show(draft, form, question_id, 422)
     except StaleDraft:
         return _show(draft, form, question_id, 409, stale=True)
@@ -129,11 +147,22 @@ def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tupl
         fields |= counts_from_survey(fields["decoy_survey"] or "")
     before = draft.question(question_id) if question_id else None
     written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, draft.epsilon, before)
+    if "after_question" in EDITORS[fields["kind"]].fields:
+        ticked = fields["after_answers"] or ()
+        written |= rules.write_rule(fields["after_question"] or "", ticked, earlier(draft, question_id))
     document = drafts.with_question(draft.document, written, question_id)
     linked = tuple(name for name in draft.linked if name not in (question_id, written["id"]))
     follows = fields["linked"] and "linked" in mechanisms.fields_of(fields["mechanism"])
     linked += (written["id"],) if follows else ()
     return replace(draft, document=document, linked=linked), written
+
+
+def _complete(form: QuestionForm) -> bool:
+    """Ask for every field that the kind cannot do without, all at once."""
+    for name in EDITORS[form.kind.data].needed:
+        if not str(form[name].data or "").strip() and form[name] is not form.options:
+            form[name].errors = [f"{form[name].label.text} is missing: type it here."]
+    return not any(field.errors for field in form)
 
 
 def _decoy_given(form: QuestionForm) -> bool:
@@ -151,13 +180,39 @@ def _decoy_given(form: QuestionForm) -> bool:
     return not any(field.errors for field in [form.decoy, *wanted])
 
 
-def advice(draft: Draft, form: QuestionForm) -> str:
-    """Say why the recommended mechanism is recommended for what the form holds now, in one sentence."""
-    from hushpoll_analysis.designing.planning import recommend
+def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recommendation | None:
+    """Say why the recommended mechanism is recommended for what the form holds now; None while it is incomplete."""
+    from hushpoll_analysis.designing.recommending import recommend_for
 
-    shape: dict[str, Any] = EDITORS.get(form.kind.data, EDITORS[DEFAULT]).write(form.data)
-    options = max(2, len(shape.get("options", ())) or 2)
-    return recommend(shape["kind"], min(options, 1000), float(draft.epsilon), n=draft.expected_n).reason
+    editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
+    shape = editor.write(form.data)
+    kind, where = KINDS[shape["kind"]], ("questions", 0)
+    try:
+        answers = kind.read({**shape, "mechanism": editor.in_mechanism(form.data)}, where, published=False)
+        skipped = bool(form.after_question.data) and kind.may_be_skipped
+        return recommend_for(
+            kind, answers, len(answers.labels) + skipped, float(draft.epsilon), n=draft.expected_n
+        )
+    except HushpollError:
+        return None
+
+
+@bp.get("/drafts/<draft_id>/advice.json")
+@designer
+def advice_json(draft_id: str) -> Response:
+    """Give the recommendation for a question as the editor has it now; nothing is saved."""
+    draft = open_draft(draft_id)
+    form = QuestionForm(formdata=request.args, meta={"csrf": False})
+    found = advice(draft, form, request.args.get("instead_of") or None)
+    return jsonify(compared(found))
+
+
+def compared(found: Recommendation | None) -> dict[str, Any]:
+    """Give a recommendation as the page words it: the sentence, what is proved, every way with the answers it needs."""
+    if found is None:
+        return {"reason": "", "proof": "", "rows": []}
+    rows = [[one.label, f"{one.respondents:.2f}"] for one in found.candidates]
+    return {"reason": found.reason, "proof": found.proof, "rows": rows}
 
 
 def _change(draft_id: str, change: Callable[[Document], Document], said: str) -> Response:

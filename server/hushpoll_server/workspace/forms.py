@@ -22,6 +22,7 @@ from wtforms import (
     RadioField,
     SelectChoice,
     SelectField,
+    SelectMultipleField,
     StringField,
     TextAreaField,
 )
@@ -84,15 +85,33 @@ class DetailsForm(RevisionForm):
 class QuestionForm(RevisionForm):
     """One question with its mechanism."""
 
-    text = TextAreaField(
-        "Question", [InputRequired("Write the question.")], description="Plain text, one sentence."
-    )
     kind = RadioField(
         "Kind of answer",
         choices=choices((name, editor.label) for name, editor in EDITORS.items()),
         default=DEFAULT,
     )
-    options = TextAreaField("Options", description="One option per line, at least two.")
+    text = TextAreaField(
+        "Question", [InputRequired("Write the question.")], description="Plain text, one sentence."
+    )
+    options = TextAreaField("Options", description="One option per line, at least two. A list can be pasted.")
+    at_most = StringField(
+        "At most so many may be ticked",
+        description="A whole number. Leave it empty where people may tick as many as they like.",
+    )
+    points = StringField("Number of points", description="2 to 11.")
+    labels = TextAreaField(
+        "Labels",
+        description="One label per line: two, for the ends, or one for every point. Leave it empty for numbers alone.",
+    )
+    min = StringField("Smallest number", description="Such as 0.")
+    max = StringField("Largest number", description="Such as 80.")
+    step = StringField("Step", description="1 for whole numbers, 0.5 for halves.", default="1")
+    unit = StringField("Unit", description="Such as hours.")
+    bins = StringField(
+        "Number of bins", description="2 to 64, into which the range is cut. Leave it empty for up to 20."
+    )
+    after_question = SelectField("Ask it", choices=[], validate_choice=False)
+    after_answers = SelectMultipleField("After these answers", choices=[], validate_choice=False)
     prefer_not = BooleanField(
         "Offer “Prefer not to say”",
         description="An ordinary option inside the randomized set: choosing it is as private as choosing any other.",
@@ -131,6 +150,15 @@ class QuestionForm(RevisionForm):
 for _name, _parameter in PARAMETERS.items():
     setattr(QuestionForm, _name, StringField(_parameter.label, description=_parameter.hint))
 
+for _editor in EDITORS.values():
+    if _editor.reports:
+        _asked = RadioField(
+            "What will you report?",
+            choices=choices((target, words[0]) for target, words in _editor.reports.items()),
+            default=_editor.kind.targets[0],
+        )
+        setattr(QuestionForm, _editor.target_field, _asked)
+
 
 class PlanForm(RevisionForm):
     """How many answers are expected, what margin is needed, and the slider."""
@@ -139,7 +167,8 @@ class PlanForm(RevisionForm):
     margin = FloatField(
         "What margin do you need?",
         [InputRequired("Type a number such as 5."), NumberRange(0.1, 50, "Type a number from 0.1 to 50.")],
-        description="In percentage points, at 95 % confidence: 5 means ± 5 points.",
+        description="In percentage points, at 95 % confidence: 5 means ± 5 points. For an average: in percent of its"
+        " range, so that 5 means ± 0.2 on a scale from 1 to 5.",
     )
     epsilon = SelectField("Privacy level", choices=[])
     focus = SelectField("Figures for", choices=[], validate_choice=False)
@@ -199,16 +228,43 @@ class ImportForm(FlaskForm):  # type: ignore[misc]
     )
 
 
-# Which field of the editor a place in the survey document belongs to, where it has another name there.
-_FIELD_OF = {"name": "mechanism", DECOY_COUNTS.name: "decoy_of"}
+# Which field of the editor a place in the survey document belongs to, where the two have different names.
+_FIELD_OF = {
+    "name": "mechanism",
+    DECOY_COUNTS.name: "decoy_of",
+    "question": "after_question",
+    "answers": "after_answers",
+}
 
 
-def place_error(form: FlaskForm, error: SurveyError) -> None:
-    """Show what the survey's own check said, beside the field it is about."""
-    fields = [_FIELD_OF.get(part, part) for part in reversed(error.path) if isinstance(part, str)]
-    name = next((field for field in fields if field in form), None)
-    field = form[name] if name else next(iter(form))
-    field.errors = [*field.errors, sentence(f"{error.problem}; {error.remedy}")]
+def place_error(form: FlaskForm, error: SurveyError, place: int | None = None) -> None:
+    """Show what the survey's own check said, beside the field it is about; `place` is the form's own question."""
+    if place is not None and "after" in error.path and error.path[1] != place:
+        _place_elsewhere(form, error)
+        return
+    parts = [part for part in reversed(error.path) if isinstance(part, str)]
+    field = next((found for part in parts if (found := _field(form, part)) is not None), None)
+    _add(field if field is not None else next(iter(form)), f"{error.problem}; {error.remedy}")
+
+
+def _field(form: FlaskForm, part: str) -> Any:
+    """Find the field of a key of the document."""
+    name = _FIELD_OF.get(part, part)
+    editor = EDITORS.get(form.kind.data) if "kind" in form else None
+    if editor is not None and part == "target":
+        name = editor.target_field
+    return form[name] if hasattr(form, name) else None
+
+
+def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:
+    """Say beside the answers that another question's rule stands in the way."""
+    editor = EDITORS.get(form.kind.data)
+    field = form.options if editor is not None and form.options.name in editor.fields else form.kind
+    _add(field, f"{error.where}: {error.problem}; {error.remedy}")
+
+
+def _add(field: Any, message: str) -> None:
+    field.errors = [*field.errors, sentence(message)]
 
 
 def pretty(document: dict[str, Any]) -> bytes:

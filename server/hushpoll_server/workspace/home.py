@@ -13,6 +13,7 @@ from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey, SurveyError
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.documents import parse_survey
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
@@ -20,6 +21,7 @@ from hushpoll_server.store.surveys import get_store
 from . import drafts, editor, preview, privacy, publish, rehearsal
 from .drafts import Draft, StaleDraft
 from .forms import DetailsForm, ImportForm, place_error, pretty
+from .kinds import EDITORS
 from .library import TEMPLATES, document_of
 from .pages import Page, bp, designer, download, open_draft, own_draft, reader
 from .privacy import summaries
@@ -79,7 +81,7 @@ def import_definition() -> Page:
     if form.validate_on_submit():
         try:
             with form.file.data.stream as file:
-                document, epsilon = drafts.imported(Survey.parse(file.read(LARGEST_IMPORT + 1)))
+                document, epsilon = drafts.imported(parse_survey(file.read(LARGEST_IMPORT + 1)))
             draft = drafts.create(get_store(), current_user.name, document, epsilon=epsilon)
             flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
             return redirect(url_for("workspace.draft", draft_id=draft.id))
@@ -106,7 +108,13 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         form.revision.data = draft.revision
     g.csp = {"frame-src": "'self'"}
     page = render_template(
-        "workspace/draft.html", draft=draft, form=form, rows=summaries(draft), stale=stale, step="questions"
+        "workspace/draft.html",
+        draft=draft,
+        form=form,
+        rows=summaries(draft),
+        kinds=EDITORS,
+        stale=stale,
+        step="questions",
     )
     return page, status
 

@@ -48,6 +48,27 @@ def _or_poll(name: str, text: str, decoy: str, share: str, epsilon: str) -> dict
     return {"id": name, "kind": "yes_no", "text": text, "mechanism": mechanism}
 
 
+def _scale(name: str, text: str, points: int, labels: list[str], target: str, epsilon: str) -> dict[str, Any]:
+    mechanism = {"epsilon": epsilon, "target": target}
+    shape = {"id": name, "kind": "scale", "text": text, "points": points, "labels": labels}
+    return {**shape, "mechanism": mechanism}
+
+
+def _number(name: str, text: str, high: str, unit: str, epsilon: str) -> dict[str, Any]:
+    mechanism = {"epsilon": epsilon, "target": "mean"}
+    shape = {"id": name, "kind": "number", "text": text, "min": "0", "max": high, "step": "1", "unit": unit}
+    return {**shape, "mechanism": mechanism}
+
+
+def _ticks(name: str, text: str, options: list[str], at_most: int, epsilon: str) -> dict[str, Any]:
+    shape = {"id": name, "kind": "multiple", "text": text, "options": options, "at_most": at_most}
+    return {**shape, "mechanism": {"epsilon": epsilon}}
+
+
+def _asked_after(question: dict[str, Any], decider: str, answers: list[str]) -> dict[str, Any]:
+    return {**question, "after": {"question": decider, "answers": answers}}
+
+
 def _survey(title: str, intro: str, *questions: dict[str, Any], invitation: bool = False) -> dict[str, Any]:
     settings = {"kiosk": False, "invitation": invitation}
     return {"hushpoll": 1, "title": title, "intro": intro, "questions": list(questions), "settings": settings}
@@ -155,6 +176,48 @@ TEMPLATES: dict[str, Template] = {
                 "1.4",
             ),
             invitation=True,
+        ),
+    ),
+    "alcohol": Template(
+        topic="Alcohol and stress",
+        summary="How often, how much, on which occasions, and whether people tried to cut down. For a company or a"
+        " university.",
+        why="Every kind of answer in one survey: a scale, a number, ticks, and a question that is asked only of some."
+        " Nobody can tell from a report who was asked it.",
+        expected_n=6000,
+        margin=0.1,
+        epsilon="0.7",
+        document=_survey(
+            "Alcohol in everyday life",
+            "Five questions about the past four weeks. The results help to plan advice and relief. What you choose"
+            " is mixed with chance on your own device; no employer or insurer can learn it. If you want help now,"
+            " your doctor or a local advice centre is there for you.",
+            _scale(
+                "stress",
+                "In the past 4 weeks, how stressed were you by your work or studies?",
+                5,
+                ["Not at all", "Extremely"],
+                "cumulative",
+                "0.7",
+            ),
+            _number(
+                "drinks",
+                "In the past 4 weeks, how many alcoholic drinks did you have in a typical week?",
+                "40",
+                "drinks",
+                "0.7",
+            ),
+            _ticks(
+                "occasions",
+                "In the past 4 weeks, on which of these occasions did you drink?",
+                ["With meals", "With friends", "At work or on campus", "Alone at home", "To fall asleep"],
+                2,
+                "0.7",
+            ),
+            _yes_no("too_much", "In the past 4 weeks, did you ever drink more than you wanted to?", "0.7"),
+            _asked_after(
+                _yes_no("cut_down", "Have you tried to drink less since then?", "0.7"), "too_much", ["Yes"]
+            ),
         ),
     ),
     "vote": Template(

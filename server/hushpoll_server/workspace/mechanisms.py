@@ -8,6 +8,7 @@ from typing import Any
 
 from hushpoll_client import MechanismError, Question
 from hushpoll_client.exact import read_number, spell
+from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS, Parameter
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from hushpoll_client.words import epsilon_text
@@ -29,7 +30,11 @@ RECOMMENDED = (
     "Recommended",
     "The most precise one for this question at the privacy level you set for the whole survey.",
 )
-OFFERED = {name: one for name, one in MECHANISMS.items() if one.in_surveys and one.recompiled}
+OFFERED = {
+    name: one
+    for name, one in MECHANISMS.items()
+    if one.in_surveys and (one.recompiled or one.fits == "ordered")
+}
 """What a designer may choose; a mechanism whose table comes with the document stays where it is imported."""
 
 _DECOY = (DECOY_SHARE.name, DECOY_COUNTS.name)
@@ -48,7 +53,7 @@ _COIN = "A coin on the device keeps the epsilon, whatever anybody knows about th
 def fields_of(name: str) -> set[str]:
     """Give the fields of the form that a mechanism uses; the recommended one, "", uses none."""
     found = MECHANISMS.get(name)
-    if found is None or not found.recompiled:
+    if found is None or name not in OFFERED:
         return set()
     fields = {parameter.name for parameter in found.takes}
     if "epsilon" in fields:
@@ -88,8 +93,10 @@ def _given_away(question: Question) -> str:
 def read_question(question: Mapping[str, Any]) -> Fields:
     """Give the form's fields of a question of a draft."""
     kind, fields = editor_of(question)
+    own = KINDS[question["kind"]].in_mechanism
+    mechanism = {key: value for key, value in question["mechanism"].items() if key not in own}
     return {"id": question["id"], "text": question["text"], "kind": kind, **fields} | _read_mechanism(
-        question["mechanism"]
+        mechanism
     )
 
 
@@ -111,11 +118,24 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
 
     `before` is the question as it was: a table that came with a document is carried over.
     """
-    question = {"id": fields["id"], "text": fields["text"].strip(), **EDITORS[fields["kind"]].write(fields)}
-    name = fields.get("mechanism") or ""
-    if before is not None and name and not MECHANISMS[name].recompiled:
-        return {**question, "mechanism": before["mechanism"], "channel": before["channel"]}
-    return {**question, "mechanism": _write_mechanism(name, fields, slider)}
+    editor = EDITORS[fields["kind"]]
+    question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
+    name, own = fields.get("mechanism") or "", editor.in_mechanism(fields)
+    if before is not None and name and name not in OFFERED:
+        return {**question, "mechanism": before["mechanism"] | own, "channel": before["channel"]}
+    written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own}
+    # A channel that somebody computed stays as long as nothing that it was computed for changes.
+    if before is not None and "channel" in before and _same(written, before):
+        written["channel"] = before["channel"]
+    return written
+
+
+def _same(written: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    words = ("id", "text", "channel", "after")
+    one, other = (
+        {key: value for key, value in part.items() if key not in words} for part in (written, before)
+    )
+    return one == other
 
 
 def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
@@ -147,9 +167,9 @@ def _written(parameter: Parameter, text: str) -> Any:
     return _share(value)
 
 
-def _share(text: str) -> str:
+def _share(text: Any) -> Any:
     """Read 25% as the 0.25 that it means; what is no number stays as it was typed and is refused beside its field."""
-    if not text.endswith("%"):
+    if not isinstance(text, str) or not text.endswith("%"):
         return text
     try:
         return spell(read_number(text.removesuffix("%").strip(), "share") / 100)

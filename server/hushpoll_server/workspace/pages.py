@@ -18,7 +18,8 @@ from hushpoll_server.store.surveys import get_store
 
 from . import drafts, opens
 from .drafts import Draft, DraftIsPublished
-from .planner import epsilon_text, points, whole
+from .kinds import points
+from .planner import epsilon_text, whole
 
 bp = Blueprint("workspace", __name__, template_folder="templates")
 bp.before_request(guard_forms)

@@ -20,6 +20,8 @@ from .mechanisms import what_it_reveals
 from .pages import Page, bp, designer, open_draft
 from .planner import QuestionPlan
 
+MOST_SHOWN = 24  # options of one question in a list of questions
+
 
 def cap() -> str:
     """Give the largest total epsilon that this server publishes."""
@@ -30,22 +32,28 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     """Give one line per question for lists: what is asked, how it is randomized and why."""
     if not draft.questions:
         return []
-    from hushpoll_analysis.designing.planning import recommend
+    from hushpoll_analysis.designing.recommending import recommend_for
 
-    rows = []
-    for source, question in zip(draft.questions, Survey.from_draft(draft.document).questions, strict=True):
+    rows, texts = [], {one["id"]: one["text"] for one in draft.questions}
+    for source, question in zip(draft.questions, draft.compiled().questions, strict=True):
         automatic = "name" not in source["mechanism"]
-        advice = recommend(
-            question.kind.name, len(question.options), float(draft.epsilon), n=draft.expected_n
-        )
+        shown = EDITORS[question.kind.name].described(question)
+        epsilon, many = float(draft.epsilon), len(question.labels)
+        advice = recommend_for(question.kind, question.answers, many, epsilon, n=draft.expected_n)
         rows.append(
             {
                 "question": question,
+                "shown": shown[:MOST_SHOWN],
+                "more": max(0, len(shown) - MOST_SHOWN),
+                "at_most": question.answers.about().get("at_most"),
+                "decider": texts[question.after.question] if question.after else "",
                 "automatic": automatic,
                 "linked": draft.follows_slider(source),
                 "kind": EDITORS[editor_of(source)[0]].label,
+                "reported": EDITORS[question.kind.name].reported(question),
                 "mechanism": question.mechanism.label,
                 "reason": advice.reason if automatic else "",
+                "proof": advice.proof if automatic else "",
                 "note": what_it_reveals(question),
             }
         )
@@ -57,7 +65,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
 
 def readout(draft: Draft, asked: str | None) -> dict[str, Any]:
     """Everything that the screen shows for a draft with its slider, n and margin as they stand."""
-    survey = Survey.from_draft(draft.document)
+    survey = draft.compiled()
     plans = planner.question_plans(draft, survey, draft.expected_n)
     focus = planner.focus_of(plans, asked)
     total, warning = planner.total_text(survey)
@@ -109,7 +117,7 @@ def privacy(draft_id: str) -> Page:
     wanted = _with_plan(draft, form.expected_n.data, form.margin.data / 100, form.epsilon.data)
     solved = "solve" in request.form
     if solved:
-        plans = planner.question_plans(wanted, Survey.from_draft(wanted.document), wanted.expected_n)
+        plans = planner.question_plans(wanted, wanted.compiled(), wanted.expected_n)
         stop, advice = planner.needed_epsilon(plans, wanted.expected_n, wanted.margin)
         flash(advice, "done" if stop else "problem")
         wanted = _with_plan(wanted, wanted.expected_n, wanted.margin, stop or wanted.epsilon)

@@ -24,6 +24,7 @@ from . import drafts, opens, planner
 from .checklist import checklist, one_sided
 from .drafts import Draft, DraftIsPublished
 from .forms import CloseForm, InviteForm, PublishForm, ShareForm
+from .kinds import margin_text
 from .pages import Page, bp, designer, download, editable_survey, own_draft, reader
 from .privacy import cap
 
@@ -144,13 +145,11 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
     return page, status
 
 
-def projected(survey: Survey, n: int) -> list[float]:
+def projected(survey: Survey, n: int) -> list[str]:
     """Give the margin of every question at n reports: what the number of reports alone tells, never an answer."""
-    from hushpoll_analysis.designing.planning import plan
-
     if n < 2:
         return []
-    return [plan(question.mechanism, n=n, level=planner.LEVEL).margin for question in survey.questions]
+    return [margin_text(one, planner.margin_at(one, n)) for one in survey.questions]
 
 
 def close_form(state: SurveyState) -> CloseForm:

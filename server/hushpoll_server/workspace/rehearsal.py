@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from flask import render_template, request
 from flask_wtf import FlaskForm
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.report import FEWEST_REPORTS
-from wtforms import FloatField, IntegerField
+from wtforms import IntegerField
 from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import sentence
 
+from .kinds import EDITORS
+from .kinds.rehearsing import TruthProblem
 from .pages import Page, bp, designer, open_draft
-
-if TYPE_CHECKING:
-    from hushpoll_analysis.results.question import QuestionResults
 
 MOST_SIMULATED = 100_000
 
 
 def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
-    """Make a form with one percentage per answer that the results show."""
+    """Make a form that asks for a made-up truth of every question."""
     fields: dict[str, Any] = {
         "n": IntegerField(
             "Simulated respondents",
@@ -37,65 +37,65 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
             default=min(max(n, FEWEST_REPORTS), MOST_SIMULATED),
         )
     }
-    checks = [InputRequired("Type a percentage."), NumberRange(0, 100, "Type a percentage from 0 to 100.")]
     for place, question in enumerate(survey.questions):
-        shown = question.kind.shown(len(question.options))
-        if len(shown) == 1:
-            # The other answer is what remains.
-            label = f"{question.options[shown[0]]}, in %"
-            fields[f"truth_{place}_{shown[0]}"] = FloatField(label, checks, default=20)
-            continue
-        each = round(100 / len(question.options), 1)
-        for option, label in enumerate(question.options):
-            last = option == len(question.options) - 1
-            default = round(100 - each * option, 1) if last else each
-            fields[f"truth_{place}_{option}"] = FloatField(f"{label}, in %", checks, default=default)
+        for part, field in EDITORS[question.kind.name].truth_fields(question).items():
+            fields[f"truth_{place}_{part}"] = field
     made: FlaskForm = type("TruthForm", (FlaskForm,), fields)(formdata=data)
     return made
 
 
-def read_truth(form: FlaskForm, survey: Survey) -> dict[str, list[float]]:
-    """Shares per question; a question whose percentages do not add up gets a message."""
+def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
+    """Read the truth of every question; one that cannot be gets a message."""
     truth = {}
     for place, question in enumerate(survey.questions):
-        shown = question.kind.shown(len(question.options))
-        if len(shown) == 1:
-            share = form[f"truth_{place}_{shown[0]}"].data / 100
-            truth[question.id] = [share if option in shown else 1 - share for option in range(2)]
-            continue
-        percents = [form[f"truth_{place}_{option}"].data for option in range(len(question.options))]
-        total = sum(percents)
-        if abs(total - 100) > 0.5:
-            field = form[f"truth_{place}_{len(percents) - 1}"]
-            field.errors = [
-                *field.errors,
-                f"The percentages of question {place + 1} add up to {total:g}, not to 100.",
-            ]
-        else:
-            truth[question.id] = [percent / total for percent in percents]
+        start = f"truth_{place}_"
+        given = {field.name.removeprefix(start): field.data for field in form if field.name.startswith(start)}
+        try:
+            truth[question.id] = EDITORS[question.kind.name].read_truth(question, given)
+        except TruthProblem as problem:
+            field = form[start + problem.field]
+            field.errors = [*field.errors, f"The percentages of question {place + 1} {problem}."]
     return truth
 
 
-def simulated(survey: Survey, n: int, truth: dict[str, list[float]]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Rehearsed:
+    """What a simulated survey gives: the rows of every question beside its truth, and the report itself."""
+
+    parts: list[dict[str, Any]]
+    body: str
+
+
+def simulated(survey: Survey, n: int, truth: dict[str, Any]) -> Rehearsed:
     """Draw n respondents through the randomizer and make the very report that the survey will get."""
     from hushpoll_analysis import report
     from hushpoll_analysis.channel.population import simulate_survey
     from hushpoll_analysis.data.tally import column_of
+    from hushpoll_analysis.results.rendering import as_body
 
     drawn = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}
-    return [_beside_truth(part, truth[part.id]) for part in report(survey, drawn).questions]
+    made = report(survey, drawn)
+    asked = asked_shares(survey, truth)
+    parts = []
+    for part in made.questions:
+        rows = EDITORS[part.question.kind.name].rows(
+            part.question, part.to_dict(), truth[part.id], asked[part.id]
+        )
+        notes = part.estimate.notes if part.estimate else ()
+        parts.append({"question": part.question, "rows": rows, "notes": notes})
+    return Rehearsed(parts, as_body(made, heading=3, method=False))
 
 
-def _beside_truth(part: QuestionResults, truth: list[float]) -> dict[str, Any]:
-    """Put every line of a question's results beside what was set; several intervals hold together."""
-    several = len(part.lines) > 1
-    entries = [line.simultaneous if several else line.entry for line in part.lines]
-    shares = [truth[option] for option in part.question.kind.shown(len(truth))]
-    rows = [
-        {"entry": entry, "truth": share, "covered": entry.low <= share <= entry.high}
-        for entry, share in zip(entries, shares, strict=True)
-    ]
-    return {"question": part.question, "rows": rows, "notes": part.estimate.notes if part.estimate else ()}
+def asked_shares(survey: Survey, truth: dict[str, Any]) -> dict[str, float]:
+    """Give the share of people who are asked each question, as the made-up truth has it."""
+    asked: dict[str, float] = {}
+    for question in survey.questions:
+        asked[question.id] = 1.0
+        if question.after is not None:
+            decider = next(one for one in survey.questions if one.id == question.after.question)
+            shares = dict(zip(decider.options, truth[decider.id], strict=True))
+            asked[question.id] = asked[decider.id] * sum(shares[one] for one in question.after.answers)
+    return asked
 
 
 @bp.route("/drafts/<draft_id>/rehearsal", methods=["GET", "POST"])
@@ -105,9 +105,9 @@ def rehearsal(draft_id: str) -> Page:
     draft = open_draft(draft_id)
     if not draft.questions:
         return render_template("workspace/no_questions.html", draft=draft, step="rehearsal")
-    survey = Survey.from_draft(draft.document)
+    survey = draft.compiled()
     form = truth_form(survey, draft.expected_n, request.form if request.method == "POST" else None)
-    results: list[dict[str, Any]] = []
+    results: Rehearsed | None = None
     status = 200
     # At first the form's own defaults are rehearsed, so that the page is never empty.
     if request.method == "GET" or form.validate():
@@ -127,9 +127,9 @@ def rehearsal(draft_id: str) -> Page:
     return page, status
 
 
-def _simulate_or_say(form: FlaskForm, survey: Survey, truth: dict[str, list[float]]) -> list[dict[str, Any]]:
+def _simulate_or_say(form: FlaskForm, survey: Survey, truth: dict[str, Any]) -> Rehearsed | None:
     try:
         return simulated(survey, form.n.data, truth)
     except HushpollError as error:
         form.n.errors = [sentence(error)]
-        return []
+        return None

@@ -85,6 +85,7 @@ function drawCurve(curve) {
   part("line").setAttribute("d", curve.line);
   part("curator").setAttribute("d", curve.curator);
   part("description").textContent = curve.description;
+  part("y-label").textContent = curve.y_label;
   for (const [name, y] of [["sampling", curve.sampling_y], ["needed", curve.needed_y]]) {
     part(name).setAttribute("visibility", y === null ? "hidden" : "visible");
     for (const end of ["y1", "y2"]) part(name).setAttribute(end, y ?? 0);

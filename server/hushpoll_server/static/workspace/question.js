@@ -3,16 +3,21 @@
 const form = document.querySelector("form.editor");
 const chosen = (name) => form.elements[name]?.value ?? "";
 
-// kind of question -> how many answers it has (null: as many as are listed), and the mechanisms for two and for more
+// kind of question -> how many answers it has (null: as the field `counted` says), the mechanisms for two and for more
 const fitting = JSON.parse(form.dataset.fitting);
-const listed = (text) => text.split("\n").filter((line) => line.trim()).length;
+const listed = (text) => (/^\s*\d+\s*$/.test(text) ? Number(text) : text.split("\n").filter((line) => line.trim()).length);
+const usable = (name) => !form.elements[name]?.closest("[hidden]");
 const among = (list, name) => list.split(/\s+/).filter(Boolean).includes(name);
 
 function show() {
   const kind = chosen("kind");
-  const { answers, two, more } = fitting[kind];
-  // "Prefer not to say" is one answer more: from three on only mechanisms for several options fit.
-  const count = (answers ?? listed(chosen("options"))) + Number(form.elements.prefer_not.checked);
+  for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = !among(part.dataset.kinds, kind);
+  showRule();
+  const { answers, counted, two, more } = fitting[kind];
+  // "Prefer not to say" and "does not apply" are one answer more each: from three on only mechanisms for several fit.
+  const declined = form.elements.prefer_not.checked && usable("prefer_not");
+  const skipped = chosen("after_question") !== "" && usable("after_question");
+  const count = (answers ?? listed(chosen(counted))) + Number(declined) + Number(skipped);
   const names = count > 2 ? more : two;
   for (const radio of form.querySelectorAll("input[name=mechanism]")) {
     const fits = !radio.value || names.includes(radio.value);
@@ -22,7 +27,6 @@ function show() {
   const mechanism = chosen("mechanism");
   const label = form.querySelector("input[name=mechanism]:checked")?.labels[0]?.firstChild.textContent.trim();
   form.querySelector("[data-mechanism-said]").textContent = mechanism ? `Your choice: ${label}` : "Recommended";
-  for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = !among(part.dataset.kinds, kind);
   for (const part of form.querySelectorAll("[data-mechanisms]")) {
     part.hidden = !among(part.dataset.mechanisms, mechanism);
   }
@@ -31,6 +35,17 @@ function show() {
   for (const part of form.querySelectorAll("[data-decoy]")) part.hidden = part.dataset.decoy !== chosen("decoy_from");
 }
 
+// The answers of the question that decides; bins belong to a distribution, the last of a number's targets.
+function showRule() {
+  const decider = chosen("after_question");
+  for (const part of form.querySelectorAll("[data-rule]")) part.hidden = !decider;
+  for (const part of form.querySelectorAll("[data-decider]")) part.hidden = part.dataset.decider !== decider;
+  const bins = form.querySelector("[data-bins]");
+  const targets = [...form.querySelectorAll(`input[name=target_${chosen("kind")}]`)];
+  bins.hidden ||= !targets.at(-1)?.checked;
+}
+
+for (const part of form.querySelectorAll("[data-no-script]")) part.hidden = true;
 form.addEventListener("change", show);
 show();
 
@@ -52,6 +67,7 @@ function address() {
 
 async function preview() {
   const query = address();
+  advise(query);
   if (query === shown || !chosen("text").trim()) return; // nothing typed yet: nothing to ask for
   if (query.length > LONGEST) {
     state.textContent = "This question is too long for a preview before it is saved.";
@@ -67,6 +83,26 @@ async function preview() {
   frame.parentElement.hidden = false;
   frame.src = `${form.dataset.preview}?${query}`;
   state.textContent = "As typed now. Nothing is saved, sent or kept.";
+}
+
+// The recommendation for what is typed now, and how many answers every other way would need.
+let advised = "";
+async function advise(query) {
+  if (query === advised || query.length > LONGEST) return;
+  advised = query;
+  const response = await fetch(`${form.dataset.adviceAt}?${query}`).catch(() => null);
+  if (!response?.ok) return;
+  const { reason, proof, rows } = await response.json();
+  const part = form.querySelector("[data-advice]");
+  part.hidden = !reason;
+  part.querySelector("[data-reason]").textContent = reason;
+  part.querySelector("[data-proof]").textContent = proof;
+  part.querySelector("[data-compared]").replaceChildren(...rows.map(([label, needed]) => {
+    const row = document.createElement("tr");
+    const head = Object.assign(document.createElement("th"), { scope: "row", textContent: label });
+    row.append(head, Object.assign(document.createElement("td"), { className: "number", textContent: needed }));
+    return row;
+  }));
 }
 
 form.addEventListener("input", () => {

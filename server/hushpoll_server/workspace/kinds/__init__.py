@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .base import PREFER_NOT, EditorKind, Fields
+from hushpoll_client import Question
+
+from .base import PREFER_NOT, EditorKind, Fields, points
 from .choice import ChoiceEditor
+from .multiple import MultipleEditor
+from .number import NumberEditor
+from .scale import ScaleEditor
 from .yes_no import YesNoEditor
 
-__all__ = ["EDITORS", "PREFER_NOT", "EditorKind", "Fields", "editor_of"]
+__all__ = ["EDITORS", "PREFER_NOT", "EditorKind", "Fields", "editor_of", "margin_text", "points"]
 
-EDITORS: dict[str, EditorKind] = {one.kind.name: one for one in (YesNoEditor(), ChoiceEditor())}
+EDITORS: dict[str, EditorKind] = {
+    one.kind.name: one
+    for one in (YesNoEditor(), ChoiceEditor(), ScaleEditor(), NumberEditor(), MultipleEditor())
+}
 """Every kind that the editor offers, in its order."""
 
 
@@ -22,3 +30,8 @@ def editor_of(question: Mapping[str, Any]) -> tuple[str, Fields]:
         if found is not None:
             return name, found
     raise LookupError(question["kind"])
+
+
+def margin_text(question: Question, part: float | None) -> str:
+    """Write a margin in the question's own unit."""
+    return EDITORS[question.kind.name].margin(question, part)

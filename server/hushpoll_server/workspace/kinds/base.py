@@ -1,48 +1,174 @@
-"""What a kind of question needs in the editor: which fields of the form, and from them to the document and back."""
+"""What a kind of question needs in the editor: which fields of the form, and from them to the document and back.
+
+The fields are the keys that the kind declares in the client; what is said about them stands in the form.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+import math
+from abc import ABC
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from hushpoll_client import Question
 from hushpoll_client.kind import Kind
 from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["PREFER_NOT", "EditorKind", "Fields"]
+from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
+
+__all__ = ["PREFER_NOT", "EditorKind", "Fields", "lines", "points", "whole_or_text"]
 
 PREFER_NOT = "Prefer not to say"
+MOST_TYPED = 12  # percentages that a designer is asked for
 
 Fields = dict[str, Any]
+
+
+def lines(text: str) -> list[str]:
+    """Read a list that is typed one item a line."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def whole_or_text(text: str) -> int | str:
+    """Read a whole number; what is none stays as it was typed and is refused beside its field."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+
+
+def points(share: float | None, digits: int = 1) -> str:
+    """Write the margin of a share: percentage points."""
+    if share is None or not math.isfinite(share):
+        return "out of reach"
+    return f"±{share * 100:.{digits}f} points" if share < 1 else "more than ±100 points"
 
 
 class EditorKind(ABC):
     """One kind of question in the editor."""
 
     kind: ClassVar[Kind]
-    fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of the form that only some kinds use."""
+    words: ClassVar[str] = ""
+    """What a designer calls it, where the client's name for it is not plain enough."""
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
+    """How typed text becomes the document's value, for the keys that are not plain text."""
+    reports: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """What designers may report, in their words, with one sentence of help."""
+    declinable: ClassVar[bool] = False
+    """Whether "Prefer not to say" can be one of the answers."""
     answers: ClassVar[int | None] = None
-    """How many answers there are before "Prefer not to say"; None where the designer lists them."""
+    """How many answers there are before "Prefer not to say"; None where the designer says it."""
+    counted: ClassVar[str] = ""
+    """The field that says it: a number, or a list."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Fields of the form that only some kinds use."""
+        own = (*self.kind.keys, *self.kind.later, *self.kind.in_mechanism)
+        own += ("prefer_not",) if self.declinable else ()
+        return own + (("after_question",) if self.kind.may_be_skipped else ())
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Fields that cannot be left empty."""
+        return self.kind.keys
 
     @property
     def label(self) -> str:
         """What the editor calls it."""
-        return self.kind.label
+        return self.words or self.kind.label
 
     @property
     def help(self) -> str:
         """One sentence beside the name."""
         return self.kind.help
 
-    @abstractmethod
+    @property
+    def target_field(self) -> str:
+        """The name of the form's field that asks what will be reported."""
+        return f"target_{self.kind.name}"
+
     def write(self, fields: Fields) -> dict[str, Any]:
         """Give the document's keys that the form's fields describe, its kind among them."""
+        written: dict[str, Any] = {"kind": self.kind.name}
+        for key in (*self.kind.keys, *self.kind.later):
+            value = self._typed(key, fields)
+            if value not in ("", []) or key in self.kind.keys:
+                written[key] = value
+        return written
 
-    @abstractmethod
+    def in_mechanism(self, fields: Fields) -> dict[str, Any]:
+        """Give the kind's own keys of the mechanism's object."""
+        return {}
+
     def read(self, question: Mapping[str, Any]) -> Fields | None:
         """Give the form's fields of a document's question; None where it is another kind's."""
+        if question["kind"] != self.kind.name:
+            return None
+        own = {key: question[key] for key in (*self.kind.keys, *self.kind.later) if key in question}
+        own |= {key: value for key, value in question["mechanism"].items() if key in self.kind.in_mechanism}
+        found = {key: _shown(value) for key, value in own.items()}
+        if self.reports:
+            found[self.target_field] = found.pop("target", self.kind.targets[0])
+        return found
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
         """Give the mechanisms for a question with so many answers, "Prefer not to say" among them."""
         return self.kind.fitting(answers)
+
+    def margin(self, question: Question, part: float | None) -> str:
+        """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
+        return points(part)
+
+    def reported(self, question: Question) -> str:
+        """Say what will be reported."""
+        return "the share of each answer"
+
+    def described(self, question: Question) -> tuple[str, ...]:
+        """Give the answers as a list of questions shows them."""
+        return () if question.kind.fixed_words else question.options
+
+    # The rehearsal: a made-up truth, and the report's figures beside it. ------------------------------------------
+
+    def truth_fields(self, question: Question) -> dict[str, Any]:
+        """Give the fields that ask for a made-up truth: a percentage per answer, or a shape for a long list."""
+        options = question.options
+        if len(options) > MOST_TYPED:
+            return {"shape": select("Suppose that", LISTS)}
+        each = round(100 / len(options), 1)
+        last = round(100 - each * (len(options) - 1), 1)
+        shares = [*[each] * (len(options) - 1), last]
+        return {str(place): percent(label, shares[place]) for place, label in enumerate(options)}
+
+    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+        """Read the truth as a simulation takes it: shares that add up to one."""
+        if "shape" in given:
+            return falling(len(question.options), given["shape"])
+        percents = [given[str(place)] for place in range(len(question.options))]
+        total = sum(percents)
+        if abs(total - 100) > 0.5:
+            raise TruthProblem(str(len(percents) - 1), f"add up to {total:g}, not to 100")
+        return [one / total for one in percents]
+
+    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+        """Put the figures of a report (`found`) beside the truth; `asked` is the share of people who are asked."""
+        shares = [*(asked * share for share in truth), 1 - asked]
+        return share_rows(found["estimates"], dict(zip(question.labels, shares, strict=False)))
+
+    def _typed(self, key: str, fields: Fields) -> Any:
+        text = str(fields.get(key) or "").strip()
+        return self.shapes[key](text) if key in self.shapes else text
+
+
+def _shown(value: Any) -> str:
+    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def average(question: Question, part: float | None, unit: str) -> str:
+    """Write the margin of an average, which is given as a part of its range."""
+    values = question.answers.values
+    assert values is not None
+    if part is None or not math.isfinite(part):
+        return "out of reach"
+    if part >= 1:
+        return "more than the whole range"
+    amount = part * float(values[-1] - values[0])
+    written = f"{amount:,.0f}" if amount >= 100 else f"{amount:.2g}"
+    return f"±{written} {unit}".rstrip()

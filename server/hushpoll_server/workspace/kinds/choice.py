@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from hushpoll_client.kind import KINDS
 
-from .base import PREFER_NOT, EditorKind, Fields
+from .base import PREFER_NOT, EditorKind, Fields, lines
 
 __all__ = ["ChoiceEditor"]
 
@@ -16,14 +16,21 @@ class ChoiceEditor(EditorKind):
     """The designer lists the options, one a line."""
 
     kind = KINDS["choice"]
-    fields = ("options",)
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": lines}
+    declinable = True
+    counted = "options"
+
+    @property
+    def help(self) -> str:
+        """Say how long the list may be."""
+        return "2 to 1,000 options, one of them chosen."
 
     def write(self, fields: Fields) -> dict[str, Any]:
         """Give the options, "Prefer not to say" last where it is offered."""
-        options = [line.strip() for line in (fields.get("options") or "").splitlines() if line.strip()]
-        if fields.get("prefer_not") and PREFER_NOT not in options:
-            options.append(PREFER_NOT)
-        return {"kind": self.kind.name, "options": options}
+        written = super().write(fields)
+        if fields.get("prefer_not") and PREFER_NOT not in written["options"]:
+            written["options"].append(PREFER_NOT)
+        return written
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
         """Write the options one a line again."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import Mechanism
 
 from .base import PREFER_NOT, EditorKind, Fields
+from .rehearsing import percent
 
 __all__ = ["YesNoEditor"]
 
@@ -19,6 +21,7 @@ class YesNoEditor(EditorKind):
     """Two answers; "Prefer not to say" is an ordinary third one inside the randomized set and makes it a choice."""
 
     kind = KINDS["yes_no"]
+    declinable = True
     answers = 2
 
     def write(self, fields: Fields) -> dict[str, Any]:
@@ -32,6 +35,18 @@ class YesNoEditor(EditorKind):
         if question["kind"] == self.kind.name:
             return {"prefer_not": False}
         return {"prefer_not": True} if question.get("options") == _DECLINED else None
+
+    def reported(self, question: Question) -> str:
+        """Say what will be reported."""
+        return "the share of Yes" if len(question.labels) == self.answers else super().reported(question)
+
+    def truth_fields(self, question: Question) -> dict[str, Any]:
+        """Ask for the share of Yes: No is what remains."""
+        return {"1": percent(question.options[1], 20)}
+
+    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+        """Give both shares."""
+        return [1 - given["1"] / 100, given["1"] / 100]
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
         """Give a choice's mechanisms where the answer may be declined."""

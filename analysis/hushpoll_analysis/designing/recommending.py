@@ -1,0 +1,332 @@
+"""Recommendations: the way to randomize a question that needs the fewest answers, and what all others would need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from hushpoll_client.exact import Number
+from hushpoll_client.kind import KINDS, Answers, Kind
+from hushpoll_client.mechanism import MECHANISMS, padded, sampled
+from hushpoll_client.mechanism.sampled import PLANNING_SHARE
+from hushpoll_client.words import at_most as rounded_up
+
+from hushpoll_analysis.channel.spread import TARGETS, spread
+from hushpoll_analysis.errors import AnalysisError
+
+from .designs import PLANNED, build
+from .planning import plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from hushpoll_client.mechanism import Mechanism
+
+__all__ = ["Candidate", "Recommendation", "recommend", "recommend_for"]
+
+_TIE = 1e-5
+_MOST_DESIGNED = 64  # rows for which the designs compare all candidates; longer lists have shares only
+_OTHERS = {
+    "unary": "Every option by itself, in one report",
+    "split": "Every option by itself, with a part of the epsilon",
+}
+"""Ways that are compared and cannot be chosen."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to randomize, and how many answers it needs for the same margin, as a multiple of the best one's."""
+
+    mechanism: str
+    respondents: float
+    parameters: dict[str, Any] = field(default_factory=dict)
+    margin: float | None = None
+    recorded_as_chosen: float | None = None
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        """What the pages call it."""
+        known = MECHANISMS.get(self.mechanism)
+        return (
+            known.label
+            if known
+            else _OTHERS.get(self.mechanism, self.mechanism.replace("_", " ").capitalize())
+        )
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The mechanism to use, one sentence why, and every candidate (best first).
+
+    Attributes
+    ----------
+    proof
+        How far the recommended channel can be from the best one that exists; empty where nothing is proved.
+    """
+
+    mechanism: str
+    reason: str
+    candidates: tuple[Candidate, ...]
+    proof: str = ""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the candidates as a table, best first."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(candidate) for candidate in self.candidates])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.reason)}</p>" + self.to_frame().to_html(
+            float_format=lambda value: f"{value:.4f}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the recommendation as JSON values."""
+        return {
+            "mechanism": self.mechanism,
+            "reason": self.reason,
+            "proof": self.proof,
+            "candidates": [vars(candidate) for candidate in self.candidates],
+        }
+
+
+@dataclass(frozen=True)
+class _Planned(Answers):
+    """Answers of which only their number is known, and what will be reported."""
+
+    kind: Kind
+    wanted: str | None
+    at_most: int | None
+
+    @property
+    def target(self) -> str | None:
+        """What will be reported."""
+        return self.wanted
+
+    @property
+    def optimum(self) -> tuple[str, bool]:
+        """What the best channel is best for."""
+        return self.kind.optimum(self.wanted)
+
+    def about(self) -> dict[str, Any]:
+        """Give how many options may be ticked."""
+        return {"at_most": self.at_most}
+
+
+def recommend(
+    kind: str,
+    options: int = 2,
+    epsilon: float = 1.0,
+    *,
+    target: str | None = None,
+    at_most: int | None = None,
+    n: int = 1000,
+    level: float = 0.95,
+    share: float | None = None,
+    decoy_share: Number = "1/4",
+) -> Recommendation:
+    """Recommend a mechanism for a question, say why, and show how many answers each one needs that could be used.
+
+    Parameters
+    ----------
+    kind
+        The kind of question: yes_no, choice, scale, number, multiple.
+    options
+        Its options or points; for a number the grid points (21) or bins.
+    epsilon
+        What every candidate spends on the device, so that the number of answers alone decides.
+    target
+        What will be reported, where the kind lets you choose; its default otherwise.
+    at_most
+        How many options may be ticked.
+
+    Examples
+    --------
+    >>> recommend("choice", 1000, 1.0).mechanism
+    'subset'
+    """
+    asked = KINDS.get(kind)
+    if asked is None:
+        raise AnalysisError(f"kind {kind!r} is not a kind of question", f"use {' or '.join(KINDS)}")
+    wanted = target or next(iter(asked.targets), None)
+    if target is not None and target not in asked.targets:
+        known = f"use one of: {', '.join(asked.targets)}" if asked.targets else "leave the target out"
+        raise AnalysisError(f"target is {target!r}, which a {kind} question has not", known)
+    options = 2 if asked.yes_or_no else options
+    answers = _Planned(("",) * options, asked, wanted, at_most)
+    return recommend_for(
+        asked, answers, options, epsilon, n=n, level=level, share=share, decoy_share=decoy_share
+    )
+
+
+def recommend_for(
+    kind: Kind,
+    answers: Answers,
+    rows: int,
+    epsilon: float,
+    *,
+    n: int = 1000,
+    level: float = 0.95,
+    share: float | None = None,
+    decoy_share: Number = "1/4",
+) -> Recommendation:
+    """Recommend a mechanism for the answers of a question, which have so many rows."""
+    advised = kind.recommend(answers, rows, epsilon)["name"]
+    if kind.several:
+        found = _for_sets(rows, answers.about()["at_most"], epsilon)
+    elif kind.yes_or_no and rows == 2:
+        return _for_yes_no(kind, advised, epsilon, n, level, share, decoy_share)
+    elif rows > _MOST_DESIGNED:
+        found = _for_shares(kind, rows, epsilon)
+    else:
+        return _designed(kind, advised, answers.optimum, rows, epsilon, n, level, share)
+    ranked = _ranked(found)
+    return Recommendation(advised, _reason(kind, advised, ranked, rows), ranked)
+
+
+def _designed(
+    kind: Kind,
+    advised: str,
+    optimum: tuple[str, bool],
+    rows: int,
+    epsilon: float,
+    n: int,
+    level: float,
+    share: float | None,
+) -> Recommendation:
+    from .best_channel import design
+
+    target, worst = optimum
+    made = design(options=rows, epsilon=epsilon, target=target, worst=worst)
+    ready = {made.mechanism.name: made.mechanism}
+
+    def planned(name: str) -> tuple[float | None, float | None]:
+        if name not in ready and name not in PLANNED:
+            return None, None
+        mechanism = ready.get(name) or build(name, rows, epsilon, {})
+        found = plan(mechanism, n=n, level=level, share=share, target=target)
+        return found.margin, found.recorded_as_chosen
+
+    fitting = {one.name for one in kind.mechanisms}
+    listed = [
+        Candidate(one["mechanism"], one["respondents"], {"epsilon": epsilon}, *planned(one["mechanism"]))
+        for one in made.candidates
+        if one["mechanism"] in fitting or one["mechanism"] not in MECHANISMS
+    ]
+    # Of two that are as good the recommended one comes first.
+    ranked = tuple(
+        sorted(listed, key=lambda one: one.respondents * (1.0 - _TIE * (one.mechanism == advised)))
+    )
+    return Recommendation(
+        advised, _reason(kind, advised, ranked, rows), ranked, _proof(made.n_variance, made.bound)
+    )
+
+
+def _proof(reached: float, bound: float | None) -> str:
+    if bound is None or not bound > 0.0:
+        return ""
+    gap = rounded_up(max(100.0 * (1.0 - bound / reached), 0.01), 1)
+    return f"Proved: no way to randomize with this epsilon needs more than {gap} % fewer answers."
+
+
+def _for_shares(kind: Kind, rows: int, epsilon: float) -> list[tuple[str, float]]:
+    """Give n times the variance, summed over the shares at the uniform truth, of all that need only an epsilon."""
+    simple = [
+        one for one in kind.fitting(rows) if one.recompiled and not any(part.alone for part in one.takes)
+    ]
+    return [(one.name, _variance(build(one.name, rows, epsilon, {}), 1.0 / rows)) for one in simple]
+
+
+def _for_sets(options: int, at_most: int | None, epsilon: float) -> list[tuple[str, float]]:
+    """Give n times the variance of one option's share at the planning share."""
+    tried: list[Mechanism] = [sampled([2] * options, epsilon)]
+    if at_most is not None:
+        tried.append(padded(options, epsilon, at_most))
+    found = [(one.name, _variance(one, PLANNING_SHARE)) for one in tried]
+    return [*found, ("split", _split_variance(options, epsilon))]
+
+
+def _variance(mechanism: Mechanism, share: float) -> float:
+    return spread(mechanism, TARGETS[0]).unit_variance(share)
+
+
+def _split_variance(options: int, epsilon: float) -> float:
+    """Give it for a coin on every option, each with epsilon / m: s (1 - s) + w (1 - w) / (1 - 2w)^2."""
+    wrong = 1.0 / (math.exp(epsilon / options) + 1.0)
+    return PLANNING_SHARE * (1.0 - PLANNING_SHARE) + wrong * (1.0 - wrong) / (1.0 - 2.0 * wrong) ** 2
+
+
+def _ranked(found: Iterable[tuple[str, float]]) -> tuple[Candidate, ...]:
+    listed = sorted(found, key=lambda one: one[1])
+    return tuple(Candidate(name, variance / listed[0][1]) for name, variance in listed)
+
+
+def _for_yes_no(
+    kind: Kind,
+    advised: str,
+    epsilon: float,
+    n: int,
+    level: float,
+    share: float | None,
+    decoy_share: Number,
+) -> Recommendation:
+    """Compare the device's own coin with the decoy designs, by the margins of the share of Yes."""
+    needed = {"epsilon", "decoy_share", "decoy_counts"}
+    decoys = [one for one in kind.mechanisms if one.has_decoy and {part.name for part in one.takes} <= needed]
+    made = []
+    for one in [MECHANISMS[advised], *decoys]:
+        given: dict[str, Any] = {"decoy_share": decoy_share} if one.has_decoy else {}
+        planned = plan(one.name, 2, epsilon=epsilon, n=n, level=level, share=share, **given)
+        spelled = {"epsilon": epsilon, **{key: str(value) for key, value in given.items()}}
+        made.append((planned, spelled))
+    made.sort(key=lambda pair: pair[0].margin)
+    best = made[0][0]
+    ranked = tuple(
+        Candidate(
+            one.mechanism,
+            (one.margin / best.margin) ** 2,
+            spelled,
+            one.margin,
+            one.recorded_as_chosen,
+            one.epsilon_note,
+        )
+        for one, spelled in made
+    )
+    reason = (
+        f"{ranked[0].label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon "
+        "comes from the device's own coin, whatever an onlooker knows."
+    )
+    return Recommendation(best.mechanism, reason, ranked)
+
+
+def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) -> str:
+    """Say in one sentence how many answers the recommended way saves, against the plain one and the next best."""
+    chosen = next(one for one in ranked if one.mechanism == advised)
+    others = [one for one in ranked if one is not chosen]
+    if not others:
+        return f"“{chosen.label}” is the only way to randomize this question."
+    plain, following = _plain(kind, others, rows), others[0]
+    fewer, next_fewer = _fewer(chosen, plain), _fewer(chosen, following)
+    if fewer < 1:
+        return f"“{chosen.label}” needs as few answers as any other way that was compared."
+    said = f"“{chosen.label}” needs {fewer} % fewer answers than “{plain.label}” for the same margin"
+    if following is plain:
+        return f"{said}."
+    if next_fewer < 1:
+        return f"{said}; the next best, “{following.label}”, needs about as few."
+    return f"{said}, and {next_fewer} % fewer than the next best, “{following.label}”."
+
+
+def _plain(kind: Kind, others: list[Candidate], rows: int) -> Candidate:
+    """Give the way that one would think of first: the first that fits the kind, for ticks each option by itself."""
+    named = {one.mechanism: one for one in others}
+    first = next((named[one.name] for one in kind.fitting(rows) if one.name in named), others[0])
+    return others[-1] if kind.several else first
+
+
+def _fewer(chosen: Candidate, other: Candidate) -> int:
+    """Give the percentage of answers saved, a promise and so rounded down."""
+    return math.floor(100.0 * (1.0 - chosen.respondents / other.respondents) + 1e-9)

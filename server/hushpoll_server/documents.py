@@ -1,0 +1,50 @@
+"""Survey documents from outside: drafts, also those whose channels have to be computed, and published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hushpoll_client import DocumentError, Survey, strict_json
+from hushpoll_client.kind import KINDS
+from hushpoll_client.mechanism import MECHANISMS
+
+__all__ = ["parse_survey"]
+
+
+def parse_survey(data: bytes) -> Survey:
+    """Read either form; a mechanism without a name, or one that is computed for its target, is resolved first.
+
+    The analysis is loaded only then: a worker that only collects never needs it.
+    """
+    value = _loaded(data)
+    if not _to_be_resolved(value):
+        return Survey.parse(data)
+    from hushpoll_analysis.designing.resolving import read_draft
+
+    survey = read_draft(value)
+    survey.check_cap()
+    return survey
+
+
+def _loaded(data: bytes) -> Any:
+    try:
+        return strict_json.loads(data)
+    except DocumentError:
+        return None  # which the survey's own reader refuses in its words
+
+
+def _to_be_resolved(value: Any) -> bool:
+    questions = value.get("questions") if isinstance(value, Mapping) else None
+    return isinstance(questions, list) and any(map(_lacks_channel, questions))
+
+
+def _lacks_channel(question: Any) -> bool:
+    """Tell whether a question may need a channel that has to be computed."""
+    given = question.get("mechanism") if isinstance(question, Mapping) else None
+    if not isinstance(given, Mapping) or "channel" in question:
+        return False
+    name, kind = given.get("name"), question.get("kind")
+    if name is not None:
+        return isinstance(name, str) and name in MECHANISMS and not MECHANISMS[name].recompiled
+    return isinstance(kind, str) and kind in KINDS and bool(KINDS[kind].targets)

@@ -1,0 +1,92 @@
+"""A number, in the editor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from hushpoll_client import Question
+from hushpoll_client.exact import spell
+from hushpoll_client.kind import KINDS
+
+from .base import EditorKind, Fields, average, points, whole_or_text
+from .rehearsing import SHAPES, Row, bell, mean_row, quantile, select
+
+__all__ = ["NumberEditor"]
+
+_BINNED = "distribution"
+_DRAWN = 200  # numbers of a made-up distribution, at most one more
+_NAMES = {0.25: "First quartile", 0.5: "Median", 0.75: "Third quartile"}
+
+
+class NumberEditor(EditorKind):
+    """The designer says from where to where, in which steps, and in which unit."""
+
+    kind = KINDS["number"]
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"bins": whole_or_text}
+    answers = 3  # or more: what fits three answers fits all
+    reports: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "mean": ("The average", "One number, as precise as possible, whatever people answer."),
+        _BINNED: (
+            "How the numbers are distributed",
+            "Histogram, median and quartiles, the share above a threshold.",
+        ),
+    }
+
+    def in_mechanism(self, fields: Fields) -> dict[str, Any]:
+        """Give what will be reported, and the bins of a distribution where they are said."""
+        target = fields.get(self.target_field) or self.kind.targets[0]
+        bins = self._typed("bins", fields)
+        return {"target": target} | ({"bins": bins} if target == _BINNED and bins else {})
+
+    def margin(self, question: Question, part: float | None) -> str:
+        """Write the margin of an average in the number's unit."""
+        if question.answers.target == _BINNED:
+            return points(part)
+        return average(question, part, getattr(question.answers, "unit", ""))
+
+    def described(self, question: Question) -> tuple[str, ...]:
+        """Give the range."""
+        shape = question.answers.document()
+        unit = f" {shape['unit']}" if "unit" in shape else ""
+        return (f"{shape['min']} to {shape['max']}{unit}", f"in steps of {shape['step']}")
+
+    def truth_fields(self, question: Question) -> dict[str, Any]:
+        """Ask for the shape of the distribution."""
+        return {"shape": select("Suppose that the numbers are", SHAPES)}
+
+    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+        """Give numbers of the grid with their shares, few enough to draw from at once."""
+        shape = question.answers.document()
+        low, high, step = (Fraction(shape[key]) for key in ("min", "max", "step"))
+        steps = int((high - low) / step)
+        places = sorted({one * steps // _DRAWN for one in range(_DRAWN + 1)})
+        weights = [bell(given["shape"], place / steps) for place in places]
+        total = math.fsum(weights)
+        values = [spell(low + step * place) for place in places]
+        return {"values": values, "shares": [weight / total for weight in weights]}
+
+    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+        """Put the average, or median and quartiles, beside the truth."""
+        shape = question.answers.document()
+        ends, unit = [float(Fraction(shape[key])) for key in ("min", "max")], shape.get("unit", "")
+        values = [float(Fraction(value)) for value in truth["values"]]
+        if question.answers.target != _BINNED:
+            mean = sum(value * share for value, share in zip(values, truth["shares"], strict=True))
+            return [mean_row(found, mean, ends, unit)]
+        rows = []
+        for entry in found["quantiles"]:
+            name = _NAMES[entry["p"]] + (f", in {unit}" if unit else "")
+            true = quantile(values, truth["shares"], entry["p"])
+            rows.append(
+                Row(name, true, entry["estimate"], entry["low"], entry["high"], ends[0], ends[1], unit)
+            )
+        return rows
+
+    def reported(self, question: Question) -> str:
+        """Say what will be reported."""
+        if question.answers.target == _BINNED:
+            return f"the distribution, in {len(question.options)} bins"
+        return "the average"

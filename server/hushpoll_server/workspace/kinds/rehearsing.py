@@ -1,0 +1,171 @@
+"""A made-up truth to rehearse with, and the rows that put the report's figures beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from wtforms import FloatField, SelectField
+from wtforms.fields.core import UnboundField
+from wtforms.validators import InputRequired, NumberRange
+
+from hushpoll_server.fields import choices
+
+__all__ = [
+    "LISTS",
+    "SHAPES",
+    "Row",
+    "TruthProblem",
+    "bell",
+    "falling",
+    "mean_row",
+    "percent",
+    "quantile",
+    "select",
+    "sets_with_shares",
+    "share_rows",
+]
+
+MOST_ROWS = 12  # of a long list, the largest ones
+
+LISTS = {
+    "falling": "A few are frequent, most are rare",
+    "even": "All are equally frequent",
+}
+SHAPES = {
+    "bell": "Most in the middle",
+    "low": "Most low, a few high",
+    "high": "Most high, a few low",
+    "two": "Two groups, one low and one high",
+    "even": "All equally frequent",
+}
+
+
+class TruthProblem(ValueError):
+    """A made-up truth that cannot be; `field` names the part of it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of the report beside the truth that was set; `low_end` and `high_end` are the ends of its axis."""
+
+    label: str
+    truth: float
+    estimate: float
+    low: float
+    high: float
+    low_end: float = 0.0
+    high_end: float = 1.0
+    unit: str = "%"
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the truth."""
+        return self.low <= self.truth <= self.high
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """Truth, estimate and interval for people."""
+        shown = self._shown
+        ends = f"{shown(self.low).removesuffix(' %')} to {shown(self.high)}"
+        return shown(self.truth), shown(self.estimate), ends
+
+    @property
+    def places(self) -> dict[str, float]:
+        """Estimate and interval on the axis, from 0 to 1."""
+        return {name: self.place(getattr(self, name)) for name in ("estimate", "low", "high")}
+
+    def place(self, value: float) -> float:
+        """Put a value on the axis."""
+        part = (value - self.low_end) / (self.high_end - self.low_end)
+        return min(max(part, 0.0), 1.0)
+
+    def _shown(self, value: float) -> str:
+        if self.unit == "%":
+            return f"{100 * min(max(value, 0.0), 1.0):.1f} %"
+        digits = max(0, 2 - math.floor(math.log10(max(self.high_end - self.low_end, 1e-9))))
+        return f"{min(max(value, self.low_end), self.high_end):,.{digits}f}"
+
+
+def percent(label: str, default: float) -> UnboundField:
+    """Give a field for a percentage."""
+    checks = [InputRequired("Type a percentage."), NumberRange(0, 100, "Type a percentage from 0 to 100.")]
+    return FloatField(f"{label}, in %", checks, default=default)
+
+
+def select(label: str, offered: Mapping[str, str]) -> UnboundField:
+    """Give a field for a shape."""
+    return SelectField(label, choices=choices(offered.items()), default=next(iter(offered)))
+
+
+def falling(options: int, shape: str) -> list[float]:
+    """Give shares of a long list: all alike, or falling as one over their rank."""
+    weights = [1.0 / (rank + 1) if shape == "falling" else 1.0 for rank in range(options)]
+    return [weight / math.fsum(weights) for weight in weights]
+
+
+def bell(shape: str, place: float) -> float:
+    """Give the height of a simple distribution at a place from 0 to 1."""
+    low, high = (0.12, 0.16), (0.88, 0.16)
+    centres = {"bell": ((0.5, 0.16),), "low": (low,), "high": (high,), "two": ((0.25, 0.1), (0.75, 0.1))}
+    if shape not in centres:
+        return 1.0
+    return sum(math.exp(-0.5 * ((place - centre) / width) ** 2) for centre, width in centres[shape])
+
+
+def quantile(values: Sequence[float], shares: Sequence[float], p: float) -> float:
+    """Give the smallest value at or below which a share p of the truth lies."""
+    below = 0.0
+    for value, share in zip(values, shares, strict=True):
+        below += share
+        if below >= p - 1e-12:
+            return value
+    return values[-1]
+
+
+def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float]) -> list[Row]:
+    """Put shares beside the truth; several intervals hold together, and of a long list the largest are shown."""
+    rows = []
+    for entry in entries:
+        ends = entry["simultaneous"] if len(entries) > 1 else entry
+        rows.append(
+            Row(entry["option"], truth[entry["option"]], entry["estimate"], ends["low"], ends["high"])
+        )
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return sorted(rows, key=lambda row: -row.truth)[:MOST_ROWS]
+
+
+def mean_row(found: Mapping[str, Any], truth: float, values: Sequence[float], unit: str = "") -> Row:
+    """Put an average beside the truth."""
+    mean = found["mean"]
+    label = f"Average, in {unit}" if unit else "Average"
+    return Row(label, truth, mean["estimate"], mean["low"], mean["high"], values[0], values[-1], unit)
+
+
+def sets_with_shares(shares: Sequence[float]) -> tuple[list[list[int]], list[float]]:
+    """Give sets of options, and their shares, in which every option has its share and no set is larger than need be.
+
+    Systematic sampling: the shares are laid end to end, and a comb with teeth one apart is put on them at random.
+    """
+    ends = [0.0]
+    for share in shares:
+        ends.append(ends[-1] + share)
+    cuts = sorted({0.0, 1.0, *(round(end % 1.0, 12) for end in ends)})
+    sets: list[list[int]] = []
+    sizes: list[float] = []
+    for start, stop in pairwise(cuts):
+        if stop - start < 1e-9:
+            continue
+        teeth = [(start + stop) / 2 + tooth for tooth in range(math.ceil(ends[-1]) + 1)]
+        caught = [any(low < tooth < high for tooth in teeth) for low, high in pairwise(ends)]
+        sets.append([place for place, held in enumerate(caught) if held])
+        sizes.append(stop - start)
+    return sets, [size / math.fsum(sizes) for size in sizes]

@@ -1,0 +1,57 @@
+"""A point on a scale, in the editor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from hushpoll_client import Question
+from hushpoll_client.kind import KINDS
+
+from .base import EditorKind, Fields, average, lines, points, whole_or_text
+from .rehearsing import Row, mean_row
+
+__all__ = ["ScaleEditor"]
+
+
+class ScaleEditor(EditorKind):
+    """The designer says how many points there are, and names the ends or every point."""
+
+    kind = KINDS["scale"]
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"points": whole_or_text, "labels": lines}
+    counted = "points"
+    reports: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "cumulative": (
+            "“4 or more”, the median and quartiles",
+            "The shares from each point upwards. A good choice when in doubt: the average can be read from it too.",
+        ),
+        "mean": ("The average", "One number, as precise as possible. Medians are less precise then."),
+        "shares": ("The share of each point", "Every point by itself, such as how many chose exactly 3."),
+    }
+
+    def in_mechanism(self, fields: Fields) -> dict[str, Any]:
+        """Give what will be reported."""
+        return {"target": fields.get(self.target_field) or self.kind.targets[0]}
+
+    def margin(self, question: Question, part: float | None) -> str:
+        """Write the margin of an average in points of the scale."""
+        return average(question, part, "on the scale") if question.answers.target == "mean" else points(part)
+
+    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+        """Put what will be reported beside the truth: the average, shares from each point upwards, or all shares."""
+        if question.answers.target == "mean":
+            values = [float(value) for value in question.answers.values or ()]
+            return [mean_row(found, sum(v * share for v, share in zip(values, truth, strict=True)), values)]
+        if question.answers.target == "shares":
+            return super().rows(question, found, truth, asked)
+        rows = []
+        for place, entry in enumerate(found["cumulative"][:-1], 1):
+            label, ends = f"{question.options[place]} or more", entry["simultaneous"]
+            upwards = (1 - entry["estimate"], 1 - ends["high"], 1 - ends["low"])
+            rows.append(Row(label, sum(truth[place:]), *upwards))
+        return rows
+
+    def reported(self, question: Question) -> str:
+        """Say what will be reported."""
+        said = {"mean": "the average", "cumulative": "“so much or more”, median and quartiles"}
+        return said.get(str(question.answers.target), "the share of each point")

@@ -1,0 +1,228 @@
+"""Every kind of question on the command line: checked, planned, asked in the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hushpoll_analysis import plan
+from hushpoll_client import Survey
+from hushpoll_client.report import Report, read_answers
+from hushpoll_server.cli import hushpoll, main
+from hushpoll_server.cli.asking import ask
+from hushpoll_server.documents import parse_survey
+
+PLACES = [f"Place {number}" for number in range(1, 41)]
+QUESTIONS: list[dict[str, Any]] = [
+    {"id": "drank", "kind": "yes_no", "text": "Did you drink?", "mechanism": {"epsilon": 1}},
+    {
+        "id": "where",
+        "kind": "choice",
+        "text": "Where?",
+        "options": PLACES,
+        "after": {"question": "drank", "answers": ["Yes"]},
+        "mechanism": {"epsilon": 1},
+    },
+    {
+        "id": "mood",
+        "kind": "scale",
+        "text": "How are you?",
+        "points": 5,
+        "labels": ["Bad", "Good"],
+        "mechanism": {"epsilon": 1},
+    },
+    {
+        "id": "hours",
+        "kind": "number",
+        "text": "How many hours?",
+        "min": 0,
+        "max": 80,
+        "step": 0.5,
+        "unit": "hours",
+        "mechanism": {"epsilon": 1, "target": "distribution", "bins": 8},
+    },
+    {
+        "id": "used",
+        "kind": "multiple",
+        "text": "Which did you use?",
+        "options": ["tea", "coffee", "milk, warm"],
+        "at_most": 2,
+        "mechanism": {"epsilon": 2},
+    },
+]
+DOCUMENT = {"hushpoll": 1, "title": "Every kind", "questions": QUESTIONS}
+
+
+@pytest.fixture
+def survey() -> Survey:
+    return parse_survey(json.dumps(DOCUMENT).encode())
+
+
+@pytest.fixture
+def typing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Type these lines, one at each prompt, as text or as what the prompt's type makes of it."""
+
+    def type_in(*lines: str) -> list[str]:
+        left = list(lines)
+
+        def prompt(_text: str, type: Any = None, default: Any = None, **_more: Any) -> Any:
+            line = left.pop(0)
+            return type.convert(line, None, None) if type is not None else line or default
+
+        monkeypatch.setattr("click.prompt", prompt)
+        return left
+
+    return type_in
+
+
+def test_the_terminal_asks_every_kind(
+    survey: Survey, typing: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = typing("2", "ace 1", "Place 17", "4", "12.5", "1, coffee")
+    given = ask(survey)
+    assert given == {
+        "drank": "Yes",
+        "where": "Place 17",
+        "mood": "4",
+        "hours": "12.5",
+        "used": ["tea", "coffee"],
+    }
+    assert left == []
+    assert read_answers(survey, given) == [1, 16, 3, 25, (0, 1)]
+    out, said = capsys.readouterr()
+    assert out == "", "only the result goes to stdout"
+    assert "40 options: type a part of yours." in said
+    assert "11 options hold that, 1 are not shown; type more of yours." in said
+    assert "0 to 80 hours, in steps of 0.5" in said
+    assert "1 (Bad)" in said
+    assert "Tick at most 2" in said
+    assert "What is sent could come from any answer; it is at most 2.72 times likelier from yours." in said
+
+
+def test_a_question_that_does_not_apply_is_not_asked(
+    survey: Survey, typing: Callable[..., list[str]]
+) -> None:
+    left = typing("1", "3", "0", "")
+    given = ask(survey)
+    assert set(given) == {"drank", "mood", "hours", "used"}
+    assert left == []
+    answers = read_answers(survey, given)
+    assert answers == [0, len(PLACES), 2, 0, ()]
+    assert len(Report.new(survey, answers).reports) == 5, "the report has the same shape"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["1", "3", "12.3", "7", ""], "give 0 to 80 in steps of 0.5"),
+        (["1", "3", "many", "7", ""], "is not a number on its grid"),
+        (["1", "3", "7", "1,2,3", ""], "tick at most 2"),
+        (["1", "3", "7", "9", ""], "type numbers from 1 to 3"),
+        (["1", "3", "7", "1,1", ""], "name each option once"),
+        (["2", "nowhere", "Place 40", "3", "7", ""], "no option holds that"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_asked_again(
+    survey: Survey,
+    typing: Callable[..., list[str]],
+    capsys: pytest.CaptureFixture[str],
+    lines: list[str],
+    message: str,
+) -> None:
+    left = typing(*lines)
+    ask(survey)
+    assert left == []
+    assert message in capsys.readouterr().err
+
+
+def test_a_check_prints_kinds_targets_rules_and_every_epsilon(tmp_path: Path, survey: Survey) -> None:
+    file = tmp_path / "survey.json"
+    file.write_text(json.dumps(DOCUMENT))
+    said = CliRunner().invoke(hushpoll, ["survey", "check", str(file)]).output
+    assert f"hash   {survey.hash}" in said
+    assert "asked only after Yes to drank" in said
+    lines = {line.split()[0]: line.split() for line in said.splitlines() if line}
+    assert lines["mood"] == ["mood", "scale", "designed", "5", "cumulative", "1"]
+    assert lines["hours"] == ["hours", "number", "designed", "8", "distribution", "1"]
+    assert lines["used"][1:4] == ["multiple", survey.questions[4].mechanism.name, "3"]
+    made = json.loads(CliRunner().invoke(hushpoll, ["survey", "check", str(file), "--json"]).output)
+    assert made["hash"] == survey.hash
+    assert made["epsilon_total"] == pytest.approx(6, abs=1e-6)
+    shapes = {one["id"]: one for one in made["questions"]}
+    assert shapes["where"]["after"] == {"question": "drank", "answers": ["Yes"]}
+    assert (shapes["mood"]["target"], shapes["mood"]["points"]) == ("cumulative", 5)
+    assert (shapes["hours"]["target"], shapes["hours"]["bins"], shapes["hours"]["unit"]) == (
+        "distribution",
+        8,
+        "hours",
+    )
+    assert shapes["used"]["at_most"] == 2
+    assert all(one["epsilon"] <= 2 for one in shapes.values())
+
+
+def test_checking_what_was_resolved_gives_the_same_hash(tmp_path: Path, survey: Survey) -> None:
+    file = tmp_path / "published.json"
+    file.write_bytes(survey.canonical)
+    made = json.loads(CliRunner().invoke(hushpoll, ["survey", "check", str(file), "--json"]).output)
+    assert made["hash"] == survey.hash
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["--mechanism", "subset", "--options", "1000"], {"mechanism": "subset", "options": 1000}),
+        (
+            ["--mechanism", "subset", "--options", "10", "--size", "2"],
+            {"mechanism": "subset", "options": 10, "size": 2},
+        ),
+        (
+            ["--mechanism", "sampled", "--options", "8", "--ask", "2"],
+            {"mechanism": "sampled", "options": 8, "ask": 2},
+        ),
+        (
+            ["--mechanism", "padded", "--options", "8", "--at-most", "3"],
+            {"mechanism": "padded", "options": 8, "at_most": 3},
+        ),
+        (
+            ["--mechanism", "krr", "--options", "5", "--target", "mean"],
+            {"mechanism": "krr", "options": 5, "target": "mean"},
+        ),
+        (
+            ["--mechanism", "designed", "--options", "5", "--target", "cumulative"],
+            {"mechanism": "designed", "options": 5, "target": "cumulative"},
+        ),
+    ],
+)
+def test_plans_of_the_command_line_are_the_planner_s(arguments: list[str], wanted: dict[str, Any]) -> None:
+    made = CliRunner().invoke(hushpoll, ["plan", *arguments, "--epsilon", "1", "--n", "1000", "--json"])
+    expected = plan(**wanted, epsilon=1, n=1000)
+    assert json.loads(made.output) == expected.to_dict()
+    said = CliRunner().invoke(hushpoll, ["plan", *arguments, "--epsilon", "1", "--n", "1000"]).output
+    unit = "% of the range" if wanted.get("target") == "mean" else "points"
+    assert f"±{100 * expected.margin:.1f} {unit}" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--mechanism", "sampled", "--options", "5", "--target", "mean"], "plan for shares"),
+        (["--mechanism", "padded", "--options", "5"], "at_most"),
+        (["--mechanism", "padded", "--options", "5", "--at-most", "6"], "1 to 5"),
+        (["--mechanism", "krr", "--options", "5", "--at-most", "2"], "it is a parameter of padded"),
+        (["--mechanism", "subset", "--options", "5", "--size", "5"], "2 to 4"),
+        (["--mechanism", "krr", "--options", "5", "--target", "median"], "median"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_ends_in_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["plan", *arguments, "--epsilon", "1", "--n", "1000"])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
