@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -232,7 +233,7 @@ def report(
     Kish (1965), Survey Sampling; Cheu, Smith, Ullman (2021), Manipulation attacks in local differential privacy.
     """
     if not isinstance(survey, Survey):
-        survey = Survey.load(Path(survey))
+        survey = _load(survey)
     check_level(level)
     if not isinstance(minimum, int) or minimum < 0:
         raise AnalysisError(f"minimum is {minimum!r}", f"give the least number of reports, such as {MINIMUM}")
@@ -242,6 +243,15 @@ def report(
     parts = tuple(question_results(q, counted, level, interval, enough) for q in survey.questions)
     groups = group_tables(counted, level, minimum, only, reference) if by is not None and enough else ()
     return SurveyResults(survey, counted.n, level, interval, minimum, parts, by, groups)
+
+
+def _load(survey: str | Path) -> Survey:
+    if not isinstance(survey, str | os.PathLike):
+        raise AnalysisError(
+            f"survey: expected a Survey or the path of its file, got {type(survey).__name__}",
+            "make one with Survey.load(path) or Survey.from_draft(...)",
+        )
+    return Survey.load(Path(survey))
 
 
 def _rows(whole: SurveyResults, part: QuestionResults) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ class WeightedShare:
         beyond an edge.
     sampling_effect : float
         The part of it that weights, strata and clusters make: variance over that of as many randomized reports drawn
-        with replacement and equal weights (Kish's design effect, R's `deff`).
+        with replacement and equal weights (Kish's design effect, R's `deff = "replace"`).
     """
 
     option: Any
