@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .channel.simulation import simulate as simulate
+    from .channel.unknown import asks_unknown_decoy as asks_unknown_decoy
+    from .channel.unknown import detects_cheating as detects_cheating
+    from .channel.unknown import detects_lies as detects_lies
     from .channel.view import channel_view as channel_view
     from .designing.planning import plan as plan
     from .designing.planning import recommend as recommend
@@ -19,7 +22,10 @@ if TYPE_CHECKING:
     from .regression.models import correlate as correlate
     from .regression.models import linear as linear
     from .regression.models import logit as logit
+    from .regression.models import multinomial as multinomial
+    from .regression.models import ordinal as ordinal
     from .results.survey import report as report
+    from .results.trend import trend as trend
     from .sampling.weighted import weighted_estimate as weighted_estimate
     from .sampling.weights import rake as rake
     from .shares.constrained import constrained_estimate as constrained_estimate
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AnalysisError": "errors",
     "Estimate": "shares.result",
+    "asks_unknown_decoy": "channel.unknown",
     "channel_view": "channel.view",
     "cheating_detection": "shares.two_groups",
     "cheating_detection_symmetric": "shares.two_groups",
@@ -51,6 +58,8 @@ _HOME = {
     "crosstab": "tables.frames",
     "cumulative": "shares.cumulative",
     "density": "shares.density",
+    "detects_cheating": "channel.unknown",
+    "detects_lies": "channel.unknown",
     "estimate": "shares.estimation",
     "functional": "shares.estimation",
     "lie_detection": "shares.two_groups",
@@ -59,6 +68,8 @@ _HOME = {
     "maximise": "shares.constrained",
     "mean": "shares.means",
     "mean_difference": "shares.means",
+    "multinomial": "regression.models",
+    "ordinal": "regression.models",
     "plan": "designing.planning",
     "quantiles": "shares.quantiles",
     "rake": "sampling.weights",
@@ -66,6 +77,7 @@ _HOME = {
     "report": "results.survey",
     "shuffled_epsilon": "designing.shuffle",
     "simulate": "channel.simulation",
+    "trend": "results.trend",
     "unrelated_two_groups": "shares.two_groups",
     "weighted_estimate": "sampling.weighted",
 }
@@ -73,6 +85,7 @@ _HOME = {
 __all__ = [
     "AnalysisError",
     "Estimate",
+    "asks_unknown_decoy",
     "channel_view",
     "cheating_detection",
     "cheating_detection_symmetric",
@@ -82,6 +95,8 @@ __all__ = [
     "crosstab",
     "cumulative",
     "density",
+    "detects_cheating",
+    "detects_lies",
     "estimate",
     "functional",
     "lie_detection",
@@ -90,6 +105,8 @@ __all__ = [
     "maximise",
     "mean",
     "mean_difference",
+    "multinomial",
+    "ordinal",
     "plan",
     "quantiles",
     "rake",
@@ -97,6 +114,7 @@ __all__ = [
     "report",
     "shuffled_epsilon",
     "simulate",
+    "trend",
     "unrelated_two_groups",
     "weighted_estimate",
 ]

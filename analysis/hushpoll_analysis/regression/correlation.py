@@ -15,7 +15,6 @@ from hushpoll_analysis.data.columns import (
     check_frame,
     column_of,
     randomized_variable,
-    report_codes,
 )
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
@@ -129,6 +128,6 @@ def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> tuple[Float
         if not np.all(np.isfinite(numbers)):
             raise AnalysisError(f"column {name!r} is exact and has values that are no finite numbers")
         return numbers, numbers**2
-    codes = report_codes(column, variable.view.outcomes)
+    codes = variable.codes(column)
     scores = np.arange(variable.view.options, dtype=np.float64)
     return variable.view.solution(scores)[codes], variable.view.solution(scores**2)[codes]

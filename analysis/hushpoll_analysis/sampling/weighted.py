@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, read_variable
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, method_for, misfit, outside
 from hushpoll_analysis.shares.quantities import Quantity
@@ -112,12 +113,13 @@ def weighted_estimate(
     margins: Margins | None = None,
     level: float = 0.95,
     interval: str = AUTO,
+    designs: Designs | None = None,
 ) -> WeightedEstimate:
     """Estimate the shares of one question from a sample with weights, strata or clusters.
 
     Parameters
     ----------
-    reports, mechanisms, weights, strata, clusters, margins
+    reports, mechanisms, weights, strata, clusters, margins, designs
         As in `crosstab`.
     name
         The question.
@@ -143,13 +145,12 @@ def weighted_estimate(
     check_level(level)
     if len(check_frame(reports, "reports")) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
-    variable, codes = read_variable(reports, name, mechanisms)
+    variable, codes = read_variable(reports, name, with_designs(mechanisms, designs, reports, name))
     design = read_design(reports, weights, strata, clusters, margins)
     simple = design is None
     if design is None:
         design = SurveyDesign(np.ones(len(reports)), np.zeros_like(codes), np.arange(len(reports)))
-    decoy = None if variable.source is None else estimated_decoy(variable.source)
-    sample = _Sample(variable.view, codes, design, decoy)
+    sample = _Sample(variable.view, codes, design, variable.counted_decoy)
     wanted = [sample.quantity(k) for k in range(len(variable.labels))]
     method = _method(wanted, interval, simple)
     _check_scale(method, name, sample)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
 
@@ -38,6 +39,7 @@ def crosstab(
     strata: Column = None,
     clusters: Column = None,
     margins: Margins | None = None,
+    designs: Designs | None = None,
 ) -> CrossTable:
     r"""Estimate the joint shares of two or more variables from their randomized reports.
 
@@ -47,8 +49,8 @@ def crosstab(
         One row for each respondent with a column of report codes for each randomized variable (named as the question,
         or with `_reported` behind it), or an array of joint counts with one axis for each variable.
     mechanisms
-        The survey, or a mechanism for each randomized column. A column without one is exact: a grouping that was not
-        randomized.
+        The survey, or a mechanism for each randomized column (with `designs` also a column of their names). A column
+        without one is exact: a grouping that was not randomized.
     rows, columns
         Names of the variables; `columns` may name several.
     labels
@@ -59,6 +61,9 @@ def crosstab(
         Sample design, as column names or values.
     margins
         Known shares of exact columns to which the weights are raked first, as in `rake`.
+    designs
+        Where not everybody went through the same mechanism: ``designs={name: mechanism}`` (None: asked directly; or a
+        survey for each name), and in `mechanisms` a column of these names, as in ``{"cheated": "wave"}``.
 
     Returns
     -------
@@ -79,6 +84,7 @@ def crosstab(
     """
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
+    mechanisms = with_designs(mechanisms, designs, reports)
     joint = read_joint(
         reports, mechanisms, names, _design(reports, weights, strata, clusters, margins), labels
     )
@@ -118,13 +124,14 @@ def compare(
     strata: Column = None,
     clusters: Column = None,
     margins: Margins | None = None,
+    designs: Designs | None = None,
 ) -> Comparison:
     """Compare the shares of an outcome between groups: differences and ratios, with intervals.
 
     Parameters
     ----------
-    reports, mechanisms, labels, weights, strata, clusters, margins
-        As in `crosstab`.
+    reports, mechanisms, labels, weights, strata, clusters, margins, designs
+        As in `crosstab`; a single column of names belongs to the outcome.
     outcome
         The variable whose shares are compared.
     by
@@ -151,6 +158,7 @@ def compare(
     Methods Med. Res. 21 (2012).
     """
     check_level(level)
+    mechanisms = with_designs(mechanisms, designs, reports, outcome)
     joint = read_joint(
         reports, mechanisms, [by, outcome], _design(reports, weights, strata, clusters, margins), labels
     )
