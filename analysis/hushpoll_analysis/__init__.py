@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .regression.models import ordinal as ordinal
     from .results.survey import report as report
     from .results.trend import trend as trend
+    from .sampling.replicates import Replicates as Replicates
     from .sampling.weighted import weighted_estimate as weighted_estimate
     from .sampling.weights import rake as rake
     from .shares.constrained import constrained_estimate as constrained_estimate
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AnalysisError": "errors",
     "Estimate": "shares.result",
+    "Replicates": "sampling.replicates",
     "asks_unknown_decoy": "channel.unknown",
     "channel_view": "channel.view",
     "cheating_detection": "shares.two_groups",
@@ -85,6 +87,7 @@ _HOME = {
 __all__ = [
     "AnalysisError",
     "Estimate",
+    "Replicates",
     "asks_unknown_decoy",
     "channel_view",
     "cheating_detection",

@@ -10,6 +10,7 @@ from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins, read_design
 
 from . import families
@@ -38,6 +39,8 @@ def logit(
     clusters: Column = None,
     margins: Margins | None = None,
     designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> ModelFit:
     r"""Fit a logistic regression whose outcome, predictors, or both were randomized.
 
@@ -69,6 +72,8 @@ def logit(
         Where not everybody went through the same mechanism: ``designs={name: mechanism}``, None for people asked
         directly. For the outcome also `asks_unknown_decoy`, `detects_cheating` and `detects_lies`, whose unknown share
         is then estimated beside the coefficients.
+    population, replicates
+        Finite population and replicate weights, as in `weighted_estimate`; the model is fitted anew for each replicate.
 
     Returns
     -------
@@ -99,7 +104,7 @@ def logit(
     _check(level, information, penalty)
     family = families.binary(link, event)
     channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins)
+    design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
     return fit_model(formula, model, family, level, information, design, penalty)
 
@@ -119,6 +124,8 @@ def multinomial(
     clusters: Column = None,
     margins: Margins | None = None,
     designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> ModelFit:
     r"""Fit a multinomial logit of a randomized outcome with three answers or more.
 
@@ -132,7 +139,7 @@ def multinomial(
     _check(level, information, penalty)
     family = families.multinomial(reference)
     channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins)
+    design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
     return fit_model(formula, model, family, level, information, design, penalty)
 
@@ -152,6 +159,8 @@ def ordinal(
     clusters: Column = None,
     margins: Margins | None = None,
     designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> ModelFit:
     r"""Fit a proportional-odds (or ordered probit, cloglog) model of a randomized outcome with ordered answers.
 
@@ -169,7 +178,7 @@ def ordinal(
     _check(level, information, penalty)
     family = families.ordinal(link)
     channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins)
+    design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
     return fit_model(formula, model, family, level, information, design, penalty)
 
@@ -187,6 +196,8 @@ def linear(
     clusters: Column = None,
     margins: Margins | None = None,
     designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> ModelFit:
     """Fit a linear regression of an exact number on randomized and exact predictors, with normal errors.
 
@@ -196,7 +207,7 @@ def linear(
     _check(level, information, NEVER)
     family = families.number()
     channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins)
+    design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
     return fit_model(formula, model, family, level, information, design)
 

@@ -164,6 +164,22 @@ class BinaryOutcome:
             result[mine] = slope[mine] ** 2 * parts.sum(axis=1)
         return result
 
+    def slope_noise(self, eta: Floats) -> Floats:
+        """Variance of the slope of log g over the reports, given the truth, on average over the two truths."""
+        assert self.table_of is not None
+        high, low, slope, _ = chance_of(self.link)(eta)
+        result = np.zeros(len(eta))
+        for number, table in enumerate(self.tables):
+            mine = self.table_of == number
+            chance = np.outer(low[mine], table[0]) + np.outer(high[mine], table[1])
+            gap = np.broadcast_to(table[1] - table[0], chance.shape)
+            score = (
+                np.divide(gap, chance, out=np.zeros_like(chance), where=chance > 0.0) * slope[mine][:, None]
+            )
+            spread = [score**2 @ row - (score @ row) ** 2 for row in table]
+            result[mine] = low[mine] * spread[0] + high[mine] * spread[1]
+        return result
+
 
 @dataclass(frozen=True, eq=False)
 class MultinomialOutcome:

@@ -13,10 +13,11 @@ from hushpoll_client import Channel
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
-from hushpoll_analysis.data.counts import Counts, check_level, finite_numbers, read_counts
+from hushpoll_analysis.data.counts import Counts, check_level, check_population, finite_numbers, read_counts
 from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
+from .finite import finite_population
 from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, method_for
 from .mixed import RESPONDENTS, Mixed
 from .parts import estimate_parts
@@ -41,6 +42,7 @@ def estimate(
     *,
     designs: Designs | None = None,
     pooling: str = RESPONDENTS,
+    population: float | None = None,
 ) -> Estimate:
     """Estimate the true shares behind randomized reports.
 
@@ -77,6 +79,9 @@ def estimate(
         With `designs`: every respondent counts alike (unbiased for these people whatever the groups are), or the
         designs are weighted by their precision (least variance at the uniform truth), which takes their people to be
         alike.
+    population : number, optional
+        The size N of the population from which these people are a simple random sample without replacement (at most 1:
+        the fraction n/N). The variance is then (1 - f) se^2 + f se_privacy^2.
 
     Returns
     -------
@@ -104,7 +109,10 @@ def estimate(
     view, whole, decoy, labels, entries = asked.view, asked.counts, asked.decoy, asked.labels, asked.entries
     shares = view.shares(whole / whole.sum())
     each = 1 - (1 - level) / len(entries) if simultaneous else level
-    wanted = [quantity(view, whole, view.unit(k), shares, decoy) for k in entries]
+    fraction = 0.0 if population is None else check_population(population, int(whole.sum()))
+    wanted = [
+        finite_population(quantity(view, whole, view.unit(k), shares, decoy), fraction) for k in entries
+    ]
     method = method_for(wanted, interval, simultaneous and len(entries) > 1)
     resampling = Resampling(replicates, seed)
     named = view.outcomes == view.options and asked.reports_have_names
@@ -133,6 +141,7 @@ def estimate(
         view=view,
         decoy=decoy,
         resampling=resampling,
+        fraction=fraction,
     )
 
 

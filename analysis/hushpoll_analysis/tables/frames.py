@@ -13,6 +13,7 @@ from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
 
 from .cells import CrossTable
@@ -40,6 +41,8 @@ def crosstab(
     clusters: Column = None,
     margins: Margins | None = None,
     designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> CrossTable:
     r"""Estimate the joint shares of two or more variables from their randomized reports.
 
@@ -61,6 +64,8 @@ def crosstab(
         Sample design, as column names or values.
     margins
         Known shares of exact columns to which the weights are raked first, as in `rake`.
+    population, replicates
+        Finite population and replicate weights, as in `weighted_estimate`.
     designs
         Where not everybody went through the same mechanism: ``designs={name: mechanism}`` (None: asked directly; or a
         survey for each name), and in `mechanisms` a column of these names, as in ``{"cheated": "wave"}``.
@@ -85,9 +90,8 @@ def crosstab(
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
     mechanisms = with_designs(mechanisms, designs, reports)
-    joint = read_joint(
-        reports, mechanisms, names, _design(reports, weights, strata, clusters, margins), labels
-    )
+    design = _design(reports, weights, strata, clusters, margins, population, replicates)
+    joint = read_joint(reports, mechanisms, names, design, labels)
     se = joint.standard_errors()
     low, high, method = cell_limits(joint, se, level, joint.estimate.size if simultaneous else 1)
     return CrossTable(
@@ -125,12 +129,14 @@ def compare(
     clusters: Column = None,
     margins: Margins | None = None,
     designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> Comparison:
     """Compare the shares of an outcome between groups: differences and ratios, with intervals.
 
     Parameters
     ----------
-    reports, mechanisms, labels, weights, strata, clusters, margins, designs
+    reports, mechanisms, labels, weights, strata, clusters, margins, designs, population, replicates
         As in `crosstab`; a single column of names belongs to the outcome.
     outcome
         The variable whose shares are compared.
@@ -160,7 +166,11 @@ def compare(
     check_level(level)
     mechanisms = with_designs(mechanisms, designs, reports, outcome)
     joint = read_joint(
-        reports, mechanisms, [by, outcome], _design(reports, weights, strata, clusters, margins), labels
+        reports,
+        mechanisms,
+        [by, outcome],
+        _design(reports, weights, strata, clusters, margins, population, replicates),
+        labels,
     )
     answers = joint.variables[1]
     if option is not None:
@@ -171,13 +181,20 @@ def compare(
 
 
 def _design(
-    reports: Reports, weights: Column, strata: Column, clusters: Column, margins: Margins | None
+    reports: Reports,
+    weights: Column,
+    strata: Column,
+    clusters: Column,
+    margins: Margins | None,
+    population: Population,
+    replicates: Any,
 ) -> SurveyDesign | None:
     if isinstance(reports, pd.DataFrame):
-        return read_design(reports, weights, strata, clusters, margins)
-    if any(one is not None for one in (weights, strata, clusters, margins)):
+        return read_design(reports, weights, strata, clusters, margins, population, replicates)
+    given = (weights, strata, clusters, margins, population, replicates)
+    if any(one is not None for one in given):
         raise AnalysisError(
-            "weights, strata, clusters and margins need a table of respondents, not joint counts"
+            "weights, strata, clusters and margins need a table of respondents, not joint counts; so does a population"
         )
     if isinstance(reports, np.ndarray | list | tuple):
         return None

@@ -90,8 +90,9 @@ def _pearson(table: Floats, n: int) -> IndependenceTest:
 
 def _rao_scott(joint: JointReports) -> IndependenceTest:
     """Correct to second order (Rao and Scott 1984; Thomas and Rao 1987), in the F form."""
-    design = joint.design
-    assert design is not None
+    assert joint.design is not None
+    # Independence is a statement about where people come from, whatever part of them was asked.
+    design = joint.design.without_population
     assert joint.codes is not None
     table = joint.frequencies
     rows, columns = (np.flatnonzero(table.sum(axis=axis) > 0) for axis in (1, 0))

@@ -148,7 +148,9 @@ def _table_share(
     if decoy is not None:
         drift = decoy.slope(view.shares(frequencies), view.solution(target)) ** 2 * decoy.variance
     variance = max(error**2 - drift, 0.0)
-    wanted = effective_quantity(view, frequencies, target, decoy, variance, _kish(joint, places))
+    wanted = effective_quantity(
+        view, frequencies, target, decoy, variance, _kish(joint, places), float(counts.sum())
+    )
     return TableShare(estimate, error, "", joint, wanted)
 
 
@@ -159,6 +161,8 @@ def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
     if places is not None:
         assert joint.codes is not None
         weights = weights[joint.codes[places[0]] == places[1]]
+    if joint.design.fractions is not None:
+        return math.inf  # the linearised variance, which a finite population makes smaller, decides alone
     return float(weights.sum() ** 2 / np.sum(weights**2))
 
 
