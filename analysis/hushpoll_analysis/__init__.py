@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .channel.simulation import simulate as simulate
+    from .channel.unknown import asks_unknown_decoy as asks_unknown_decoy
+    from .channel.unknown import detects_cheating as detects_cheating
+    from .channel.unknown import detects_lies as detects_lies
     from .channel.view import channel_view as channel_view
     from .designing.best_channel import design as design
     from .designing.planning import plan as plan
-    from .designing.planning import recommend as recommend
     from .designing.recommending import recommend as recommend
     from .designing.resolving import resolve as resolve
     from .designing.shuffle import shuffled_epsilon as shuffled_epsilon
@@ -22,7 +24,11 @@ if TYPE_CHECKING:
     from .regression.models import correlate as correlate
     from .regression.models import linear as linear
     from .regression.models import logit as logit
+    from .regression.models import multinomial as multinomial
+    from .regression.models import ordinal as ordinal
     from .results.survey import report as report
+    from .results.trend import trend as trend
+    from .sampling.replicates import Replicates as Replicates
     from .sampling.weighted import weighted_estimate as weighted_estimate
     from .sampling.weights import rake as rake
     from .shares.constrained import constrained_estimate as constrained_estimate
@@ -45,6 +51,8 @@ if TYPE_CHECKING:
 _HOME = {
     "AnalysisError": "errors",
     "Estimate": "shares.result",
+    "Replicates": "sampling.replicates",
+    "asks_unknown_decoy": "channel.unknown",
     "channel_view": "channel.view",
     "cheating_detection": "shares.two_groups",
     "cheating_detection_symmetric": "shares.two_groups",
@@ -55,6 +63,8 @@ _HOME = {
     "cumulative": "shares.cumulative",
     "density": "shares.density",
     "design": "designing.best_channel",
+    "detects_cheating": "channel.unknown",
+    "detects_lies": "channel.unknown",
     "estimate": "shares.estimation",
     "functional": "shares.estimation",
     "lie_detection": "shares.two_groups",
@@ -63,6 +73,8 @@ _HOME = {
     "maximise": "shares.constrained",
     "mean": "shares.means",
     "mean_difference": "shares.means",
+    "multinomial": "regression.models",
+    "ordinal": "regression.models",
     "plan": "designing.planning",
     "quantiles": "shares.quantiles",
     "rake": "sampling.weights",
@@ -71,6 +83,7 @@ _HOME = {
     "resolve": "designing.resolving",
     "shuffled_epsilon": "designing.shuffle",
     "simulate": "channel.simulation",
+    "trend": "results.trend",
     "unrelated_two_groups": "shares.two_groups",
     "weighted_estimate": "sampling.weighted",
 }
@@ -78,6 +91,8 @@ _HOME = {
 __all__ = [
     "AnalysisError",
     "Estimate",
+    "Replicates",
+    "asks_unknown_decoy",
     "channel_view",
     "cheating_detection",
     "cheating_detection_symmetric",
@@ -88,6 +103,8 @@ __all__ = [
     "cumulative",
     "density",
     "design",
+    "detects_cheating",
+    "detects_lies",
     "estimate",
     "functional",
     "lie_detection",
@@ -96,6 +113,8 @@ __all__ = [
     "maximise",
     "mean",
     "mean_difference",
+    "multinomial",
+    "ordinal",
     "plan",
     "quantiles",
     "rake",
@@ -104,6 +123,7 @@ __all__ = [
     "resolve",
     "shuffled_epsilon",
     "simulate",
+    "trend",
     "unrelated_two_groups",
     "weighted_estimate",
 ]

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import logit
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.regression.formula import read_model
-from hushpoll_analysis.regression.likelihood import maximum
+from hushpoll_analysis.regression.families import binary, number
 from hushpoll_analysis.regression.models import linear
+from hushpoll_analysis.regression.reading import read_model
+from hushpoll_analysis.regression.search import maximum
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import optimize, special
@@ -139,13 +140,16 @@ def test_randomized_predictor_beats_the_penalised_peer(sample: pd.DataFrame) -> 
     assert got.se[3] <= alone.se[0] * 1.01 < peer["se.b"][0]
 
 
-@pytest.mark.parametrize("link", ["logit", "probit", "identity"])
+FAMILIES = {link: binary(link, None) for link in ("logit", "probit", "cloglog")} | {"identity": number()}
+
+
+@pytest.mark.parametrize("link", list(FAMILIES))
 def test_derivatives_are_those_of_the_likelihood(sample: pd.DataFrame, link: str) -> None:
     formula = (
         "yc ~ forced * x1 + warner80_y2" if link == "identity" else "warner75 ~ forced * x1 + warner80_y2"
     )
     names = only("forced", "warner80_y2") if link == "identity" else only("warner75", "forced", "warner80_y2")
-    model = read_model(formula, sample.head(200), names, link, None, None, None)
+    model = read_model(formula, sample.head(200), names, FAMILIES[link], None, None)
     rng = np.random.default_rng(1)
     size = len(model.scale)
     point = 0.3 * rng.standard_normal(size)

@@ -198,3 +198,12 @@ def test_a_notebook_shows_plans_as_tables() -> None:
     advice = recommend("choice", options=4, epsilon=1.0, n=1000)
     assert list(advice.to_frame()["mechanism"]) == [candidate.mechanism for candidate in advice.candidates]
     assert advice.to_frame()["mechanism"][0] in advice._repr_html_()
+
+
+def test_numbers_may_be_written_as_text_and_anything_else_is_explained() -> None:
+    assert plan("warner", epsilon="1", n="1000").margin == plan("warner", epsilon=1, n=1000).margin
+    for wrong in ({"epsilon": "one"}, {"epsilon": None, "margin": [0.1]}, {"epsilon": {}}, {"epsilon": True}):
+        with pytest.raises(AnalysisError, match=r"is .*[;,:]? ?give"):
+            plan("warner", n=1000, **wrong)
+    with pytest.raises(AnalysisError, match="whole number"):
+        plan("warner", epsilon=1, n="12.5")

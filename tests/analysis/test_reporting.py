@@ -417,3 +417,8 @@ def test_totals_have_a_shuffled_epsilon_beside_the_local_one() -> None:
     few = report(survey, frame.head(100))["cheated"]
     assert few.to_dict()["epsilon_shuffled"] is None
     assert not any("shuffling" in remark for remark in few.remarks)
+
+
+def test_a_document_in_place_of_a_survey_is_explained(frame: pd.DataFrame) -> None:
+    with pytest.raises(HushpollError, match=r"expected a Survey.*got dict.*Survey\.load"):
+        report(DRAFT, frame)

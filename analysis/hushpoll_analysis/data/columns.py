@@ -13,8 +13,12 @@ from hushpoll_client import Channel, Survey
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Mechanism
 
+from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
+from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.errors import AnalysisError
+
+from .row_designs import RowDesigns
 
 __all__ = [
     "Codes",
@@ -30,8 +34,10 @@ __all__ = [
 ]
 
 Codes = npt.NDArray[np.int64]
-Mechanisms = Survey | Mapping[str, Mechanism | Channel | None]
-"""A survey, or for each column its mechanism; None, or a column that is not named, means exact."""
+Mechanisms = Survey | Mapping[str, Any]
+"""A survey, or for each column its mechanism; None, or a column that is not named, means exact.
+
+With designs (`row_designs.with_designs`) also a column of their names."""
 
 
 class ExactView(ChannelView):
@@ -96,8 +102,35 @@ class Variable:
     view: ChannelView
     randomized: bool
     decoy: EstimatedShare | None = None
-    source: Mechanism | Channel | None = None
+    source: Mechanism | Channel | RowDesigns | None = None
     """What randomized it; None for an exact column."""
+
+    @property
+    def counted_decoy(self) -> EstimatedDecoy | None:
+        """The decoy whose share was itself estimated; None where there is none."""
+        if isinstance(self.source, RowDesigns):
+            return self.source.decoy(self.name)
+        return None if self.source is None else estimated_decoy(self.source)
+
+    def codes(self, column: pd.Series[Any]) -> Codes:
+        """Read a column of reports; with a design a row, codes run through all designs."""
+        view, source = self.view, self.source
+        if not isinstance(source, RowDesigns):
+            return report_codes(column, view.outcomes)
+        assert isinstance(view, StackedView)
+        if len(column) != len(source.rows):
+            raise AnalysisError(
+                f"{self.name}: {len(source.rows)} names of designs for {len(column)} reports; give one for each"
+            )
+        numbers = report_codes(column, max(block.outcomes for block in view.blocks))
+        sizes = np.array([block.outcomes for block in view.blocks])[source.rows]
+        if np.any(numbers >= sizes):
+            row = int(np.flatnonzero(numbers >= sizes)[0])
+            raise AnalysisError(
+                f"column {column.name!r} has the report {numbers[row]} in row {row}, which the design "
+                f"{source.names[source.rows[row]]!r} cannot give; check that rows and designs belong together"
+            )
+        return view.codes(numbers, source.rows)
 
     @property
     def weights(self) -> Floats:
@@ -119,7 +152,7 @@ def read_variable(
     variable = randomized_variable(name, mechanisms, labels)
     column = column_of(data, name)
     if variable is not None:
-        return variable, report_codes(column, variable.view.outcomes)
+        return variable, variable.codes(column)
     return _exact(column, name, labels)
 
 
@@ -127,7 +160,7 @@ def randomized_variable(
     name: str, mechanisms: Mechanisms, labels: Sequence[Any] | None = None
 ) -> Variable | None:
     """Give the variable of a randomized column; None for an exact one."""
-    mechanism: Mechanism | Channel | None
+    mechanism: Mechanism | Channel | RowDesigns | None
     if isinstance(mechanisms, Survey):
         question = next((one for one in mechanisms.questions if one.id == name), None)
         if question is None:
@@ -142,15 +175,27 @@ def randomized_variable(
         )
     if mechanism is None:
         return None
-    view = channel_view(mechanism)
+    view = mechanism.view(name) if isinstance(mechanism, RowDesigns) else channel_view(mechanism)
     view.shares(np.zeros(view.outcomes))  # a singular channel is refused here, by name
     if labels is None:
         labels = range(view.options)
     if len(labels) != view.options:
         raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers", "give one for each")
     weights = view.shares(np.eye(view.outcomes)).T
-    decoy = EstimatedShare.of(mechanism, weights) if isinstance(mechanism, Mechanism) else None
+    decoy = None
+    if isinstance(mechanism, Mechanism):
+        decoy = EstimatedShare.of(mechanism, weights)
+    elif isinstance(mechanism, RowDesigns):
+        decoy = _shared_decoy(name, mechanism, view)
     return Variable(name, tuple(labels), view, True, decoy, mechanism)
+
+
+def _shared_decoy(name: str, designs: RowDesigns, view: ChannelView) -> EstimatedShare | None:
+    decoy = designs.decoy(name)
+    if decoy is None:
+        return None
+    assert isinstance(view, StackedView)
+    return EstimatedShare(decoy.of, decoy.variance, designs.decoy_slope(view))
 
 
 def check_frame(data: object, what: str = "data") -> pd.DataFrame:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hushpoll_analysis.channel.view import ChannelView
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["Counts", "check_level", "finite_numbers", "read_counts", "whole_numbers"]
+__all__ = ["Counts", "check_level", "check_population", "finite_numbers", "read_counts", "whole_numbers"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -121,3 +121,20 @@ def check_level(level: float) -> float:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise AnalysisError(f"level: expected a proportion between 0 and 1, such as 0.95, got {level!r}")
     return float(level)
+
+
+def check_population(population: Any, n: int) -> float:
+    """Give the fraction of one population that n of its units are."""
+    try:
+        size = float(population)
+    except (TypeError, ValueError):
+        raise AnalysisError(f"population is {population!r}; give the number of people in it") from None
+    if not np.isfinite(size) or size <= 0.0 or isinstance(population, bool):
+        raise AnalysisError(f"population is {population!r}; give a positive number")
+    if size <= 1.0:
+        return size
+    if size < n:
+        raise AnalysisError(
+            f"population is {size:g}, fewer than the {n} in the sample; give the size of the whole population"
+        )
+    return n / size

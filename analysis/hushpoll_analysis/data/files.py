@@ -32,7 +32,7 @@ from .tally import (
     refuse_as_group,
 )
 
-__all__ = ["HASH_KEY", "Progress", "read_frame", "tally"]
+__all__ = ["HASH_KEY", "Progress", "column_names", "read_frame", "tally"]
 
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
 HASH_KEY = b"hushpoll_survey"
@@ -114,6 +114,18 @@ def _written(survey: Survey, block: Codes, where: str, offset: int) -> dict[str,
         )
         for one in survey.questions
     }
+
+
+def column_names(path: Path) -> list[str]:
+    """Give the names of a .csv or .parquet file's columns."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            import pyarrow.parquet
+
+            return [str(name) for name in pyarrow.parquet.read_schema(path).names]
+        return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+    except (OSError, ValueError) as error:
+        raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
 
 
 def record_type(survey: Survey) -> np.dtype[np.void]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +29,8 @@ __all__ = [
     "build",
     "curator_variance",
     "mechanism_class",
+    "read_number",
+    "read_whole",
     "recommended",
 ]
 
@@ -38,6 +41,25 @@ PLANNED = {
     if one.in_surveys and (one.recompiled or one.fits == "ordered")
 }
 """The mechanisms that a plan can be made for: those whose integers follow from a few parameters."""
+
+
+def read_number(value: Any, what: str) -> float:
+    """Read one number, also one written as text ("1", "3/4"), as mechanisms take them."""
+    try:
+        number = float(Fraction(value)) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise AnalysisError(f"{what} is {value!r}", "give a number") from None
+    if isinstance(value, bool):
+        raise AnalysisError(f"{what} is {value!r}", "give a number")
+    return number
+
+
+def read_whole(value: Any, what: str) -> int:
+    """Read a number of answers."""
+    number = read_number(value, what)
+    if not math.isfinite(number) or number != int(number):
+        raise AnalysisError(f"{what} is {value!r}", "give the number of answers, a whole number of 1 or more")
+    return int(number)
 
 
 def mechanism_class(name: str) -> type[Mechanism]:

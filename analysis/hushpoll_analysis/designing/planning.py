@@ -18,7 +18,15 @@ from hushpoll_client.mechanism import Mechanism
 from hushpoll_analysis.channel.spread import TARGETS
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import Design, Number, build, curator_variance, mechanism_class
+from .designs import (
+    Design,
+    Number,
+    build,
+    curator_variance,
+    mechanism_class,
+    read_number,
+    read_whole,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,6 +178,11 @@ def plan(
     1799
     """
     level = _between("level", level, "0.95, not 95")
+    epsilon, margin, share = (
+        None if value is None else read_number(value, name)
+        for name, value in (("epsilon", epsilon), ("margin", margin), ("share", share))
+    )
+    n = None if n is None else read_whole(n, "n")
     if share is not None and not 0.0 <= share <= 1.0:
         raise AnalysisError(
             f"share is {share:g}", "give the true share to plan for as a proportion from 0 to 1"
@@ -343,7 +356,7 @@ def _check_targets(epsilon: float | None, n: int | None, margin: float | None) -
 
 
 def _between(name: str, value: float, example: str) -> float:
-    if not 0.0 < value < 1.0:
+    if not 0.0 < read_number(value, name) < 1.0:
         raise AnalysisError(f"{name} is {value:g}", f"give a proportion between 0 and 1 ({example})")
     return float(value)
 

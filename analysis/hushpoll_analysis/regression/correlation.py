@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,18 @@ from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import (
+    Codes,
     Mechanisms,
+    Variable,
     check_frame,
     column_of,
     randomized_variable,
-    report_codes,
 )
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.population import Population
+from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
 
 __all__ = ["Correlation", "correlate"]
 
@@ -33,15 +38,19 @@ class Correlation:
     r: Floats = field(repr=False)
     se: Floats = field(repr=False)
     notes: tuple[str, ...] = ()
+    degrees_of_freedom: int | None = None
+    """Of the t intervals under a sample design; None means normal intervals."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each pair, with its normal interval."""
-        z = float(stats.norm.isf((1.0 - self.level) / 2.0))
+        """Give one row for each pair, with its normal (t) interval."""
+        tail, df = (1.0 - self.level) / 2.0, self.degrees_of_freedom
+        z = float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
         rows = []
         for a in range(len(self.names)):
             for b in range(a + 1, len(self.names)):
                 r, se = float(self.r[a, b]), float(self.se[a, b])
-                p = 2.0 * float(stats.norm.sf(abs(r) / se)) if se > 0.0 else 0.0
+                size = abs(r) / se if se > 0.0 else np.inf
+                p = 2.0 * float(stats.norm.sf(size) if df is None else stats.t.sf(size, df))
                 rows.append((self.names[a], self.names[b], r, se, r - z * se, r + z * se, p))
         columns = ["first", "second", "r", "se", "low", "high", "p_value"]
         return pd.DataFrame(rows, columns=columns).set_index(["first", "second"])
@@ -55,7 +64,18 @@ class Correlation:
 
 
 def correlate(
-    data: pd.DataFrame, channels: Mechanisms, columns: Sequence[str], *, level: float = 0.95
+    data: pd.DataFrame,
+    channels: Mechanisms,
+    columns: Sequence[str],
+    *,
+    level: float = 0.95,
+    weights: Column = None,
+    strata: Column = None,
+    clusters: Column = None,
+    margins: Margins | None = None,
+    designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> Correlation:
     r"""Correlate columns of which some were randomized.
 
@@ -67,6 +87,8 @@ def correlate(
         A survey, or a mechanism for each randomized column; the others are exact numbers.
     columns
         The columns. A randomized one counts its answers 0, 1, 2, ...
+    weights, strata, clusters, margins, designs, population, replicates
+        As in `crosstab`.
 
     Notes
     -----
@@ -84,16 +106,16 @@ def correlate(
         raise AnalysisError("a correlation needs at least two columns, each named once")
     if len(data) < 3:
         raise AnalysisError(f"a correlation needs at least 3 respondents, got {len(data)}")
+    channels = with_designs(channels, designs, data)
+    design = read_design(data, weights, strata, clusters, margins, population, replicates)
+    simple = design is None
+    if design is None:
+        design = SurveyDesign(np.ones(len(data)), np.zeros(len(data), dtype=np.int64), np.arange(len(data)))
     read = [_moments(data, channels, name) for name in columns]
-    values = np.stack([first for first, _ in read], axis=1)
-    squares = np.stack([second for _, second in read], axis=1)
-    n = len(data)
-    mean = values.mean(axis=0)
-    centred = values - mean
-    covariance = centred.T @ centred / n
-    # A variable with itself: the square of a randomized value is not the square of its estimate.
-    within = squares - 2.0 * mean * values + mean**2
-    variance = within.mean(axis=0)
+    mean = design.mean(np.stack([one.values for one in read], axis=1))
+    variance = np.array(
+        [float(design.mean(one.around(m)[:, None])[0]) for one, m in zip(read, mean, strict=True)]
+    )
     for name, one in zip(columns, variance, strict=True):
         if not one > 0.0:
             raise AnalysisError(
@@ -101,26 +123,99 @@ def correlate(
                 "correlation",
                 "there are too few reports, or all answers are the same",
             )
-    scale = np.sqrt(variance)
-    r = covariance / np.outer(scale, scale)
-    np.fill_diagonal(r, 1.0)
-    se = np.zeros_like(r)
-    relative = within / variance - 1.0
+    r, se = np.eye(len(columns)), np.zeros((len(columns), len(columns)))
     for a in range(len(columns)):
         for b in range(a + 1, len(columns)):
-            product = centred[:, a] * centred[:, b] / (scale[a] * scale[b])
-            influence = product - r[a, b] - 0.5 * r[a, b] * (relative[:, a] + relative[:, b])
-            se[a, b] = se[b, a] = float(np.sqrt(np.sum(influence**2) / n / (n - 1)))
-    known = [randomized_variable(name, channels) for name in columns]
+            pair = _Pair(read[a], read[b], (mean[a], mean[b]), (variance[a], variance[b]))
+            r[a, b] = r[b, a] = float(design.mean(pair.products[:, None])[0])
+            noise = None if design.fractions is None else pair.noise(r[a, b])[:, None, None]
+            error = design.covariance(pair.influence(r[a, b])[:, None], noise)[0, 0]
+            se[a, b] = se[b, a] = float(np.sqrt(max(error, 0.0)))
     notes = tuple(
         f"the decoy share of {one.name} was estimated; its own uncertainty is not in these standard errors"
-        for one in known
-        if one is not None and one.decoy is not None
+        for one in read
+        if one.variable is not None and one.variable.decoy is not None
     )
-    return Correlation(tuple(columns), n, level, r, se, notes)
+    df = None if simple else design.degrees_of_freedom
+    return Correlation(tuple(columns), len(data), level, r, se, notes, df)
 
 
-def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """Unbiased stand-ins for each respondent's true value and its square; tables of both by report."""
+
+    name: str
+    values: Floats
+    squares: Floats
+    variable: Variable | None = None
+    codes: Codes | None = None
+    tables: tuple[Floats, Floats] | None = None
+
+    def around(self, mean: float) -> Floats:
+        """Unbiased stand-in for (value - mean)^2: the square of a randomized value is not that of its stand-in."""
+        return np.asarray(self.squares - 2.0 * mean * self.values + mean**2, dtype=np.float64)
+
+    def grid(self) -> tuple[Floats, Floats]:
+        """Values and squares under every report (n x M); of an exact column the one that it is."""
+        if self.tables is None:
+            return self.values[:, None], self.squares[:, None]
+        shape = (len(self.values), len(self.tables[0]))
+        return np.broadcast_to(self.tables[0], shape), np.broadcast_to(self.tables[1], shape)
+
+    def channel(self) -> Floats:
+        """P(report | truth), K x M."""
+        if self.variable is None:
+            return np.ones((1, 1))
+        view = self.variable.view
+        return view.backward(np.eye(view.outcomes)).T
+
+    def back(self) -> Floats:
+        """Give the weights that estimate a mean over truths, for each respondent's report (n x K)."""
+        if self.variable is None:
+            return np.ones((len(self.values), 1))
+        return self.variable.weights[:, self.codes].T
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    first: _Column
+    second: _Column
+    mean: tuple[float, float]
+    variance: tuple[float, float]
+
+    @property
+    def products(self) -> Floats:
+        """Products of the standardized values."""
+        scale = np.sqrt(self.variance[0] * self.variance[1])
+        gaps = (self.first.values - self.mean[0]) * (self.second.values - self.mean[1])
+        return np.asarray(gaps / scale, dtype=np.float64)
+
+    def influence(self, r: float) -> Floats:
+        """Give the linearised r of each respondent."""
+        relative = [
+            one.around(m) / v - 1.0
+            for one, m, v in zip((self.first, self.second), self.mean, self.variance, strict=True)
+        ]
+        return np.asarray(self.products - r - 0.5 * r * (relative[0] + relative[1]), dtype=np.float64)
+
+    def noise(self, r: float) -> Floats:
+        """Unbiased estimates of Var(influence | truth), one a respondent."""
+        values, squares = zip(*(one.grid() for one in (self.first, self.second)), strict=True)
+        parts = [
+            (square - 2.0 * m * value + m**2) / v - 1.0
+            for value, square, m, v in zip(values, squares, self.mean, self.variance, strict=True)
+        ]
+        scale = np.sqrt(self.variance[0] * self.variance[1])
+        product = (values[0] - self.mean[0])[:, :, None] * (values[1] - self.mean[1])[:, None, :] / scale
+        grid = product - r - 0.5 * r * (parts[0][:, :, None] + parts[1][:, None, :])
+        tables = (self.first.channel(), self.second.channel())
+        over = "nab,xa,yb->nxy"
+        spread = np.einsum(over, grid**2, *tables, optimize=True)
+        spread -= np.einsum(over, grid, *tables, optimize=True) ** 2
+        return np.asarray(np.einsum("nxy,nx,ny->n", spread, self.first.back(), self.second.back()))
+
+
+def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> _Column:
     """For each respondent, unbiased stand-ins for the true value and for its square."""
     column = column_of(data, name)
     variable = randomized_variable(name, channels)
@@ -128,7 +223,8 @@ def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> tuple[Float
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         if not np.all(np.isfinite(numbers)):
             raise AnalysisError(f"column {name!r} is exact and has values that are no finite numbers")
-        return numbers, numbers**2
-    codes = report_codes(column, variable.view.outcomes)
+        return _Column(name, numbers, numbers**2)
+    codes = variable.codes(column)
     scores = np.arange(variable.view.options, dtype=np.float64)
-    return variable.view.solution(scores)[codes], variable.view.solution(scores**2)[codes]
+    tables = variable.view.solution(scores), variable.view.solution(scores**2)
+    return _Column(name, tables[0][codes], tables[1][codes], variable, codes, tables)

@@ -1,9 +1,10 @@
-"""The fit of a regression model: coefficients, intervals, tests."""
+"""The fit of a regression model: coefficients, intervals, tests, and what follows from them."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,29 +12,21 @@ import pandas as pd
 from scipy import optimize, stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.errors import AnalysisError
 
-from .formula import ModelData
-from .likelihood import Evaluation, Likelihood, best_maximum, maximum
-from .penalty import Penalized
+from .reading import ModelData
+from .search import maximum
 
-__all__ = ["INFORMATION", "PENALTIES", "ModelFit", "fit_model"]
+__all__ = ["ModelFit", "NestedTest"]
 
-INFORMATION = ("observed", "expected", "opg")
-PENALTIES = ("auto", "none", "log-f")
-_FLAT = 1e-10
-_WILD = 25.0
-_SURE = (
-    0.5  # coefficients (of size-one columns) with smaller standard errors leave no room for another maximum
-)
-PENALIZED = (
-    "the likelihood alone has no maximum here (separation, or an estimated share at 0 or 1), so this fit is penalized: "
-    "a weak log-F(1,1) prior on each coefficient holds it; read the intervals with care, likelihood_intervals() are "
-    "better than the normal ones"
-)
-UNPENALIZED = "none"
-ASKED = "this fit is penalized, as asked: a weak log-F(1,1) prior holds each coefficient"
+
+@dataclass(frozen=True)
+class NestedTest:
+    """Likelihood-ratio test of a smaller model against a larger one that contains it."""
+
+    chi2: float
+    df: int
+    p_value: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +37,8 @@ class ModelFit:
     ----------
     names, coef, se, covariance
         Coefficients of the outcome's model, first; then those of the randomized predictors' own model (named
-        "[column=answer] covariate") and, for a linear model, the log standard deviation of the errors.
+        "[column=answer] covariate"); then what else was estimated: unknown shares of the design, cut points of an
+        ordinal model, the log standard deviation of a linear one.
     log_likelihood
         Of the reports, not of the answers.
     penalized
@@ -57,6 +51,7 @@ class ModelFit:
     """
 
     formula: str
+    family: str
     link: str
     n: int
     names: tuple[str, ...]
@@ -69,17 +64,23 @@ class ModelFit:
     randomized: tuple[str, ...]
     degrees_of_freedom: int | None
     data: ModelData = field(repr=False)
+    theta: Floats = field(repr=False)
+    """The parameters as the search has them: columns of size one, logarithms and log-odds of what is bounded."""
+    slope: Floats = field(repr=False)
+    """The derivative of `coef` in `theta`."""
+    held: Mapping[int, float] = field(default_factory=dict, repr=False)
+    """Parameters at their edge, by place."""
     penalized: bool = False
-    penalty_note: str = field(default="", repr=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the standard errors do not contain, and how the fit was held."""
-        return (*self.data.notes, self.penalty_note) if self.penalty_note else self.data.notes
+        """What the standard errors contain, and how the fit was held."""
+        return (*self.data.notes, *self.remarks)
 
     @property
     def se(self) -> Floats:
-        """Standard errors."""
+        """Standard errors; nan for what lies at its edge."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -87,14 +88,36 @@ class ModelFit:
         """Standard deviation of the errors of a linear model."""
         return float(np.exp(self.coef[-1])) if self.link == "identity" else None
 
-    def to_frame(self, everything: bool = False) -> pd.DataFrame:
-        """Give coefficients with Wald intervals and tests; `everything` adds the predictors' own model."""
-        z = self.coef / self.se
-        tail = (1.0 - self.level) / 2.0
+    @property
+    def parameters(self) -> int:
+        """How many parameters were estimated."""
+        return len(self.names)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, -2 log L + 2 k."""
+        self._need_likelihood()
+        return 2.0 * self.parameters - 2.0 * self.log_likelihood
+
+    @property
+    def bic(self) -> float:
+        """Schwarz' criterion, -2 log L + k log n."""
+        self._need_likelihood()
+        return math.log(self.n) * self.parameters - 2.0 * self.log_likelihood
+
+    def quantile(self, level: float | None = None) -> float:
+        """Give normal quantile of the intervals, or t under a sample design."""
+        tail = (1.0 - (self.level if level is None else level)) / 2.0
         df = self.degrees_of_freedom
-        quantile = stats.norm.isf(tail) if df is None else stats.t.isf(tail, df)
+        return float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
+
+    def to_frame(self, everything: bool = False) -> pd.DataFrame:
+        """Give coefficients with Wald intervals and tests; `everything` adds what else was estimated."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = self.coef / self.se
+        df = self.degrees_of_freedom
         p = 2.0 * (stats.norm.sf(np.abs(z)) if df is None else stats.t.sf(np.abs(z), df))
-        half = float(quantile) * self.se
+        half = self.quantile() * self.se
         frame = pd.DataFrame(
             {
                 "coef": self.coef,
@@ -114,6 +137,81 @@ class ModelFit:
             raise AnalysisError(f"odds ratios belong to the logit link, not to {self.link}")
         frame = self.to_frame()[["coef", "low", "high"]].rename(columns={"coef": "odds_ratio"})
         return frame.apply(np.exp)
+
+    def predict(self, data: pd.DataFrame | None = None, level: float | None = None) -> pd.DataFrame:
+        """Give the chance of each true answer (the mean of a number) with intervals.
+
+        Parameters
+        ----------
+        data
+            Rows to predict for; by default those of the fit. Randomized predictors are *true* answers here (labels, or
+            0, 1, ...); where they are left out, their own model stands in for them.
+        level
+            Confidence level; by default that of the fit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            estimate, se (delta method), low, high: a normal interval of the log-odds, so that it stays within 0 and 1.
+            Several answers give one block of rows for each.
+        """
+        from .prediction import predicted
+
+        return predicted(self, data, level)
+
+    def margins(
+        self, variables: Sequence[str] | None = None, discrete: Sequence[str] = (), level: float | None = None
+    ) -> pd.DataFrame:
+        """Give average marginal effects: how the chance of an answer moves with a predictor, on average over the data.
+
+        Parameters
+        ----------
+        variables
+            Columns of the data; by default every predictor.
+        discrete
+            Numbers to treat as steps from 0 to 1 rather than as slopes. Text, categories, true-or-false columns and
+            randomized predictors always are: each value against the first.
+        level
+            Confidence level; by default that of the fit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            effect, se (delta method), z, p_value, low, high.
+        """
+        from .prediction import marginal_effects
+
+        return marginal_effects(self, variables, discrete, level)
+
+    def summary(self) -> str:
+        """Write the fit as text, as statisticians know it from R and statsmodels."""
+        from .summary import summary_text
+
+        return summary_text(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def likelihood_ratio_test(self, smaller: ModelFit) -> NestedTest:
+        """Test a smaller model of the same reports, whose terms are all in this one."""
+        for one in (self, smaller):
+            one._need_likelihood()
+            if one.penalized:
+                raise AnalysisError(
+                    "a penalized fit has no likelihood-ratio test; fit both with penalty='none'"
+                )
+        same = self.n == smaller.n and self.data.outcome_name == smaller.data.outcome_name
+        if not same or (self.family, self.link) != (smaller.family, smaller.link):
+            raise AnalysisError(
+                "the two models differ in outcome, link or data; fit both to the same reports"
+            )
+        missing = [name for name in smaller.names if name not in self.names]
+        if missing or smaller.parameters >= self.parameters:
+            reason = f"{missing[0]!r} is not in the larger one" if missing else "it has no fewer parameters"
+            raise AnalysisError(f"the smaller model is not part of the larger one: {reason}")
+        chi2 = max(2.0 * (self.log_likelihood - smaller.log_likelihood), 0.0)
+        df = self.parameters - smaller.parameters
+        return NestedTest(chi2, df, float(stats.chi2.sf(chi2, df)))
 
     def likelihood_ratio_tests(self) -> pd.DataFrame:
         """Test each outcome coefficient against zero by refitting without it."""
@@ -139,11 +237,11 @@ class ModelFit:
     @property
     def _top(self) -> float:
         """The maximum of what was maximised, with the prior where there is one."""
-        return self.data.likelihood.evaluate(self.coef * self.data.scale).log_likelihood
+        return self.data.likelihood.evaluate(self.theta).log_likelihood
 
     def _profile(self, k: int, value: float) -> float:
-        scale = self.data.scale
-        _, evaluation, _ = maximum(self.data.likelihood, self.coef * scale, (k, value * float(scale[k])))
+        fixed = {**self.held, k: value * float(self.data.scale[k])}
+        _, evaluation, _ = maximum(self.data.likelihood, self.theta, fixed)
         return evaluation.log_likelihood
 
     def _profile_end(self, k: int, side: int, drop: float) -> float:
@@ -164,13 +262,22 @@ class ModelFit:
     def _need_likelihood(self) -> None:
         if self.degrees_of_freedom is not None:
             raise AnalysisError(
-                "under a sample design there is no likelihood", "use the Wald intervals of to_frame()"
+                "under a sample design there is no likelihood; use the Wald intervals of to_frame()"
             )
 
     def to_dict(self) -> dict[str, Any]:
         """Give the fit as JSON values."""
+        rows = self.to_frame(everything=True).reset_index().to_dict(orient="records")
+        plain = [
+            {
+                key: None if isinstance(value, float) and math.isnan(value) else value
+                for key, value in row.items()
+            }
+            for row in rows
+        ]
         return {
             "formula": self.formula,
+            "family": self.family,
             "link": self.link,
             "n": self.n,
             "log_likelihood": self.log_likelihood,
@@ -179,133 +286,8 @@ class ModelFit:
             "randomized": list(self.randomized),
             "penalized": self.penalized,
             "notes": list(self.notes),
-            "coefficients": self.to_frame(everything=True).reset_index().to_dict(orient="records"),
+            "coefficients": plain,
         }
 
     def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
-
-
-def fit_model(
-    formula: str,
-    data: ModelData,
-    link: str,
-    level: float,
-    information: str,
-    design: SurveyDesign | None,
-    penalty: str = UNPENALIZED,
-) -> ModelFit:
-    """Maximise the likelihood, check that its maximum is one, and penalize it where it has none."""
-    names = (*data.names, *data.class_names, *(("log(sigma)",) if link == "identity" else ()))
-    note = ASKED if penalty == "log-f" else ""
-    if not note:
-        try:
-            theta, evaluation, bread = _maximised(names, data, link, information)
-        except NotIdentifiedError:
-            if penalty == UNPENALIZED:
-                raise
-            note = PENALIZED
-    if note:
-        assert isinstance(data.likelihood, Likelihood)
-        data = replace(data, likelihood=Penalized(data.likelihood))
-        theta, evaluation, bread = _maximised(names, data, link, information)
-    inverse = np.linalg.inv(bread)
-    if design is not None:
-        inverse = inverse @ design.total_covariance(evaluation.scores) @ inverse
-    df = None if design is None else design.degrees_of_freedom + 1 - len(theta)
-    if df is not None and df < 1:
-        raise AnalysisError(
-            f"{len(theta)} coefficients are too many for the clusters and strata of this design"
-        )
-    plain = data.likelihood.base if isinstance(data.likelihood, Penalized) else data.likelihood
-    return ModelFit(
-        formula=formula,
-        link=link,
-        n=len(data.likelihood.weights),
-        names=names,
-        coef=theta / data.scale,
-        covariance=np.asarray(inverse / np.outer(data.scale, data.scale), dtype=np.float64),
-        log_likelihood=plain.evaluate(theta).log_likelihood,
-        level=level,
-        information=information,
-        outcome_size=len(data.names),
-        randomized=data.randomized,
-        degrees_of_freedom=df,
-        data=data,
-        penalized=bool(note),
-        penalty_note=note,
-    )
-
-
-def _maximised(
-    names: tuple[str, ...], data: ModelData, link: str, information: str
-) -> tuple[Floats, Evaluation, Floats]:
-    """Find the highest maximum with its information; refuse it where it is none."""
-    theta, evaluation, settled = maximum(data.likelihood, _start(data, link))
-    if data.randomized and not _sure(evaluation.information):
-        theta, evaluation, settled = best_maximum(data.likelihood, _start(data, link))
-    bread = _information(data, theta, evaluation, information)
-    _check_identified(names, theta, bread, settled, data)
-    return theta, evaluation, bread
-
-
-def _sure(information: Floats) -> bool:
-    """Say whether all coefficients are so well determined that the likelihood is nearly normal."""
-    try:
-        variances = np.diag(np.linalg.inv(information))
-    except np.linalg.LinAlgError:
-        return False
-    return bool(np.all((variances > 0.0) & (variances < _SURE**2)))
-
-
-def _start(data: ModelData, link: str) -> Floats:
-    """Zero for a yes/no outcome; least squares on the reports for a number."""
-    likelihood = data.likelihood
-    width, inner, extra = likelihood.sizes
-    start = np.zeros(width + inner + extra)
-    if link == "identity":
-        values = likelihood.outcome.values  # type: ignore[attr-defined]
-        beta, *_ = np.linalg.lstsq(data.naive, values, rcond=None)
-        spread = float(np.std(values - data.naive @ beta))
-        if spread == 0.0:
-            raise NotIdentifiedError(
-                "the outcome is an exact combination of the predictors", "there is nothing to fit"
-            )
-        start[:width], start[-1] = beta, math.log(spread)
-    return start
-
-
-def _information(data: ModelData, theta: Floats, evaluation: Evaluation, kind: str) -> Floats:
-    if kind == "observed":
-        return evaluation.information
-    if kind == "opg":
-        weighted = data.likelihood.weights[:, None] * evaluation.scores
-        return np.asarray(weighted.T @ evaluation.scores, dtype=np.float64)
-    reports = data.outcome_reports if data.outcome_reports is not None else np.eye(2)
-    return data.likelihood.expected_information(theta, reports)
-
-
-def _check_identified(
-    names: tuple[str, ...], theta: Floats, bread: Floats, settled: bool, data: ModelData
-) -> None:
-    """Refuse a fit whose likelihood is flat, or still rising at infinity (separation, a share at its boundary)."""
-    scale = np.sqrt(np.maximum(np.diag(bread), 1e-300))
-    values, vectors = np.linalg.eigh(bread / np.outer(scale, scale))
-    if values[0] <= _FLAT:
-        worst = names[int(np.argmax(np.abs(vectors[:, 0])))]
-        raise NotIdentifiedError(
-            f"the coefficient of {worst!r} is not identified: the information is singular there (separation, too few "
-            "reports, or an estimated share at 0 or 1)",
-            "simplify the model",
-        )
-    # Columns have size one: a yes/no outcome's coefficient beyond this, or as uncertain, is on its way to infinity.
-    size = np.maximum(np.abs(theta), np.sqrt(np.diag(np.linalg.inv(bread))))
-    if data.likelihood.outcome.extra:
-        size[: len(data.names)] = 0.0
-    wild = size.max() > _WILD and not isinstance(data.likelihood, Penalized)
-    if wild or not settled:
-        raise NotIdentifiedError(
-            f"the likelihood has no maximum: it keeps rising with the coefficient of {names[int(np.argmax(size))]!r} "
-            "(separation, or an estimated share at 0 or 1)",
-            "simplify the model or collect more reports",
-        )
+        return self.to_frame(everything=True).to_html(float_format=lambda value: f"{value:.4f}", na_rep="")

@@ -9,7 +9,8 @@ from scipy import special
 
 from hushpoll_analysis.channel.view import Floats
 
-from .likelihood import Evaluation, Likelihood, Outcome
+from .likelihood import Evaluation, Likelihood
+from .outcomes import Outcome
 
 __all__ = ["Penalized"]
 
@@ -44,11 +45,11 @@ class Penalized:
         return self.base.sizes
 
     def _shrunk(self, size: int) -> Floats:
-        """Tell which coefficients the prior holds: log-odds, not those of a number nor its spread."""
-        width, inner, extra = self.sizes
+        """Which coefficients the prior holds: log-odds, not those of a number, nor further parameters."""
+        width, inner, _ = self.sizes
         shrunk = np.zeros(size)
         shrunk[: width + inner] = 1.0
-        if extra:
+        if not self.outcome.log_odds:
             shrunk[:width] = 0.0
         return shrunk
 
@@ -64,8 +65,8 @@ class Penalized:
             plain.information + np.diag(held * high * (1.0 - high)),
         )
 
-    def expected_information(self, theta: Floats, reports: Floats) -> Floats:
+    def expected_information(self, theta: Floats) -> Floats:
         """Add the prior's curvature."""
         high = special.expit(theta)
         bend = self._shrunk(len(theta)) * high * (1.0 - high)
-        return self.base.expected_information(theta, reports) + np.diag(bend)
+        return self.base.expected_information(theta) + np.diag(bend)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import channel_view
@@ -25,6 +26,8 @@ __all__ = ["GroupShare", "GroupTable", "group_tables"]
 
 # Beyond this many cells nobody reads a table, and most cells would hold nothing but noise.
 MOST_CELLS = 1000
+
+Rows = tuple[pd.DataFrame, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -145,9 +148,17 @@ class GroupTable:
 
 
 def group_tables(
-    counted: Tally, level: float, minimum: int, only: str | None = None, reference: str | None = None
+    counted: Tally,
+    level: float,
+    minimum: int,
+    only: str | None = None,
+    reference: str | None = None,
+    rows: Rows | None = None,
 ) -> tuple[GroupTable, ...]:
-    """Make the table of every question but the grouping one, or of `only` one, against the `reference` group."""
+    """Make the table of every question but the grouping one, or of `only` one, against the `reference` group.
+
+    `rows` are the respondents with the keys of their sample design, where there is one.
+    """
     by = counted.by
     assert by is not None
     asked = next((question for question in counted.survey.questions if question.id == by), None)
@@ -162,7 +173,9 @@ def group_tables(
         raise AnalysisError(
             f'"{by}" is the only question, so nothing is left to show by it', "leave `by` out"
         )
-    return tuple(_table(counted, question, text, asked, level, minimum, reference) for question in questions)
+    return tuple(
+        _table(counted, question, text, asked, level, minimum, reference, rows) for question in questions
+    )
 
 
 def _table(
@@ -173,6 +186,7 @@ def _table(
     level: float,
     minimum: int,
     reference: str | None,
+    rows: Rows | None = None,
 ) -> GroupTable:
     by, joint = counted.by, counted.joint[question.id]
     assert by is not None
@@ -201,8 +215,9 @@ def _table(
         return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     names = {by: labels, question.id: question.labels}
     known = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
-    cross = crosstab(joint, known, by, question.id, labels=names, level=level)
-    comparison = compare(joint, known, question.id, by, reference=base, labels=names, level=level)
+    reports, keys = (joint, {}) if rows is None else _chosen(rows, by, labels, asked is None)
+    cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
+    comparison = compare(reports, known, question.id, by, reference=base, labels=names, level=level, **keys)
     said = [*comparison.notes, *dict.fromkeys([*(note for note in comparison.shares["note"] if note), *said])]
     shares = _shares(comparison)
     if asked is None:
@@ -242,6 +257,15 @@ def _means(
         return None
     rounding = float(question.answers.spacing)
     return compare_means(joint, groups, question.mechanism, values, level, reference, rounding)
+
+
+def _chosen(rows: Rows, by: str, labels: tuple[str, ...], exact: bool) -> Rows:
+    """Give the respondents of the groups that are shown."""
+    frame, keys = rows
+    if not exact:
+        return rows
+    named = frame.assign(**{by: frame[by].astype(str)})
+    return named[named[by].isin(labels)].reset_index(drop=True), keys
 
 
 def _outside(shares: tuple[GroupShare, ...]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from hushpoll_client.survey import Question
 from hushpoll_client.words import at_most, epsilon_text
 
@@ -21,6 +22,7 @@ from hushpoll_analysis.shares.sample import read_sample
 
 from .method import question_note
 from .numbers import Numbers, numbers_of, values_of
+from .sampled import sample_estimate
 
 __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
 
@@ -189,13 +191,21 @@ class QuestionResults:
 
 
 def question_results(
-    question: Question, counted: Tally, level: float, interval: str, enough: bool
+    question: Question,
+    counted: Tally,
+    level: float,
+    interval: str,
+    enough: bool,
+    population: float | None = None,
+    rows: tuple[pd.DataFrame, dict[str, Any]] | None = None,
 ) -> QuestionResults:
     """Estimate one question, or only keep its counts when there are too few reports."""
     counts = tuple(int(count) for count in counted.counts[question.id])
     if not enough:
         return QuestionResults(question, counted.n, counts, (), None)
     labels = None if question.kind.yes_or_no and question.after is None else question.labels
+    if rows is not None:
+        return _of_rows(question, counted, counts, rows, level, interval)
     if not question.channel.listed:
         return _in_parts(question, counted.n, counts, level, interval)
     sample = read_sample(counts, question.mechanism)
@@ -203,10 +213,42 @@ def question_results(
     # Where numbers were rounded at random, the rows are no answers whose shares anybody asked for.
     if sample.shares is None or question.answers.spacing:
         return QuestionResults(question, counted.n, counts, (), None, numbers)
-    found = estimate(counts, question.mechanism, level, interval, options=labels)
-    together = estimate(counts, question.mechanism, level, interval, simultaneous=True, options=labels)
+    found, together = (
+        estimate(
+            counts,
+            question.mechanism,
+            level,
+            interval,
+            simultaneous=both,
+            options=labels,
+            population=population,
+        )
+        for both in (False, True)
+    )
     lines = _lines(question, sample.likeliest.tolist(), found, together, _normal_quantile(level))
     return QuestionResults(question, counted.n, counts, lines, found, numbers)
+
+
+def _of_rows(
+    question: Question,
+    counted: Tally,
+    counts: tuple[int, ...],
+    rows: tuple[pd.DataFrame, dict[str, Any]],
+    level: float,
+    interval: str,
+) -> QuestionResults:
+    """Estimate shares under a sample design, from one row a respondent."""
+    if not question.channel.listed or question.answers.spacing:
+        raise AnalysisError(
+            f"{question.id}: under a sample design only shares of listed answers are estimated",
+            "leave weights, strata and clusters out, or take this question out of the survey",
+        )
+    found, together = (
+        sample_estimate(question, counted, rows[0], rows[1], level, interval, both) for both in (False, True)
+    )
+    shares = found.constrained().shares.tolist()
+    lines = _lines(question, shares, found, together, _normal_quantile(level))
+    return QuestionResults(question, counted.n, counts, lines, found)
 
 
 def _in_parts(

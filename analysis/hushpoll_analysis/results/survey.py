@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,13 @@ from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.files import Progress, tally
 from hushpoll_analysis.data.tally import question_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.population import Population
+from hushpoll_analysis.sampling.weights import Column, Margins
 
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
 from .question import Line, QuestionResults, finite, question_results
+from .sampled import SampleKeys, sample_rows
 
 __all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "report"]
 
@@ -194,6 +198,13 @@ def report(
     progress: Progress | None = None,
     only: str | None = None,
     reference: str | None = None,
+    *,
+    weights: Column = None,
+    strata: Column = None,
+    clusters: Column = None,
+    margins: Margins | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> SurveyResults:
     """Make the report of a survey from its randomized reports.
 
@@ -216,6 +227,9 @@ def report(
         Called with the number of reports read since the last call.
     only, reference : str, optional
         With `by`: group this question only, and compare with this group rather than with the first.
+    weights, strata, clusters, margins, population, replicates
+        How the respondents were sampled, as in `weighted_estimate`; columns of the data (a data frame, .csv or
+        .parquet). A population alone needs no columns.
 
     Returns
     -------
@@ -232,16 +246,36 @@ def report(
     Kish (1965), Survey Sampling; Cheu, Smith, Ullman (2021), Manipulation attacks in local differential privacy.
     """
     if not isinstance(survey, Survey):
-        survey = Survey.load(Path(survey))
+        survey = _load(survey)
     check_level(level)
     if not isinstance(minimum, int) or minimum < 0:
         raise AnalysisError(f"minimum is {minimum!r}", f"give the least number of reports, such as {MINIMUM}")
     minimum = max(minimum, 2)  # one report has no variance
+    sample = SampleKeys(weights, strata, clusters, margins, population, replicates)
+    rows, alone = None, None
+    if sample.given and (by is not None or not sample.counts_suffice):
+        data = sample_rows(survey, data)
+        rows = sample.in_frame(data)
+    elif isinstance(population, int | float):
+        alone = float(population)
     counted = tally(survey, data, by, progress)
     enough = counted.n >= minimum
-    parts = tuple(question_results(q, counted, level, interval, enough) for q in survey.questions)
-    groups = group_tables(counted, level, minimum, only, reference) if by is not None and enough else ()
+    parts = tuple(
+        question_results(q, counted, level, interval, enough, alone, rows) for q in survey.questions
+    )
+    groups: tuple[GroupTable, ...] = ()
+    if by is not None and enough:
+        groups = group_tables(counted, level, minimum, only, reference, rows)
     return SurveyResults(survey, counted.n, level, interval, minimum, parts, by, groups)
+
+
+def _load(survey: str | Path) -> Survey:
+    if not isinstance(survey, str | os.PathLike):
+        raise AnalysisError(
+            f"survey: expected a Survey or the path of its file, got {type(survey).__name__}",
+            "make one with Survey.load(path) or Survey.from_draft(...)",
+        )
+    return Survey.load(Path(survey))
 
 
 def _rows(whole: SurveyResults, part: QuestionResults) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ def effective_quantity(
     decoy: EstimatedDecoy | None,
     variance: float,
     kish: float,
+    n: float = math.inf,
 ) -> Quantity:
     """Give the quantity b.f of weighted report frequencies, with counts that add up to the effective size.
 
@@ -36,7 +37,7 @@ def effective_quantity(
     """
     weights = view.solution(target)
     spread = float((weights - weights @ frequencies) ** 2 @ frequencies)
-    size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else kish
+    size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else min(kish, n)
     # Two answers at least: a variance has n - 1.
     found = quantity(view, max(size, 2.0) * frequencies, target, view.shares(frequencies), decoy)
     extra = 0.0 if decoy is None else decoy.slope(view.shares(frequencies), weights) ** 2 * decoy.variance

@@ -10,20 +10,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, read_variable
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, method_for, misfit, outside
 from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.result import Shown
 
 from .effective import effective_interval, effective_quantity
+from .population import Population
 from .proportions import SCALES, reported_interval
 from .weights import Column, Margins, SurveyDesign, read_design
 
-__all__ = ["WEIGHTED_INTERVALS", "WeightedEstimate", "WeightedShare", "weighted_estimate"]
+__all__ = [
+    "WEIGHTED_INTERVALS",
+    "WeightedEstimate",
+    "WeightedReports",
+    "WeightedShare",
+    "weighted_estimate",
+    "weighted_sample",
+]
 
 WEIGHTED_INTERVALS = (AUTO, "wilson", "mover", "t", *SCALES)
 HEAVY = 5.0
@@ -40,6 +49,8 @@ class WeightedShare:
         Unclipped.
     shown : Shown
         Clipped; where the interval lies wholly outside or has no width, the likelihood interval inside instead.
+    se_privacy : float
+        The randomization only: for these respondents, not for the population they stand for.
     misfit : float or None
         One-sided p-value of an interval that lies wholly outside: a small one says that data and design disagree.
     design_effect : float or None
@@ -47,7 +58,7 @@ class WeightedShare:
         beyond an edge.
     sampling_effect : float
         The part of it that weights, strata and clusters make: variance over that of as many randomized reports drawn
-        with replacement and equal weights (Kish's design effect, R's `deff`).
+        with replacement and equal weights (Kish's design effect, R's `deff = "replace"`).
     """
 
     option: Any
@@ -56,6 +67,7 @@ class WeightedShare:
     low: float
     high: float
     shown: Shown
+    se_privacy: float
     misfit: float | None
     total: float
     total_se: float
@@ -112,15 +124,23 @@ def weighted_estimate(
     margins: Margins | None = None,
     level: float = 0.95,
     interval: str = AUTO,
+    designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> WeightedEstimate:
     """Estimate the shares of one question from a sample with weights, strata or clusters.
 
     Parameters
     ----------
-    reports, mechanisms, weights, strata, clusters, margins
+    reports, mechanisms, weights, strata, clusters, margins, designs
         As in `crosstab`.
     name
         The question.
+    population
+        The size N of a finite population (of each stratum: a mapping, or a column, as R's `fpc`; clusters where those
+        were drawn; below 1 the fraction sampled). Without weights everybody then stands for N/n people.
+    replicates
+        `Replicates`, or columns of bootstrap weights, beside `weights`: variances come from them.
     interval
         "auto" is Wilson's interval at the effective size with t in place of z, where one report frequency carries the
         estimate ("mover" with an estimated decoy share), and "t" on the share itself elsewhere. With two reports also
@@ -129,6 +149,9 @@ def weighted_estimate(
 
     Notes
     -----
+    In a finite population the variance is (1 - f) se^2 + f se_privacy^2 for a simple random sample of a fraction f: who
+    is drawn matters less, but the randomization stays. R's `survey` knows of no randomization and gives (1 - f) se^2.
+
     The effective size is the smaller one of f (1 - f) / Var(f), with the linearised variance, and Kish's
     (sum w)^2 / sum w^2. With lognormal weights of sigma 1.5 and 2 this covers 94 to 99 %, "t" 44 to 93 %.
 
@@ -138,18 +161,31 @@ def weighted_estimate(
     Korn, Graubard, "Confidence intervals for proportions with small expected number of positive counts", Survey
     Methodology 24 (1998).
     """
+    keys = (weights, strata, clusters, margins, population, replicates)
+    return weighted_sample(reports, mechanisms, name, keys, level, interval, designs)[0]
+
+
+def weighted_sample(
+    reports: pd.DataFrame,
+    mechanisms: Mechanisms,
+    name: str,
+    keys: tuple[Any, ...],
+    level: float,
+    interval: str,
+    designs: Designs | None = None,
+) -> tuple[WeightedEstimate, WeightedReports]:
+    """Do what `weighted_estimate` does, and give the reports with their design too."""
     if interval not in WEIGHTED_INTERVALS:
         raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
     check_level(level)
     if len(check_frame(reports, "reports")) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
-    variable, codes = read_variable(reports, name, mechanisms)
-    design = read_design(reports, weights, strata, clusters, margins)
+    variable, codes = read_variable(reports, name, with_designs(mechanisms, designs, reports, name))
+    design = read_design(reports, *keys)
     simple = design is None
     if design is None:
         design = SurveyDesign(np.ones(len(reports)), np.zeros_like(codes), np.arange(len(reports)))
-    decoy = None if variable.source is None else estimated_decoy(variable.source)
-    sample = _Sample(variable.view, codes, design, decoy)
+    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
     wanted = [sample.quantity(k) for k in range(len(variable.labels))]
     method = _method(wanted, interval, simple)
     _check_scale(method, name, sample)
@@ -157,7 +193,7 @@ def weighted_estimate(
         sample.share(option, k, one, method, level)
         for k, (option, one) in enumerate(zip(variable.labels, wanted, strict=True))
     )
-    return WeightedEstimate(
+    found = WeightedEstimate(
         name,
         len(reports),
         design.effective_n,
@@ -167,6 +203,7 @@ def weighted_estimate(
         shares,
         _notes(shares, sample),
     )
+    return found, sample
 
 
 def _method(wanted: Sequence[Quantity], interval: str, simple: bool) -> str:
@@ -177,7 +214,7 @@ def _method(wanted: Sequence[Quantity], interval: str, simple: bool) -> str:
     return "t" if found in ("wald", "score") else found
 
 
-def _check_scale(method: str, name: str, sample: _Sample) -> None:
+def _check_scale(method: str, name: str, sample: WeightedReports) -> None:
     if method not in SCALES:
         return
     if sample.view.outcomes != 2:
@@ -193,7 +230,7 @@ def _check_scale(method: str, name: str, sample: _Sample) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class WeightedReports:
     """The reports of one question with the design that they were drawn by."""
 
     view: ChannelView
@@ -209,17 +246,31 @@ class _Sample:
         """Give b(z) of each respondent for one option."""
         return self.view.solution(self.view.unit(option))[self.codes]
 
-    def variance(self, option: int) -> float:
+    def noise(self, option: int) -> Floats:
+        """Unbiased estimates of Var(b | truth), one a respondent."""
+        weights = self.view.solution(self.view.unit(option))
+        return self.view.solution(self.view.noise(weights))[self.codes]
+
+    def variance(self, option: int, design: SurveyDesign | None = None) -> float:
         """Linearised variance of the share, without an estimated decoy's own part."""
+        design = self.design if design is None else design
         values = self.values(option)
-        mean = float(self.design.mean(values[:, None])[0])
-        return float(self.design.covariance((values - mean)[:, None])[0, 0])
+        mean = float(design.mean(values[:, None])[0])
+        noise = None if design.fractions is None else self.noise(option)[:, None, None]
+        return max(float(design.covariance((values - mean)[:, None], noise)[0, 0]), 0.0)
+
+    def privacy(self, option: int) -> float:
+        """Variance that remains when exactly these respondents are of interest: the randomization's alone."""
+        design = self.design
+        return max(float(design.weights**2 @ self.noise(option)) / design.total**2, 0.0)
 
     def quantity(self, option: int) -> Quantity:
-        target = self.view.unit(option)
-        return effective_quantity(
-            self.view, self.frequencies, target, self.decoy, self.variance(option), self.design.effective_n
-        )
+        target, variance, design = self.view.unit(option), self.variance(option), self.design
+        kish = design.effective_n
+        if design.fractions is not None and variance > 0.0:
+            # A finite population makes each answer worth more, whatever the weights are.
+            kish *= max(self.variance(option, design.without_population) / variance, 1.0)
+        return effective_quantity(self.view, self.frequencies, target, self.decoy, variance, kish)
 
     def interval(self, wanted: Quantity, method: str, level: float) -> tuple[Interval, Quantity]:
         """Give the interval of a share, and the quantity at the size that the interval used."""
@@ -244,7 +295,8 @@ class _Sample:
         plain = wanted.estimate * (1.0 - wanted.estimate) / (design.n - 1)
         spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (design.n - 1)
         drift = wanted.se**2 - self.variance(k)
-        total_variance = design.total_covariance(values[:, None])[0, 0] + drift * design.total**2
+        noise = None if design.fractions is None else self.noise(k)[:, None, None]
+        total_variance = design.total_covariance(values[:, None], noise)[0, 0] + drift * design.total**2
         return WeightedShare(
             option=option,
             estimate=wanted.estimate,
@@ -254,6 +306,7 @@ class _Sample:
             shown=Shown(
                 *(min(max(value, 0.0), 1.0) for value in (wanted.estimate, visible.low, visible.high))
             ),
+            se_privacy=math.sqrt(self.privacy(k) + max(drift, 0.0)),
             misfit=misfit(scaled) if outside(scaled, found) else None,
             total=wanted.estimate * design.total,
             total_se=math.sqrt(max(float(total_variance), 0.0)),
@@ -262,7 +315,7 @@ class _Sample:
         )
 
 
-def _notes(shares: Sequence[WeightedShare], sample: _Sample) -> tuple[str, ...]:
+def _notes(shares: Sequence[WeightedShare], sample: WeightedReports) -> tuple[str, ...]:
     """Say what a reader must know beside the numbers."""
     design, notes = sample.design, []
     if np.ptp(sample.codes) == 0:

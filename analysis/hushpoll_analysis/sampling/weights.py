@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,9 @@ import pandas as pd
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, check_frame, column_of
 from hushpoll_analysis.errors import AnalysisError
+
+from .population import Population, sampling_fractions
+from .replicates import ReplicateWeights, read_replicates
 
 __all__ = ["Column", "Margins", "SurveyDesign", "rake", "read_design"]
 
@@ -28,7 +31,8 @@ class SurveyDesign:
     Variances are those of the linearised statistic with primary units drawn with replacement inside strata (Binder
     1983; the usual "ultimate cluster" estimator): sum over strata of n_h/(n_h - 1) sum_c (T_hc - mean_h)^2, where
     T_hc is the sum over cluster c of weight times influence. Intervals use t with clusters minus strata degrees
-    of freedom.
+    of freedom. In a finite population a stratum's part shrinks by 1 - f_h, but what the randomization adds does not:
+    sum over respondents of f_h w^2 Var(value | truth) is added again.
     """
 
     weights: Floats
@@ -36,6 +40,10 @@ class SurveyDesign:
     clusters: Codes
     adjusted: Floats | None = field(default=None, repr=False)
     """Dummies of the margins that the weights were raked to: their variance is regressed out."""
+    fractions: Floats | None = field(default=None, repr=False)
+    """The fraction sampled of each stratum of a finite population."""
+    replicates: ReplicateWeights | None = field(default=None, repr=False)
+    """Replicate weights: the variance comes from them, not from strata and clusters."""
 
     @property
     def n(self) -> int:
@@ -63,7 +71,9 @@ class SurveyDesign:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Number of clusters minus number of strata."""
+        """Number of clusters minus number of strata; of replicate weights their rank minus one."""
+        if self.replicates is not None:
+            return self.replicates.degrees_of_freedom
         _, stratum_of, per_stratum = self._units
         return len(stratum_of) - int((per_stratum > 0).sum())
 
@@ -71,9 +81,20 @@ class SurveyDesign:
         """Weighted mean of each column."""
         return np.asarray(self.weights @ values / self.total, dtype=np.float64)
 
-    def total_covariance(self, values: Floats) -> Floats:
-        """Covariance of the weighted totals of the columns of `values` (n x q)."""
+    @property
+    def without_population(self) -> SurveyDesign:
+        """The same design from a population without end."""
+        return self if self.fractions is None else replace(self, fractions=None)
+
+    def total_covariance(self, values: Floats, noise: Floats | None = None) -> Floats:
+        """Covariance of the weighted totals of the columns of `values` (n x q).
+
+        `noise` (n x q x q) is an unbiased estimate of what the randomization of each respondent's report adds.
+        """
         values = values.reshape(self.n, -1)
+        if self.replicates is not None:
+            totals = self.replicates.weights.T @ values
+            return self.replicates.spread(totals, self.weights @ values)
         if self.adjusted is not None:
             values = self._residuals(values)
         unit_of, stratum_of, per_stratum = self._units
@@ -84,11 +105,21 @@ class SurveyDesign:
         np.add.at(sums, stratum_of, totals)
         centred = totals - (sums / np.maximum(per_stratum, 1)[:, None])[stratum_of]
         factor = per_stratum / np.maximum(per_stratum - 1, 1)
-        return np.asarray((centred * factor[stratum_of][:, None]).T @ centred, dtype=np.float64)
+        if self.fractions is not None:
+            factor = factor * (1.0 - self.fractions)
+        result = (centred * factor[stratum_of][:, None]).T @ centred
+        if self.fractions is not None and noise is not None:
+            share = self.fractions[self.strata] * self.weights**2
+            result = result + np.einsum("n,nab->ab", share, noise.reshape(self.n, values.shape[1], -1))
+        return np.asarray(result, dtype=np.float64)
 
-    def covariance(self, influence: Floats) -> Floats:
+    def covariance(self, influence: Floats, noise: Floats | None = None) -> Floats:
         """Covariance of means (or ratios) whose influence values, one row a respondent, have weighted mean zero."""
-        return self.total_covariance(influence) / self.total**2
+        if self.replicates is not None:
+            weights = self.replicates.weights
+            means = weights.T @ influence.reshape(self.n, -1) / weights.sum(axis=0)[:, None]
+            return self.replicates.spread(means, np.zeros(means.shape[1]))
+        return self.total_covariance(influence, noise) / self.total**2
 
     def _residuals(self, values: Floats) -> Floats:
         """Give what the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
@@ -104,15 +135,19 @@ def read_design(
     strata: Column = None,
     clusters: Column = None,
     margins: Margins | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> SurveyDesign | None:
     """Read a design from columns (names or values); None when nothing was asked for.
 
     `margins` rakes the weights to known shares first, keeps their sum, and takes the raking into account in the
-    variances.
+    variances. A `population` without weights gives everybody the weight N/n of their stratum. `replicates` are
+    `Replicates`, or columns of bootstrap weights.
     """
-    if weights is None and strata is None and clusters is None and margins is None:
+    if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
         return None
     n = len(check_frame(data))
+    _check_together(population, replicates, strata, clusters, margins)
     weight = _weights(data, weights)
     adjusted = None
     if margins is not None:
@@ -123,9 +158,36 @@ def read_design(
         )
     stratum = np.zeros(n, dtype=np.int64) if strata is None else _groups(data, strata, "strata")[0]
     cluster = np.arange(n) if clusters is None else _groups(data, clusters, "clusters")[0]
+    if replicates is not None:
+        return SurveyDesign(weight, stratum, cluster, None, None, read_replicates(data, replicates))
     design = SurveyDesign(weight, stratum, cluster, adjusted)
     _check_units(design, data, strata)
-    return design
+    if population is None:
+        return design
+    return _of_population(design, data, population, strata, expand=weights is None and clusters is None)
+
+
+def _check_together(
+    population: Population, replicates: Any, strata: Column, clusters: Column, margins: Margins | None
+) -> None:
+    if replicates is None:
+        return
+    if any(one is not None for one in (population, strata, clusters, margins)):
+        raise AnalysisError(
+            "replicate weights carry the whole design; leave strata, clusters, margins and population out"
+        )
+
+
+def _of_population(
+    design: SurveyDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
+) -> SurveyDesign:
+    """Add the fractions sampled; `expand` makes weights of them."""
+    names = [None] if strata is None else list(_groups(data, strata, "strata")[1])
+    _, _, units = design._units
+    fractions = sampling_fractions(data, population, design.strata, names, units)
+    if not expand:
+        return replace(design, fractions=fractions)
+    return replace(design, fractions=fractions, weights=design.weights / fractions[design.strata])
 
 
 def rake(

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 
-from hushpoll_analysis.channel.decoy import estimated_decoy
+from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
-from hushpoll_analysis.data.counts import Counts, check_level, finite_numbers, read_counts
+from hushpoll_analysis.data.counts import Counts, check_level, check_population, finite_numbers, read_counts
+from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
+from .finite import finite_population
 from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, method_for
+from .mixed import RESPONDENTS, Mixed
 from .parts import estimate_parts
 from .quantities import quantity
 from .result import Estimate, LinearEstimate, linear_estimate
@@ -28,13 +32,17 @@ __all__ = ["estimate", "functional"]
 
 def estimate(
     counts: npt.ArrayLike | Mapping[Any, int],
-    mechanism: Channel | Mechanism,
+    mechanism: Channel | Mechanism | npt.ArrayLike | None = None,
     level: float = 0.95,
     interval: str = AUTO,
     simultaneous: bool = False,
     options: Sequence[str] | None = None,
     replicates: int = 2000,
     seed: int = 1,
+    *,
+    designs: Designs | None = None,
+    pooling: str = RESPONDENTS,
+    population: float | None = None,
 ) -> Estimate:
     """Estimate the true shares behind randomized reports.
 
@@ -49,7 +57,7 @@ def estimate(
         Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk. A Series
         (such as `value_counts()` gives) or a mapping is taken by its keys, report codes or option labels.
     mechanism : Mechanism or Channel
-        What randomized the answers.
+        What randomized the answers. With `designs`: the name of each row's design.
     level : float
         Confidence level of each interval, or of all together if `simultaneous`.
     interval : {"auto", "wilson", "clopper-pearson", "jeffreys", "wald", "score", "mover", "likelihood", "bootstrap"}
@@ -64,6 +72,16 @@ def estimate(
         one entry, Yes.
     replicates, seed : int
         For the bootstrap (percentile). The default seed makes results repeat; change it to see the simulation error.
+    designs : mapping, optional
+        A mechanism for each name (None: asked directly), where not everybody went through the same one. Give either
+        one report a row with `mechanism` the column of names, or ``{name: counts}`` and no `mechanism`.
+    pooling : {"respondents", "precision"}
+        With `designs`: every respondent counts alike (unbiased for these people whatever the groups are), or the
+        designs are weighted by their precision (least variance at the uniform truth), which takes their people to be
+        alike.
+    population : number, optional
+        The size N of the population from which these people are a simple random sample without replacement (at most 1:
+        the fraction n/N). The variance is then (1 - f) se^2 + f se_privacy^2.
 
     Returns
     -------
@@ -83,48 +101,115 @@ def estimate(
     """
     check_level(level)
     check_method(interval)
-    channel = analysis_channel(mechanism)
-    if not channel.listed:
+    if designs is None and not analysis_channel(mechanism).listed:  # type: ignore[arg-type]
         resampling = Resampling(replicates, seed)
         parts = estimate_parts(counts, mechanism, level, interval, simultaneous, options, resampling)  # type: ignore[arg-type]
         return parts  # type: ignore[return-value]
-    view = channel_view(mechanism)
-    labels, entries = _labels(options, view)
-    whole = read_counts(counts, view, least=2, labels=labels)
+    asked = _Asked.of(counts, mechanism, designs, pooling, options)
+    view, whole, decoy, labels, entries = asked.view, asked.counts, asked.decoy, asked.labels, asked.entries
     shares = view.shares(whole / whole.sum())
-    decoy = estimated_decoy(mechanism)
     each = 1 - (1 - level) / len(entries) if simultaneous else level
-    wanted = [quantity(view, whole, view.unit(k), shares, decoy) for k in entries]
+    fraction = 0.0 if population is None else check_population(population, int(whole.sum()))
+    wanted = [
+        finite_population(quantity(view, whole, view.unit(k), shares, decoy), fraction) for k in entries
+    ]
     method = method_for(wanted, interval, simultaneous and len(entries) > 1)
     resampling = Resampling(replicates, seed)
-    named = view.outcomes == view.options and _reports_have_names(mechanism)
+    named = view.outcomes == view.options and asked.reports_have_names
     found = []
     for k, share in zip(entries, wanted, strict=True):
         reported = int(whole[k]) if named else None
         found.append(linear_estimate(share, labels[k], reported, method, each, resampling))
-    epsilon = mechanism.epsilon
     return Estimate(
-        mechanism=channel.form if isinstance(mechanism, Channel) else mechanism.name,
-        channel=channel,
+        mechanism=asked.name,
+        channel=asked.channel,
         counts=tuple(int(count) for count in whole),
         n=int(whole.sum()),
         level=level,
         interval=method,
         interval_requested=interval,
         simultaneous=simultaneous,
-        epsilon=epsilon,
-        epsilon_note=_epsilon_note(mechanism, epsilon),
-        epsilon_conditional=None if isinstance(mechanism, Channel) else mechanism.epsilon_conditional,
+        epsilon=asked.epsilon,
+        epsilon_note=asked.epsilon_note,
+        epsilon_conditional=asked.epsilon_conditional,
         solution=view.choice,
         options=labels,
         estimates=tuple(found),
-        notes=_notes(found, interval, whole, view, mechanism, simultaneous),
+        notes=(*_notes(found, interval, asked, simultaneous), *asked.notes),
         shares=shares,
-        source=mechanism,
+        source=asked.source,
         view=view,
         decoy=decoy,
         resampling=resampling,
+        fraction=fraction,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The reports of one question, and what they went through."""
+
+    name: str
+    counts: Counts
+    view: ChannelView
+    channel: Channel
+    source: Channel | Mechanism
+    decoy: EstimatedDecoy | None
+    labels: tuple[str, ...]
+    entries: range
+    epsilon: float
+    epsilon_note: str
+    epsilon_conditional: float | None
+    words: bool
+    """Whether reports have words of their own, which are no answers."""
+    reports_have_names: bool
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, counts: Any, mechanism: Any, designs: Designs | None, pooling: str, options: Sequence[str] | None
+    ) -> _Asked:
+        if designs is not None:
+            return cls._several(Mixed.of(counts, mechanism, designs, pooling), options)
+        channel, view = analysis_channel(mechanism), channel_view(mechanism)
+        labels, entries = _labels(options, view)
+        whole = read_counts(counts, view, least=2, labels=labels)
+        bare = isinstance(mechanism, Channel)
+        return cls(
+            channel.form if bare else mechanism.name,
+            whole,
+            view,
+            channel,
+            mechanism,
+            estimated_decoy(mechanism),
+            labels,
+            entries,
+            mechanism.epsilon,
+            _epsilon_note(mechanism, mechanism.epsilon),
+            None if bare else mechanism.epsilon_conditional,
+            bool(getattr(mechanism, "report_words", ())),
+            _reports_have_names(mechanism),
+        )
+
+    @classmethod
+    def _several(cls, mixed: Mixed, options: Sequence[str] | None) -> _Asked:
+        labels, entries = _labels(options, mixed.view)
+        return cls(
+            ", ".join(mixed.names),
+            mixed.counts,
+            mixed.view,
+            mixed.channel,
+            mixed.channel,
+            mixed.decoy,
+            labels,
+            entries,
+            mixed.epsilon,
+            mixed.epsilon_note,
+            None,
+            False,
+            False,
+            mixed.notes,
+        )
 
 
 def functional(
@@ -202,21 +287,20 @@ def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
 def _notes(
     found: Sequence[LinearEstimate],
     interval: str,
-    counts: Counts,
-    view: ChannelView,
-    mechanism: Channel | Mechanism,
+    asked: _Asked,
     together: bool,
 ) -> tuple[str, ...]:
     """Say what a reader must know beside the numbers."""
+    view, counts = asked.view, asked.counts
     notes = _interval_notes(found[0].interval, interval, together)
-    if estimated_decoy(mechanism) is not None:
+    if asked.decoy is not None:
         notes.append(
             "The decoy's share is itself an estimate, so the estimate is consistent, not unbiased: with few answers "
             "about the decoy it leans a little."
         )
-    if view.choice != "unique":
+    if view.choice not in ("unique", RESPONDENTS):
         notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
-    if getattr(mechanism, "report_words", ()):
+    if asked.words:
         notes.append("A report says only whether two answers agree; “reported” counts those that do.")
     if np.count_nonzero(counts) == 1:
         instead = (

@@ -17,6 +17,7 @@ from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 
 from .constrained import ConstrainedEstimate, constrained_estimate
+from .finite import finite_population
 from .interval import Interval, Resampling, fallback, interval, misfit, outside
 from .quantities import Quantity, quantity
 
@@ -175,6 +176,8 @@ class Estimate:
     view: ChannelView = field(repr=False, compare=False)
     decoy: EstimatedDecoy | None = field(repr=False, compare=False)
     resampling: Resampling = field(repr=False)
+    fraction: float = 0.0
+    """The fraction of a finite population that was asked; 0 for one without end."""
 
     def __getitem__(self, option: str | int) -> LinearEstimate:
         """Give the entry of an option, by label or by position among the entries."""
@@ -208,7 +211,7 @@ class Estimate:
                 f"functional: {view.options} numbers expected, one per option, got {numbers.size}"
             )
         whole = np.asarray(self.counts, dtype=np.int64)
-        wanted = quantity(view, whole, numbers, self.shares, self.decoy)
+        wanted = finite_population(quantity(view, whole, numbers, self.shares, self.decoy), self.fraction)
         method = interval or self.interval_requested
         return linear_estimate(wanted, label, None, method, self.level, self.resampling)
 

@@ -11,7 +11,9 @@ import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
 
 from .cells import CrossTable
@@ -38,6 +40,9 @@ def crosstab(
     strata: Column = None,
     clusters: Column = None,
     margins: Margins | None = None,
+    designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> CrossTable:
     r"""Estimate the joint shares of two or more variables from their randomized reports.
 
@@ -47,8 +52,8 @@ def crosstab(
         One row for each respondent with a column of report codes for each randomized variable (named as the question,
         or with `_reported` behind it), or an array of joint counts with one axis for each variable.
     mechanisms
-        The survey, or a mechanism for each randomized column. A column without one is exact: a grouping that was not
-        randomized.
+        The survey, or a mechanism for each randomized column (with `designs` also a column of their names). A column
+        without one is exact: a grouping that was not randomized.
     rows, columns
         Names of the variables; `columns` may name several.
     labels
@@ -59,6 +64,11 @@ def crosstab(
         Sample design, as column names or values.
     margins
         Known shares of exact columns to which the weights are raked first, as in `rake`.
+    population, replicates
+        Finite population and replicate weights, as in `weighted_estimate`.
+    designs
+        Where not everybody went through the same mechanism: ``designs={name: mechanism}`` (None: asked directly; or a
+        survey for each name), and in `mechanisms` a column of these names, as in ``{"cheated": "wave"}``.
 
     Returns
     -------
@@ -79,9 +89,9 @@ def crosstab(
     """
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
-    joint = read_joint(
-        reports, mechanisms, names, _design(reports, weights, strata, clusters, margins), labels
-    )
+    mechanisms = with_designs(mechanisms, designs, reports)
+    design = _design(reports, weights, strata, clusters, margins, population, replicates)
+    joint = read_joint(reports, mechanisms, names, design, labels)
     se = joint.standard_errors()
     low, high, method = cell_limits(joint, se, level, joint.estimate.size if simultaneous else 1)
     return CrossTable(
@@ -118,13 +128,16 @@ def compare(
     strata: Column = None,
     clusters: Column = None,
     margins: Margins | None = None,
+    designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
 ) -> Comparison:
     """Compare the shares of an outcome between groups: differences and ratios, with intervals.
 
     Parameters
     ----------
-    reports, mechanisms, labels, weights, strata, clusters, margins
-        As in `crosstab`.
+    reports, mechanisms, labels, weights, strata, clusters, margins, designs, population, replicates
+        As in `crosstab`; a single column of names belongs to the outcome.
     outcome
         The variable whose shares are compared.
     by
@@ -151,8 +164,13 @@ def compare(
     Methods Med. Res. 21 (2012).
     """
     check_level(level)
+    mechanisms = with_designs(mechanisms, designs, reports, outcome)
     joint = read_joint(
-        reports, mechanisms, [by, outcome], _design(reports, weights, strata, clusters, margins), labels
+        reports,
+        mechanisms,
+        [by, outcome],
+        _design(reports, weights, strata, clusters, margins, population, replicates),
+        labels,
     )
     answers = joint.variables[1]
     if option is not None:
@@ -163,13 +181,20 @@ def compare(
 
 
 def _design(
-    reports: Reports, weights: Column, strata: Column, clusters: Column, margins: Margins | None
+    reports: Reports,
+    weights: Column,
+    strata: Column,
+    clusters: Column,
+    margins: Margins | None,
+    population: Population,
+    replicates: Any,
 ) -> SurveyDesign | None:
     if isinstance(reports, pd.DataFrame):
-        return read_design(reports, weights, strata, clusters, margins)
-    if any(one is not None for one in (weights, strata, clusters, margins)):
+        return read_design(reports, weights, strata, clusters, margins, population, replicates)
+    given = (weights, strata, clusters, margins, population, replicates)
+    if any(one is not None for one in given):
         raise AnalysisError(
-            "weights, strata, clusters and margins need a table of respondents, not joint counts"
+            "weights, strata, clusters and margins need a table of respondents, not joint counts; so does a population"
         )
     if isinstance(reports, np.ndarray | list | tuple):
         return None

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 
 import numpy as np
 from scipy import stats
 
+from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import Codes
 from hushpoll_analysis.errors import AnalysisError
 
 from .joint import JointReports
@@ -36,6 +39,8 @@ class IndependenceTest:
 
 def independence_test(joint: JointReports) -> IndependenceTest | None:
     """Test that the variables are (mutually) independent; None when a single report of one variable occurs."""
+    if any(isinstance(one.view, StackedView) for one in joint.variables):
+        return _within_designs(joint)
     table = _occurring(joint.frequencies)
     if min(table.shape) < 2:
         return None
@@ -44,6 +49,30 @@ def independence_test(joint: JointReports) -> IndependenceTest | None:
     if table.ndim != 2 or table.size > _MOST_CELLS:
         return None
     return _rao_scott(joint)
+
+
+def _within_designs(joint: JointReports) -> IndependenceTest | None:
+    """Give the sum of the chi-squares within every combination of designs: who got which design must not count."""
+    if joint.design is not None:
+        return None
+    parts: list[list[Codes]] = []
+    for one in joint.variables:
+        view = one.view
+        if isinstance(view, StackedView):
+            whole = np.arange(view.outcomes)
+            parts.append([view.part(whole, g).astype(np.int64) for g in range(len(view.blocks))])
+        else:
+            parts.append([np.arange(view.outcomes)])
+    found = []
+    for chosen in product(*parts):
+        counts = _occurring(joint.counts[np.ix_(*chosen)])
+        if counts.sum() > 0 and min(counts.shape) > 1:
+            found.append(_pearson(counts / counts.sum(), round(float(counts.sum()))))
+    if not found:
+        return None
+    statistic, df = sum(one.statistic for one in found), sum(one.df[0] for one in found)
+    note = "sum of the chi-squares of the reports within each design"
+    return IndependenceTest(statistic, (df,), float(stats.chi2.sf(statistic, df)), "Pearson", note)
 
 
 def _pearson(table: Floats, n: int) -> IndependenceTest:
@@ -61,8 +90,9 @@ def _pearson(table: Floats, n: int) -> IndependenceTest:
 
 def _rao_scott(joint: JointReports) -> IndependenceTest:
     """Correct to second order (Rao and Scott 1984; Thomas and Rao 1987), in the F form."""
-    design = joint.design
-    assert design is not None
+    assert joint.design is not None
+    # Independence is a statement about where people come from, whatever part of them was asked.
+    design = joint.design.without_population
     assert joint.codes is not None
     table = joint.frequencies
     rows, columns = (np.flatnonzero(table.sum(axis=axis) > 0) for axis in (1, 0))

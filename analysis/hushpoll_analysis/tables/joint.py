@@ -94,7 +94,26 @@ class JointReports:
         columns = [matrix[:, codes] for matrix, codes in zip(self.matrices, self.codes, strict=True)]
         for cell in np.ndindex(*result.shape):
             values = np.prod([column[k] for column, k in zip(columns, cell, strict=True)], axis=0)
-            result[cell] = design.covariance((values - self.estimate[cell])[:, None])[0, 0]
+            noise = None
+            if design.fractions is not None:
+                rows = [matrix[k] for matrix, k in zip(self.matrices, cell, strict=True)]
+                noise = self._noise(self.functional(rows)[None])
+            result[cell] = design.covariance((values - self.estimate[cell])[:, None], noise)[0, 0]
+        return result
+
+    def _noise(self, influence: Floats) -> Floats | None:
+        """Unbiased estimates of Cov(influence | truth), one a respondent (n x q x q), for a finite population."""
+        if self.design is None or self.design.fractions is None:
+            return None
+        forward = [one.view.backward(np.eye(one.view.outcomes)).T for one in self.variables]
+        back = [matrix.T for matrix in self.matrices]
+        means = [along_axes(one, forward) for one in influence]
+        result = np.empty((self.n, len(influence), len(influence)))
+        for a in range(len(influence)):
+            for b in range(a, len(influence)):
+                spread = along_axes(influence[a] * influence[b], forward) - means[a] * means[b]
+                values = along_axes(spread, back).reshape(-1)[self._cell]
+                result[:, a, b] = result[:, b, a] = values
         return result
 
     @cached_property
@@ -114,7 +133,7 @@ class JointReports:
                 (flat * self.frequencies.reshape(-1)) @ flat.T / (self.n - 1), dtype=np.float64
             )
         else:
-            result = self.design.covariance(flat[:, self._cell].T)
+            result = self.design.covariance(flat[:, self._cell].T, self._noise(influence))
         if slopes is not None:
             for (_, decoy), slope in zip(self.decoys, slopes, strict=True):
                 result = result + np.outer(slope, slope) * decoy.variance

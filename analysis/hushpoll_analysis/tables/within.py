@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from hushpoll_client.mechanism import Mechanism
 from scipy import stats
 
 from hushpoll_analysis.channel.decoy import estimated_decoy
+from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.row_designs import RowDesigns
 from hushpoll_analysis.sampling.effective import effective_interval, effective_quantity
 from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, interval, method_for
 from hushpoll_analysis.shares.quantities import Quantity, quantity
@@ -129,8 +132,13 @@ def _table_share(
 ) -> TableShare:
     """Choose how the interval is made from what carries the estimate."""
     variable = joint.variables[axis]
-    view, target = variable.view, variable.view.unit(option)
-    decoy = None if variable.source is None else estimated_decoy(variable.source)
+    view, target, decoy = variable.view, variable.view.unit(option), variable.counted_decoy
+    number = view.alone(counts) if isinstance(view, StackedView) else None
+    if number is not None and isinstance(view, StackedView) and isinstance(variable.source, RowDesigns):
+        # All of them went through one design: its own channel has the better intervals.
+        counts, source = view.part(counts, number), variable.source.designs[number]
+        view = view.blocks[number]
+        decoy = estimated_decoy(source) if isinstance(source, Mechanism) else None
     if joint.design is None:
         whole = np.rint(counts).astype(np.int64)
         wanted = quantity(view, whole, target, view.shares(whole / whole.sum()), decoy)
@@ -140,7 +148,9 @@ def _table_share(
     if decoy is not None:
         drift = decoy.slope(view.shares(frequencies), view.solution(target)) ** 2 * decoy.variance
     variance = max(error**2 - drift, 0.0)
-    wanted = effective_quantity(view, frequencies, target, decoy, variance, _kish(joint, places))
+    wanted = effective_quantity(
+        view, frequencies, target, decoy, variance, _kish(joint, places), float(counts.sum())
+    )
     return TableShare(estimate, error, "", joint, wanted)
 
 
@@ -151,6 +161,8 @@ def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
     if places is not None:
         assert joint.codes is not None
         weights = weights[joint.codes[places[0]] == places[1]]
+    if joint.design.fractions is not None:
+        return math.inf  # the linearised variance, which a finite population makes smaller, decides alone
     return float(weights.sum() ** 2 / np.sum(weights**2))
 
 

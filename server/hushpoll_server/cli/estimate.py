@@ -50,6 +50,12 @@ INTERVALS = (
 @click.option(
     "--interval", type=click.Choice(INTERVALS), default="auto", show_default=True, help="Interval method."
 )
+@click.option(
+    "--population",
+    type=float,
+    metavar="N",
+    help="Size of the finite population that these people are a random sample of.",
+)
 @click.option("--simultaneous", is_flag=True, help="All intervals together hold at the level (Bonferroni).")
 @json_option
 def estimate(
@@ -58,6 +64,7 @@ def estimate(
     channel: str | None,
     level: float,
     interval: str,
+    population: float | None,
     simultaneous: bool,
     as_json: bool,
     **parameters: Any,
@@ -74,7 +81,9 @@ def estimate(
 
     whole = read_counts(counts, "--counts")
     device = _mechanism(mechanism, len(whole), channel, parameters)
-    found = estimate_shares(whole, device, level=level, interval=interval, simultaneous=simultaneous)
+    found = estimate_shares(
+        whole, device, level=level, interval=interval, simultaneous=simultaneous, population=population
+    )
     if as_json:
         print_json(found.to_dict())
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="Fewer reports, no estimates.",
 )
+@click.option("--weights", metavar="COLUMN", help="Weights, a column of --data.")
+@click.option("--strata", metavar="COLUMN", help="Strata, a column of --data.")
+@click.option("--clusters", metavar="COLUMN", help="Clusters, a column of --data.")
+@click.option("--population", metavar="N|COLUMN", help="Size of the finite population (of the stratum).")
+@click.option("--replicates", metavar="PREFIX", help="Replicate weights: columns of --data that begin so.")
+@click.option(
+    "--replicates-kind",
+    type=click.Choice(["brr", "jk1", "jk2", "bootstrap", "sdr"]),
+    default="bootstrap",
+    show_default=True,
+    help="How the replicate weights were made.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def report(
     survey: str,
@@ -54,6 +67,7 @@ def report(
     level: float,
     minimum: int,
     as_json: bool,
+    **sample: str | None,
 ) -> None:
     """Estimate every question of a survey, with intervals, privacy, and the method in words.
 
@@ -69,9 +83,10 @@ def report(
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other; give one of them")
     form = "json" if as_json else form or _by_name(out)
+    keys = _sample_keys(data, sample)
     document = read_survey(survey) if Path(survey).is_file() else None
     if document is not None and data is not None:
-        made = _make(document, data, by, level, minimum, None)
+        made = _make(document, data, by, level, minimum, None, keys)
     else:
         with opened_store() as store:
             survey_hash = document.hash if document is not None else find_survey(store, survey)
@@ -83,7 +98,7 @@ def report(
                 )
             source: Any = data if data is not None else read_sealed(store, survey_hash)
             total = store.sealed_count(survey_hash) if data is None else None
-            made = _make(known, source, by, level, minimum, total)
+            made = _make(known, source, by, level, minimum, total, keys)
             if data is None:
                 _say_what_waits(store, survey_hash)
     _write(made, form, out)
@@ -102,12 +117,46 @@ def _say_what_waits(store: Store, survey_hash: str) -> None:
 
 
 def _make(
-    survey: Survey, source: Any, by: str | None, level: float, minimum: int, total: int | None
+    survey: Survey,
+    source: Any,
+    by: str | None,
+    level: float,
+    minimum: int,
+    total: int | None,
+    keys: dict[str, Any],
 ) -> SurveyResults:
     from hushpoll_analysis import report as make_report
 
     with tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-        return make_report(survey, source, by=by, level=level, minimum=minimum, progress=bar.update)
+        return make_report(survey, source, by=by, level=level, minimum=minimum, progress=bar.update, **keys)
+
+
+def _sample_keys(data: str | None, given: dict[str, str | None]) -> dict[str, Any]:
+    """Read how the respondents were sampled; columns belong to a file of reports."""
+    kind = given.pop("replicates_kind")
+    prefix = given.pop("replicates")
+    keys: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if "population" in keys:
+        with contextlib.suppress(ValueError):
+            keys["population"] = float(keys["population"])
+    columns = [key for key, value in keys.items() if isinstance(value, str)]
+    if prefix is not None:
+        columns.append("replicates")
+    if columns and data is None:
+        raise click.UsageError(f"--{columns[0]} names a column; give the file that has it with --data")
+    if prefix is not None and data is not None:
+        keys["replicates"] = _replicates(data, prefix, str(kind))
+    return keys
+
+
+def _replicates(data: str, prefix: str, kind: str) -> Any:
+    from hushpoll_analysis.data.files import column_names
+    from hushpoll_analysis.sampling.replicates import Replicates
+
+    names = [name for name in column_names(Path(data)) if name.startswith(prefix)]
+    if not names:
+        raise click.UsageError(f"--replicates {prefix}: no column of {data} begins so")
+    return Replicates(names, kind=kind)
 
 
 def _by_name(out: str | None) -> str:

@@ -44,9 +44,9 @@ class Bootstrap:
 def _draws(quantity: Quantity, replicates: int, rng: np.random.Generator) -> Floats:
     n, line = quantity.n, quantity.line
     if line is not None:
-        again = rng.binomial(n, line.successes / n, size=replicates) / n
+        again = rng.binomial(n, line.successes / line.trials, size=replicates) / n
         return np.asarray(line.intercept + line.slope * again, dtype=np.float64)
-    frequencies = rng.multinomial(n, quantity.counts / n, size=replicates) / n
+    frequencies = rng.multinomial(n, quantity.counts / quantity.size, size=replicates) / n
     if quantity.decoy is not None:
         return quantity.decoy.redraw(frequencies, quantity.weights, rng)
     return np.asarray(frequencies @ quantity.weights, dtype=np.float64)

@@ -50,7 +50,7 @@ class Mover:
 
     def fits(self, quantity: Quantity) -> bool:
         """Fit an estimated decoy, or one frequency (whose own interval it then is)."""
-        return quantity.decoy is not None or quantity.line is not None
+        return quantity.line is not None or (quantity.decoy is not None and quantity.view.outcomes == 2)
 
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Combine the limits of the reports and of the decoy's poll."""

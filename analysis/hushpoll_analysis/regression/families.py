@@ -1,0 +1,269 @@
+"""From a column of reports to an outcome: yes or no, one of several answers, ordered answers, an exact number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hushpoll_analysis.channel.stacked import StackedView
+from hushpoll_analysis.channel.unknown import PartlyKnown
+from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.data.columns import (
+    Codes,
+    Mechanisms,
+    Variable,
+    randomized_variable,
+    read_variable,
+    report_codes,
+)
+from hushpoll_analysis.data.row_designs import Design, RowDesigns
+from hushpoll_analysis.errors import AnalysisError
+
+from .links import chance_of
+from .outcomes import BinaryOutcome, GaussianOutcome, MultinomialOutcome, OrdinalOutcome, Outcome
+
+__all__ = ["Family", "ReadOutcome", "binary", "multinomial", "number", "ordinal"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReadOutcome:
+    """An outcome with the labels of its answers; `variable` where it was randomized by known channels."""
+
+    model: Outcome
+    labels: tuple[Any, ...]
+    randomized: bool
+    variable: Variable | None = None
+    codes: Codes | None = None
+    shown: tuple[int, ...] = (1,)
+    """Which of the chances predictions show: Yes of a yes/no outcome, else every one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """How an outcome is read, and whether its model has an intercept of its own."""
+
+    name: str
+    link: str
+    read: Callable[[pd.Series[Any], str, Mechanisms], ReadOutcome]
+    intercept: bool = True
+
+
+def number() -> Family:
+    """Give an exact number with normal errors."""
+    return Family("linear", "identity", _read_number)
+
+
+def _read_number(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
+    if randomized_variable(name, channels) is not None:
+        raise AnalysisError(f"the outcome {name!r} is randomized; a linear model needs an exact number")
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    if not np.all(np.isfinite(values)):
+        raise AnalysisError(f"the outcome {name!r} has values that are no finite numbers")
+    return ReadOutcome(GaussianOutcome(values), (name,), False, shown=(0,))
+
+
+def binary(link: str, event: Any) -> Family:
+    """One answer against the rest."""
+    chance_of(link)
+
+    def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
+        source = None if not hasattr(channels, "get") else channels.get(name)
+        if isinstance(source, RowDesigns):
+            return _binary_by_rows(column, name, source, link, event)
+        variable = randomized_variable(name, channels)
+        if variable is None:
+            return _exact_binary(column, name, link, event)
+        table = _event_table(_table(variable), variable, event)
+        codes = report_codes(column, variable.view.outcomes)
+        model = BinaryOutcome(
+            table[0][codes], table[1][codes], link, (table,), np.zeros(len(codes), dtype=np.int64)
+        )
+        _check_possible(model.no, model.yes, name)
+        return ReadOutcome(model, _event_labels(variable, event), True, variable, codes)
+
+    return Family("logit", link, read)
+
+
+def _exact_binary(column: pd.Series[Any], name: str, link: str, event: Any) -> ReadOutcome:
+    if event is not None:
+        yes = (column == event).to_numpy(dtype=np.float64)
+        if yes.min() == yes.max():
+            raise AnalysisError(
+                f"the outcome {name!r} is {'always' if yes[0] else 'never'} {event!r}; nothing to fit"
+            )
+    else:
+        yes = report_codes(column, 2).astype(np.float64)
+        if yes.min() == yes.max():
+            raise AnalysisError(f"the outcome {name!r} has one value only; nothing to fit")
+    model = BinaryOutcome(1.0 - yes, yes, link, (np.eye(2),), np.zeros(len(yes), dtype=np.int64))
+    return ReadOutcome(model, ("not", event) if event is not None else (0, 1), False)
+
+
+def _binary_by_rows(
+    column: pd.Series[Any], name: str, source: RowDesigns, link: str, event: Any
+) -> ReadOutcome:
+    """Give a design for each respondent, some of them with an unknown share."""
+    if len(source.rows) != len(column):
+        raise AnalysisError(f"{name}: {len(source.rows)} names of designs for {len(column)} reports")
+    options = source.options(name)
+    variable = None
+    if not source.unknown:
+        variable = randomized_variable(name, {name: source})
+    elif event not in (None, 1):
+        raise AnalysisError(f"{name}: designs with an unknown share model 1, Yes; leave event= out")
+    tables = [_own_table(one, options, variable, event) for one in source.designs]
+    slopes = [_own_slope(one, table) for one, table in zip(source.designs, tables, strict=True)]
+    sizes = np.array([table.shape[1] for table in tables])[source.rows]
+    codes = report_codes(column, int(sizes.max()))
+    if np.any(codes >= sizes):
+        row = int(np.flatnonzero(codes >= sizes)[0])
+        raise AnalysisError(
+            f"column {column.name!r} has the report {codes[row]} in row {row}, which the design "
+            f"{source.names[source.rows[row]]!r} cannot give; check that rows and designs belong together"
+        )
+    names = tuple(dict.fromkeys(one.unknown for one in source.unknown))
+    number_of = np.array(
+        [names.index(one.unknown) if isinstance(one, PartlyKnown) else -1 for one in source.designs]
+    )[source.rows]
+    parts = np.empty((4, len(codes)))
+    for g, (table, slope) in enumerate(zip(tables, slopes, strict=True)):
+        mine = source.rows == g
+        parts[:, mine] = np.concatenate([table, slope])[:, codes[mine]]
+    model = BinaryOutcome(
+        parts[0],
+        parts[1],
+        link,
+        tuple(tables),
+        source.rows,
+        names,
+        number_of if names else None,
+        parts[2],
+        parts[3],
+    )
+    if not names:
+        _check_possible(model.no, model.yes, name)
+    through = None
+    if variable is not None:
+        assert isinstance(variable.view, StackedView)
+        through = variable.view.codes(codes, source.rows)
+    labels = (0, 1) if variable is None else _event_labels(variable, event)
+    return ReadOutcome(model, labels, True, variable, through)
+
+
+def _own_table(design: Design, options: int, variable: Variable | None, event: Any) -> Floats:
+    """Give the 2 x M table of one design; an unknown share is at 0."""
+    if isinstance(design, PartlyKnown):
+        return np.array([[1.0 - chance, chance] for chance in design.known])
+    if design is None:
+        table = np.eye(options)
+    else:
+        view = channel_view(design)
+        table = view.backward(np.eye(view.outcomes)).T
+    if variable is None:
+        return table
+    return _event_table(table, variable, event)
+
+
+def _own_slope(design: Design, table: Floats) -> Floats:
+    if isinstance(design, PartlyKnown):
+        return np.array([[-slope, slope] for slope in design.slope])
+    return np.zeros_like(table)
+
+
+def _check_possible(no: Floats, yes: Floats, name: str) -> None:
+    if np.any((no == 0.0) & (yes == 0.0)):
+        raise AnalysisError(f"the outcome {name!r} has reports that its channel can never give")
+
+
+def _table(variable: Variable) -> Floats:
+    return variable.view.backward(np.eye(variable.view.outcomes)).T
+
+
+def _event_labels(variable: Variable, event: Any) -> tuple[Any, ...]:
+    if len(variable.labels) == 2:
+        yes = 1 if event is None else variable.position(event)
+        return variable.labels[1 - yes], variable.labels[yes]
+    return "not", event
+
+
+def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
+    """Rows "not the event" and "the event" of the outcome's channel.
+
+    Several answers can be put together as "not the event" only where they give the same reports but for themselves, as
+    in K-ary and forced response: then the event's own report is all that matters.
+    """
+    if len(variable.labels) == 2:
+        yes = 1 if event is None else variable.position(event)
+        return table[[1 - yes, yes]]
+    if event is None:
+        known = ", ".join(map(str, variable.labels))
+        raise AnalysisError(
+            f"{variable.name} has several answers; name the one to model with event= ({known}), or use multinomial"
+        )
+    yes = variable.position(event)
+    others = np.delete(table[:, yes], yes)
+    if table.shape[0] != table.shape[1] or np.ptp(others) > 1e-12:
+        raise AnalysisError(
+            f"{variable.name}: its channel does not allow to model {event!r} against the rest, because the other "
+            "answers are reported as it with different chances; use multinomial"
+        )
+    # Each report is reduced to "the event's own report or not"; its chance is shared out over the other reports.
+    result = np.empty((2, table.shape[1]))
+    for row, chance in enumerate((others[0], table[yes, yes])):
+        result[row] = (1.0 - chance) / (table.shape[1] - 1)
+        result[row, yes] = chance
+    return result
+
+
+def multinomial(reference: Any) -> Family:
+    """Unordered answers against a reference answer."""
+
+    def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
+        variable, codes = _several(column, name, channels)
+        first = 0 if reference is None else variable.position(reference)
+        order = [first, *(k for k in range(len(variable.labels)) if k != first)]
+        seen = _seen(variable, codes, name)[:, order]
+        labels = tuple(variable.labels[k] for k in order)
+        every = tuple(range(len(labels)))
+        return ReadOutcome(MultinomialOutcome(seen), labels, variable.randomized, variable, codes, every)
+
+    return Family("multinomial", "logit", read)
+
+
+def ordinal(link: str) -> Family:
+    """Answers in the order of their codes."""
+    chance_of(link)
+
+    def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
+        variable, codes = _several(column, name, channels)
+        model = OrdinalOutcome(_seen(variable, codes, name), link, tuple(map(str, variable.labels)))
+        every = tuple(range(len(variable.labels)))
+        return ReadOutcome(model, variable.labels, variable.randomized, variable, codes, every)
+
+    return Family("ordinal", link, read, intercept=False)
+
+
+def _several(column: pd.Series[Any], name: str, channels: Mechanisms) -> tuple[Variable, Codes]:
+    # The column may carry the export's name; the variable is found by its own.
+    variable, codes = read_variable(pd.DataFrame({name: column.to_numpy()}), name, channels)
+    if len(variable.labels) < 3:
+        raise AnalysisError(f"the outcome {name!r} has {len(variable.labels)} answers; use logit")
+    return variable, codes
+
+
+def _seen(variable: Variable, codes: Codes, name: str) -> Floats:
+    """Chance of each respondent's report under every true answer (n x K)."""
+    view = variable.view
+    if isinstance(view, StackedView):
+        tables = [block.backward(np.eye(block.outcomes)) for block in view.blocks]
+        table = np.concatenate(tables)
+    else:
+        table = view.backward(np.eye(view.outcomes))
+    seen = np.asarray(table[codes], dtype=np.float64)
+    if np.any(seen.max(axis=1) == 0.0):
+        raise AnalysisError(f"the outcome {name!r} has reports that its channel can never give")
+    return seen

@@ -1,0 +1,310 @@
+"""Models of an outcome: the logarithm of a report's chance, with exact first and second derivatives.
+
+An outcome has R linear predictors (one for yes/no, ordered answers and numbers; one an answer but the first for
+unordered answers) and E further parameters (unknown shares of the design, cut points, a spread). Derivatives are taken
+in these R + E together; the likelihood adds the chain rule to the coefficients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import Codes
+
+from .links import chance_of
+
+__all__ = [
+    "BinaryOutcome",
+    "GaussianOutcome",
+    "MultinomialOutcome",
+    "OrdinalOutcome",
+    "Outcome",
+    "Terms",
+]
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Terms:
+    """log g of each respondent, its gradient (n x (R + E)) and Hessian (n x (R + E) x (R + E))."""
+
+    log: Floats
+    first: Floats
+    second: Floats
+
+
+class Outcome(Protocol):
+    """What the likelihood needs to know of an outcome."""
+
+    @property
+    def lines(self) -> int:
+        """Number R of linear predictors."""
+
+    @property
+    def extra(self) -> int:
+        """Number E of parameters beside the coefficients."""
+
+    @property
+    def extra_names(self) -> tuple[str, ...]:
+        """What they are called."""
+
+    @property
+    def log_odds(self) -> bool:
+        """Whether coefficients are of the size of log-odds, so that a large one is on its way to infinity."""
+
+    def start(self, extra: int) -> Floats:
+        """Where to start the search for the further parameters."""
+
+    def terms(self, eta: Floats, extra: Floats) -> Terms:
+        """Give log g and its derivatives at linear predictors (n x R)."""
+
+    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
+        """Give the further parameters as people read them, and the derivative from the ones of the search."""
+
+    def chances(self, eta: Floats, extra: Floats) -> Floats:
+        """Give the chance of each true answer (n x K); the mean of a number (n x 1)."""
+
+
+def logarithm(chance: Floats, first: Floats, second: Floats) -> Terms:
+    """From a chance and its derivatives to those of its logarithm."""
+    likely = np.maximum(chance, TINY)
+    slope = first / likely[:, None]
+    bend = second / likely[:, None, None] - slope[:, :, None] * slope[:, None, :]
+    return Terms(np.log(likely), slope, bend)
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryOutcome:
+    """A yes/no outcome: `no` and `yes` are the chances of each respondent's report under either truth.
+
+    Where a design has an unknown share s, these are no + s * no_slope and yes + s * yes_slope; `unknown_of` names the
+    share of each respondent by number, -1 where there is none. The search uses logit(s). `tables` are the 2 x M tables
+    of the designs and `table_of` says whose is whose.
+    """
+
+    no: Floats
+    yes: Floats
+    link: str
+    tables: tuple[Floats, ...] = ()
+    table_of: Codes | None = None
+    unknown: tuple[str, ...] = ()
+    unknown_of: Codes | None = None
+    no_slope: Floats | None = None
+    yes_slope: Floats | None = None
+    lines: int = field(default=1, init=False)
+    log_odds: bool = field(default=True, init=False)
+
+    @property
+    def extra(self) -> int:
+        return len(self.unknown)
+
+    @property
+    def extra_names(self) -> tuple[str, ...]:
+        return self.unknown
+
+    def start(self, extra: int) -> Floats:
+        return np.zeros(extra)
+
+    def rows(self, extra: Floats) -> tuple[Floats, Floats]:
+        """Chances of each respondent's report if the truth is No, and if it is Yes."""
+        if not self.unknown:
+            return self.no, self.yes
+        assert self.unknown_of is not None
+        assert self.no_slope is not None
+        assert self.yes_slope is not None
+        share = np.append(special.expit(extra), 0.0)[self.unknown_of]
+        return self.no + share * self.no_slope, self.yes + share * self.yes_slope
+
+    def terms(self, eta: Floats, extra: Floats) -> Terms:
+        """Give log(c0 (1 - mu) + c1 mu) and its derivatives."""
+        high, low, slope, bend = chance_of(self.link)(eta[:, 0])
+        no, yes = self.rows(extra)
+        size = 1 + self.extra
+        first, second = np.zeros((len(no), size)), np.zeros((len(no), size, size))
+        first[:, 0], second[:, 0, 0] = (yes - no) * slope, (yes - no) * bend
+        for number in range(self.extra):
+            assert self.unknown_of is not None
+            assert self.no_slope is not None
+            assert self.yes_slope is not None
+            mine = self.unknown_of == number
+            share = float(special.expit(extra[number]))
+            pull, k = share * (1.0 - share), 1 + number
+            move = np.where(mine, self.no_slope * low + self.yes_slope * high, 0.0)
+            first[:, k], second[:, k, k] = move * pull, move * pull * (1.0 - 2.0 * share)
+            both = np.where(mine, (self.yes_slope - self.no_slope) * slope * pull, 0.0)
+            second[:, 0, k] = second[:, k, 0] = both
+        return logarithm(no * low + yes * high, first, second)
+
+    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
+        share = special.expit(extra)
+        return share, np.diag(share * (1.0 - share))
+
+    def chances(self, eta: Floats, extra: Floats) -> Floats:
+        high, low, _, _ = chance_of(self.link)(eta[:, 0])
+        return np.stack([low, high], axis=1)
+
+    def fisher(self, eta: Floats) -> Floats:
+        """Give expected information of one respondent about the linear predictor: slope^2 sum (c1 - c0)^2 / P."""
+        assert self.table_of is not None
+        high, low, slope, _ = chance_of(self.link)(eta)
+        result = np.zeros(len(eta))
+        for number, table in enumerate(self.tables):
+            mine = self.table_of == number
+            chance = np.outer(low[mine], table[0]) + np.outer(high[mine], table[1])
+            gaps = np.broadcast_to((table[1] - table[0]) ** 2, chance.shape)
+            possible = chance > 0.0
+            parts = np.divide(gaps, chance, out=np.zeros_like(chance), where=possible)
+            result[mine] = slope[mine] ** 2 * parts.sum(axis=1)
+        return result
+
+    def slope_noise(self, eta: Floats) -> Floats:
+        """Variance of the slope of log g over the reports, given the truth, on average over the two truths."""
+        assert self.table_of is not None
+        high, low, slope, _ = chance_of(self.link)(eta)
+        result = np.zeros(len(eta))
+        for number, table in enumerate(self.tables):
+            mine = self.table_of == number
+            chance = np.outer(low[mine], table[0]) + np.outer(high[mine], table[1])
+            gap = np.broadcast_to(table[1] - table[0], chance.shape)
+            score = (
+                np.divide(gap, chance, out=np.zeros_like(chance), where=chance > 0.0) * slope[mine][:, None]
+            )
+            spread = [score**2 @ row - (score @ row) ** 2 for row in table]
+            result[mine] = low[mine] * spread[0] + high[mine] * spread[1]
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialOutcome:
+    """Unordered answers: multinomial logit with the first answer as reference; `seen` is n x K, C[k, z_i]."""
+
+    seen: Floats
+    extra: int = field(default=0, init=False)
+    extra_names: tuple[str, ...] = field(default=(), init=False)
+    log_odds: bool = field(default=True, init=False)
+    link: str = field(default="logit", init=False)
+
+    @property
+    def lines(self) -> int:
+        return int(self.seen.shape[1]) - 1
+
+    def start(self, extra: int) -> Floats:
+        return np.zeros(extra)
+
+    def chances(self, eta: Floats, extra: Floats) -> Floats:
+        lines = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
+        return np.asarray(special.softmax(lines, axis=1), dtype=np.float64)
+
+    def terms(self, eta: Floats, extra: Floats) -> Terms:
+        """With mu the softmax and q = sum c_k mu_k: dq/deta_r = mu_r (c_r - q)."""
+        mu = self.chances(eta, extra)
+        chance = np.sum(self.seen * mu, axis=1)
+        gap = self.seen[:, 1:] - chance[:, None]
+        rest = mu[:, 1:]
+        first = rest * gap
+        second = np.eye(self.lines) * first[:, :, None]
+        second = second - rest[:, :, None] * rest[:, None, :] * (gap[:, :, None] + gap[:, None, :])
+        return logarithm(chance, first, second)
+
+    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
+        return extra, np.eye(0)
+
+
+@dataclass(frozen=True, eq=False)
+class OrdinalOutcome:
+    """Ordered answers: P(answer <= k) = F(zeta_k - eta), as R's polr; `seen` is n x K, C[k, z_i].
+
+    The search uses zeta_1 and the logarithms of the gaps between cut points, which keeps them in order.
+    """
+
+    seen: Floats
+    link: str
+    labels: tuple[str, ...]
+    lines: int = field(default=1, init=False)
+    log_odds: bool = field(default=True, init=False)
+
+    @property
+    def extra(self) -> int:
+        return int(self.seen.shape[1]) - 1
+
+    @property
+    def extra_names(self) -> tuple[str, ...]:
+        return tuple(f"{a}|{b}" for a, b in zip(self.labels[:-1], self.labels[1:], strict=True))
+
+    def start(self, extra: int) -> Floats:
+        cuts = special.logit(np.arange(1, extra + 1) / (extra + 1.0))
+        return np.concatenate([cuts[:1], np.log(np.diff(cuts))])
+
+    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
+        steps = np.exp(extra[1:])
+        cuts = np.concatenate([extra[:1], extra[0] + np.cumsum(steps)])
+        slope = np.tril(np.ones((len(extra), len(extra)))) * np.concatenate([[1.0], steps])
+        return cuts, slope
+
+    def _below(self, eta: Floats, extra: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """F, F' and F'' at each cut point (n x E), and the slope of the cut points."""
+        cuts, slope = self.natural(extra)
+        high, _, first, second = chance_of(self.link)(cuts - eta)
+        return high, first, second, slope
+
+    def chances(self, eta: Floats, extra: Floats) -> Floats:
+        below, _, _, _ = self._below(eta, extra)
+        edges = np.concatenate([np.zeros((len(eta), 1)), below, np.ones((len(eta), 1))], axis=1)
+        return np.diff(edges, axis=1)
+
+    def terms(self, eta: Floats, extra: Floats) -> Terms:
+        """With d_k = c_k - c_(k+1), the chance is c_K + sum F(zeta_k - eta) d_k."""
+        below, first_cut, second_cut, slope = self._below(eta, extra)
+        gaps = self.seen[:, :-1] - self.seen[:, 1:]
+        chance = self.seen[:, -1] + np.sum(below * gaps, axis=1)
+        pull, bend = first_cut * gaps, second_cut * gaps
+        size = 1 + self.extra
+        first, second = np.empty((len(chance), size)), np.zeros((len(chance), size, size))
+        first[:, 0], first[:, 1:] = -pull.sum(axis=1), pull @ slope
+        second[:, 0, 0] = bend.sum(axis=1)
+        second[:, 0, 1:] = second[:, 1:, 0] = -bend @ slope
+        second[:, 1:, 1:] = np.einsum("nk,ka,kb->nab", bend, slope, slope, optimize=True)
+        later = np.cumsum(pull[:, ::-1], axis=1)[:, ::-1]
+        for number in range(1, self.extra):
+            second[:, 1 + number, 1 + number] += later[:, number] * np.exp(extra[number])
+        return logarithm(chance, first, second)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianOutcome:
+    """An exact number with normal errors; the further parameter is the log of their standard deviation."""
+
+    values: npt.NDArray[np.float64]
+    lines: int = field(default=1, init=False)
+    extra: int = field(default=1, init=False)
+    extra_names: tuple[str, ...] = field(default=("log(sigma)",), init=False)
+    log_odds: bool = field(default=False, init=False)
+    link: str = field(default="identity", init=False)
+
+    def start(self, extra: int) -> Floats:
+        return np.zeros(extra)
+
+    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
+        return extra, np.eye(1)
+
+    def chances(self, eta: Floats, extra: Floats) -> Floats:
+        return eta
+
+    def terms(self, eta: Floats, extra: Floats) -> Terms:
+        """Give the normal log density and its derivatives."""
+        precision = float(np.exp(-2.0 * extra[0]))
+        error = self.values - eta[:, 0]
+        square = error**2 * precision
+        log = -0.5 * np.log(2.0 * np.pi) - extra[0] - 0.5 * square
+        first = np.stack([error * precision, square - 1.0], axis=1)
+        second = np.empty((len(error), 2, 2))
+        second[:, 0, 0], second[:, 1, 1] = -precision, -2.0 * square
+        second[:, 0, 1] = second[:, 1, 0] = -2.0 * error * precision
+        return Terms(log, first, second)

@@ -1,0 +1,235 @@
+"""From a formula and a table of reports to a likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.stacked import StackedView
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import (
+    Codes,
+    Mechanisms,
+    Variable,
+    check_frame,
+    column_of,
+    randomized_variable,
+)
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.weights import SurveyDesign
+
+from .families import Family, ReadOutcome
+from .formula import ModelTerms, check_rank, column_sizes, parse_formula, read_terms
+from .likelihood import Evaluable, Likelihood
+from .outcomes import BinaryOutcome
+
+__all__ = ["DecoyShift", "ModelData", "read_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class DecoyShift:
+    """A column whose decoy share was counted: its variance, and the likelihood if the share were another by a bit."""
+
+    name: str
+    answers: int
+    variance: float
+    at: Callable[[float], Likelihood]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelData:
+    """A likelihood with the names of its coefficients, and what predictions need."""
+
+    likelihood: Evaluable
+    names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    outcome: ReadOutcome
+    outcome_name: str
+    terms: ModelTerms
+    randomized: tuple[str, ...]
+    naive: Floats
+    decoys: tuple[DecoyShift, ...]
+    scale: Floats
+    """What each coefficient was multiplied by: columns are brought to size one, so that the search is well scaled."""
+    random: str | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the standard errors."""
+        return tuple(
+            f"the decoy share of {one.name} was estimated from {one.answers:,} answers; its uncertainty is part of "
+            "these standard errors"
+            for one in self.decoys
+        )
+
+
+def read_model(
+    formula: str,
+    data: pd.DataFrame,
+    channels: Mechanisms,
+    family: Family,
+    predictors: str | None,
+    design: SurveyDesign | None,
+) -> ModelData:
+    """Read formula and data; refuse what is not there, does not fit, or cannot be identified."""
+    outcome_name, right, random = parse_formula(formula)
+    if check_frame(data).empty:
+        raise AnalysisError("the table of reports is empty; there is nothing to fit")
+    needed = sorted(set(right.required_variables))
+    _check_names(formula, outcome_name, needed, channels)
+    frame = pd.DataFrame(
+        {name: column_of(data, name).reset_index(drop=True) for name in needed}, index=range(len(data))
+    )
+    randomized = [(name, one) for name in needed if (one := randomized_variable(name, channels)) is not None]
+    outcome = family.read(column_of(data, outcome_name).reset_index(drop=True), outcome_name, channels)
+    codes = [one.codes(frame[name]) for name, one in randomized]
+    terms, matrix, covariates = read_terms(right, frame, randomized, predictors, family.intercept)
+    naive = _reported_design(matrix, randomized, codes)
+    check_rank(
+        naive if len(terms.levels) == 1 else matrix.reshape(-1, matrix.shape[2]),
+        terms.names,
+    )
+    check_rank(covariates, terms.class_names[: covariates.shape[1]] if terms.class_names else ())
+    size, class_size = column_sizes(matrix), column_sizes(covariates)
+    likelihood = Likelihood(
+        outcome=outcome.model,
+        design=matrix / size,
+        covariates=covariates / class_size,
+        seen=_seen(randomized, codes, terms.levels, len(data)),
+        weights=np.ones(len(data)) if design is None else design.weights,
+    )
+    lines = outcome.model.lines
+    scale = np.concatenate(
+        [np.tile(size, lines), np.tile(class_size, len(terms.levels) - 1), np.ones(outcome.model.extra)]
+    )
+    hidden = (*((outcome_name,) if outcome.randomized else ()), *(name for name, _ in randomized))
+    return ModelData(
+        likelihood,
+        _coefficient_names(terms.names, outcome, lines),
+        terms.class_names,
+        outcome,
+        outcome_name,
+        terms,
+        hidden,
+        naive / size,
+        _decoys(likelihood, outcome, randomized, codes, terms.levels),
+        scale,
+        random,
+    )
+
+
+def _check_names(formula: str, outcome: str, needed: list[str], channels: Mechanisms) -> None:
+    if outcome in needed:
+        raise AnalysisError(f"{outcome!r} is on both sides of the formula; take it off one side")
+    if isinstance(channels, Mapping):
+        unused = {name for name, one in channels.items() if one is not None} - set(needed) - {outcome}
+        if unused:
+            raise AnalysisError(
+                f"a channel is given for {sorted(unused)[0]!r}, which is not in the formula {formula!r}"
+            )
+
+
+def _coefficient_names(names: tuple[str, ...], outcome: ReadOutcome, lines: int) -> tuple[str, ...]:
+    if lines == 1:
+        return names
+    return tuple(f"{label}: {name}" for label in outcome.labels[1:] for name in names)
+
+
+def _chances(variable: Variable) -> Floats:
+    """P(report | truth), K x M; with a design a row the tables of the designs side by side."""
+    view = variable.view
+    if isinstance(view, StackedView):
+        return np.concatenate([block.backward(np.eye(block.outcomes)).T for block in view.blocks], axis=1)
+    return view.backward(np.eye(view.outcomes)).T
+
+
+def _seen(
+    randomized: list[tuple[str, Variable]], codes: list[Codes], levels: tuple[tuple[int, ...], ...], n: int
+) -> Floats:
+    """Chance of each respondent's predictor reports under every class."""
+    seen = np.ones((n, len(levels)))
+    for number, ((name, one), reports) in enumerate(zip(randomized, codes, strict=True)):
+        seen *= _chances(one)[[level[number] for level in levels]][:, reports].T
+        if np.any(seen.max(axis=1) == 0.0):
+            raise AnalysisError(f"the predictor {name!r} has reports that its channel can never give")
+    return seen
+
+
+def _reported_design(matrix: Floats, randomized: list[tuple[str, Variable]], codes: list[Codes]) -> Floats:
+    """Give the model matrix with reports taken for answers: a place to start the search from."""
+    chosen = np.zeros(matrix.shape[1], dtype=np.int64)
+    for (_, one), reports in zip(randomized, codes, strict=True):
+        if isinstance(one.view, StackedView):
+            reports = reports - one.view.offsets[np.searchsorted(one.view.offsets, reports, side="right") - 1]
+        chosen = chosen * one.view.options + np.minimum(reports, one.view.options - 1)
+    return np.asarray(matrix[chosen, np.arange(matrix.shape[1])], dtype=np.float64)
+
+
+def _decoys(
+    likelihood: Likelihood,
+    outcome: ReadOutcome,
+    randomized: list[tuple[str, Variable]],
+    codes: list[Codes],
+    levels: tuple[tuple[int, ...], ...],
+) -> tuple[DecoyShift, ...]:
+    """How the likelihood moves with each decoy share that was counted; a channel is linear in it."""
+    found = []
+    model = outcome.model
+    if outcome.variable is not None and isinstance(model, BinaryOutcome):
+        assert outcome.codes is not None
+        variable, decoy = outcome.variable, outcome.variable.counted_decoy
+        if decoy is not None:
+            yes = variable.labels.index(outcome.labels[1])
+            move = _move(variable, decoy)[:, outcome.codes]
+
+            def shifted(step: float) -> Likelihood:
+                moved = replace(model, no=model.no + step * move[1 - yes], yes=model.yes + step * move[yes])
+                return replace(likelihood, outcome=moved)
+
+            found.append(DecoyShift(variable.name, decoy.of, decoy.variance, shifted))
+    for number, ((name, one), reports) in enumerate(zip(randomized, codes, strict=True)):
+        decoy = one.counted_decoy
+        if decoy is not None:
+            found.append(
+                DecoyShift(
+                    name,
+                    decoy.of,
+                    decoy.variance,
+                    _predictor_shift(likelihood, one, decoy, reports, levels, number),
+                )
+            )
+    return tuple(found)
+
+
+def _predictor_shift(
+    likelihood: Likelihood,
+    variable: Variable,
+    decoy: EstimatedDecoy,
+    reports: Codes,
+    levels: tuple[tuple[int, ...], ...],
+    number: int,
+) -> Callable[[float], Likelihood]:
+    rows = [level[number] for level in levels]
+    now = _chances(variable)[rows][:, reports].T
+    move = _move(variable, decoy)[rows][:, reports].T
+
+    def shifted(step: float) -> Likelihood:
+        factor = np.divide(now + step * move, now, out=np.ones_like(now), where=now > 0.0)
+        return replace(likelihood, seen=likelihood.seen * factor)
+
+    return shifted
+
+
+def _move(variable: Variable, decoy: EstimatedDecoy) -> Floats:
+    """How P(report | truth) moves with the decoy's share."""
+    move = decoy.within - decoy.without
+    view = variable.view
+    if isinstance(view, StackedView):
+        # The decoy's tables carry the designs' fractions, which no single respondent's chances do.
+        sizes = [block.outcomes for block in view.blocks]
+        move = move / np.repeat(view.fractions, sizes)
+    return move

@@ -1,0 +1,83 @@
+"""The search for the maximum of a likelihood, or for the highest of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+from hushpoll_analysis.channel.view import Floats
+
+from .likelihood import Evaluable, Evaluation
+
+__all__ = ["best_maximum", "maximum"]
+
+SCATTERED = 40  # points to look at before the search starts from the best two of them
+REACHES = (
+    2.0,
+    8.0,
+    30.0,
+)  # how far: columns have size one, so coefficients are of the order of one, or run away
+
+
+def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluation, bool]:
+    """Give the highest of several maxima: from `start`, and from the best of points scattered around it, near and far.
+
+    A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima, and one at infinity
+    beside a finite one.
+    """
+    starts, rng = [start], np.random.default_rng(1)  # a fixed seed makes the fit repeat
+    for reach in REACHES:
+        around = start + rng.normal(0.0, reach, (SCATTERED, len(start)))
+        heights = [likelihood.evaluate(point).log_likelihood for point in around]
+        starts += [around[place] for place in np.argsort(heights)[::-1][:2]]
+    found = [maximum(likelihood, one) for one in starts]
+    settled = [one for one in found if one[2]]
+    return max(settled or found, key=lambda one: one[1].log_likelihood)
+
+
+def maximum(
+    likelihood: Evaluable, start: Floats, fixed: Mapping[int, float] | None = None
+) -> tuple[Floats, Evaluation, bool]:
+    """Maximise by a trust region with the exact Hessian; `fixed` holds parameters, by place, at a value.
+
+    Returns the point, its evaluation, and whether the gradient vanished there.
+    """
+    free = np.ones(len(start), dtype=bool)
+    point = np.array(start, dtype=np.float64)
+    for place, value in (fixed or {}).items():
+        free[place] = False
+        point[place] = value
+    total = float(likelihood.weights.sum())
+    if not free.any():
+        return point, likelihood.evaluate(point), True
+    latest: dict[bytes, Evaluation] = {}
+
+    def at(values: Floats) -> Evaluation:
+        key = values.tobytes()
+        if key not in latest:
+            latest.clear()
+            full = point.copy()
+            full[free] = values
+            latest[key] = likelihood.evaluate(full)
+        return latest[key]
+
+    def height(values: Floats) -> float:
+        return -at(values).log_likelihood / total
+
+    def slope(values: Floats) -> Floats:
+        return np.asarray(-(likelihood.weights @ at(values).scores)[free] / total, dtype=np.float64)
+
+    def bend(values: Floats) -> Floats:
+        return np.asarray(at(values).information[np.ix_(free, free)] / total, dtype=np.float64)
+
+    options: Any = {"gtol": 1e-9, "maxiter": 300}
+    found = optimize.minimize(
+        height, point[free], jac=slope, hess=bend, method="trust-exact", options=options
+    )
+    point[free] = found.x
+    evaluation = likelihood.evaluate(point)
+    gradient = (likelihood.weights @ evaluation.scores)[free] / total
+    return point, evaluation, bool(np.max(np.abs(gradient)) < 1e-6)

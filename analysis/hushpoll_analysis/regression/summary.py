@@ -1,0 +1,91 @@
+"""A fit as text: a head with what was fitted, then the table of coefficients, then the notes."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .fit import ModelFit
+
+__all__ = ["summary_text"]
+
+WIDTH = 86
+TITLES = {
+    "logit": "Regression of a yes/no outcome",
+    "multinomial": "Multinomial logit",
+    "ordinal": "Ordinal regression",
+    "linear": "Linear regression",
+    "mixed": "Regression of a yes/no outcome with a random intercept",
+}
+
+
+def summary_text(fit: ModelFit) -> str:
+    """Write the fit for a terminal."""
+    blocks = [_head(fit), _table(fit.to_frame(), fit)]
+    rest = fit.to_frame(everything=True).iloc[fit.outcome_size :]
+    if len(rest):
+        blocks += ["Also estimated:", _table(rest, fit)]
+    if fit.notes:
+        notes = ["  - " + textwrap.fill(note, WIDTH - 4, subsequent_indent="    ") for note in fit.notes]
+        blocks.append("\n".join(["Notes:", *notes]))
+    return "\n\n".join(blocks)
+
+
+def _head(fit: ModelFit) -> str:
+    left = [
+        ("Formula", fit.formula),
+        ("Link", fit.link),
+        ("Randomized", ", ".join(fit.randomized) or "nothing"),
+        ("Standard errors", "sample design" if fit.degrees_of_freedom is not None else fit.information),
+    ]
+    right = [("Respondents", f"{fit.n:,}"), ("Parameters", str(fit.parameters))]
+    if fit.degrees_of_freedom is None:
+        right += [
+            ("Log-likelihood", f"{fit.log_likelihood:.3f}"),
+            ("AIC, BIC", f"{fit.aic:.2f}, {fit.bic:.2f}"),
+        ]
+    else:
+        right.append(("Degrees of freedom", str(fit.degrees_of_freedom)))
+    lines = [TITLES[fit.family], "=" * WIDTH]
+    for number, (name, value) in enumerate(left):
+        first = f"{name + ':':17}{value}"
+        if number < len(right):
+            other = f"{right[number][0] + ':':20}{right[number][1]:>18}"
+            first = f"{first:<46}  {other}" if len(first) <= 46 else f"{first}\n{'':46}  {other}"
+        lines.append(first)
+    return "\n".join(lines)
+
+
+def _table(frame: pd.DataFrame, fit: ModelFit) -> str:
+    letter = "z" if fit.degrees_of_freedom is None else "t"
+    tail = (1.0 - fit.level) / 2.0
+    head: tuple[str, ...] = (
+        "",
+        "coef",
+        "std err",
+        letter,
+        f"P>|{letter}|",
+        f"[{tail:.4g}",
+        f"{1.0 - tail:.4g}]",
+    )
+    rows = [head]
+    for name, row in zip(frame.index, frame.itertuples(index=False), strict=True):
+        cells = [_number(value, digits) for value, digits in zip(row, (4, 4, 3, 3, 4, 4), strict=True)]
+        rows.append((str(name), *cells))
+    widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
+    lines = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(c.rjust(max(w, 9)) for c, w in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    ]
+    rule = "-" * max(len(line) for line in lines)
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
+
+
+def _number(value: float, digits: int) -> str:
+    return "" if math.isnan(value) else f"{value:.{digits}f}"

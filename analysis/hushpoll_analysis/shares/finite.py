@@ -1,0 +1,41 @@
+"""A finite population: who was drawn matters less, what the randomization adds stays."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from .quantities import Quantity
+
+__all__ = ["finite_population"]
+
+
+def finite_population(wanted: Quantity, fraction: float) -> Quantity:
+    """Give the quantity for a population of which this fraction was drawn at random without replacement.
+
+    Its variance is (1 - f) se^2 + f se_privacy^2. Counts are scaled to the number of answers that would have this
+    variance in a population without end, so that every interval method holds.
+    """
+    if fraction <= 0.0:
+        return wanted
+    extra = 0.0
+    if wanted.decoy is not None:
+        frequencies = wanted.counts / wanted.size
+        shares = wanted.view.shares(frequencies)
+        extra = wanted.decoy.slope(shares, wanted.weights) ** 2 * wanted.decoy.variance
+    sampling, privacy = (max(one**2 - extra, 0.0) for one in (wanted.se, wanted.se_privacy))
+    variance = (1.0 - fraction) * sampling + fraction * min(privacy, sampling)
+    if not 0.0 < variance < sampling:
+        return replace(wanted, se=math.sqrt(min(variance, sampling) + extra))
+    growth = sampling / variance
+    line = wanted.line
+    if line is not None:
+        line = replace(line, successes=line.successes * growth, trials=line.trials * growth)
+    return replace(
+        wanted,
+        counts=np.asarray(wanted.counts * growth, dtype=np.float64),
+        line=line,
+        se=math.sqrt(variance + extra),
+    )
