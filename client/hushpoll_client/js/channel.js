@@ -64,6 +64,11 @@ export class Channel {
     return true;
   }
 
+  /** What kind of thing is sent where it is no answer, and how many of the options it is about. */
+  get sends() {
+    return null;
+  }
+
   /** What a report consists of where it is not simply one of the answers: a set, an item, or answers of some members. */
   told() {
     return {};

@@ -60,6 +60,10 @@ class SubsetChannel extends Channel {
     return { legal: (report) => bits(report, this.options)?.filter(Boolean).length === this.size };
   }
 
+  get sends() {
+    return { what: "set", n: this.size };
+  }
+
   told(report) {
     const held = bits(report, this.options);
     return { set: count(this.options).filter((option) => held[option]) };
@@ -136,6 +140,10 @@ class SampledChannel extends Channel {
     return this.weights.find(([joint]) => joint === size);
   }
 
+  get sends() {
+    return { what: "asked", n: this.ask };
+  }
+
   told(report) {
     const asked = this.members(Math.floor(report / this.largest));
     let rest = report % this.largest;
@@ -188,6 +196,10 @@ class PaddedChannel extends Channel {
     whole(atMost, "at_most", 1, options);
     whole(weight, "weight", 1, SCALE - 1);
     return Object.freeze(Object.assign(new PaddedChannel(), { options, atMost, weight, outcomes: options + atMost }));
+  }
+
+  get sends() {
+    return { what: "item", n: 1 };
   }
 
   told(report) {
