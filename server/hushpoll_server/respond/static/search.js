@@ -2,9 +2,11 @@
 
 import { el, isolated, list, say, whole } from "./explain.js";
 
+const OTHER = { ł: "l", ø: "o", đ: "d", ß: "ss", æ: "ae", œ: "oe", ı: "i" }; // letters that do not come apart
+
 /** Put a search above rows; gives the elements. `refresh` is called when rows were hidden or shown. */
 export function searchable(id, rows, labels, refresh) {
-  const texts = labels.map(folded);
+  const texts = labels.map((label) => ` ${folded(label)}`);
   const field = el("input", {
     type: "search",
     id: `${id}-search`,
@@ -14,19 +16,23 @@ export function searchable(id, rows, labels, refresh) {
     enterkeyhint: "search",
     "aria-controls": `${id}-rows`,
   });
-  const found = el("p", { class: "small found", role: "status" });
+  const counted = el("p", { class: "small found", role: "status" });
   const chosen = el("p", { class: "chosen", hidden: "" });
   const box = el("div", { class: "rows", id: `${id}-rows` }, ...rows);
   const inputs = rows.map((row) => row.querySelector("input"));
   const shown = () => rows.filter((row) => !row.hidden);
 
   const narrow = () => {
-    const words = folded(field.value).split(" ").filter(Boolean);
-    rows.forEach((row, index) => (row.hidden = !words.every((word) => texts[index].includes(word))));
+    const words = folded(field.value).split(" ");
+    const found = (before) => texts.map((text) => words.every((word) => text.includes(before + word)));
+    const begun = found(" ");
+    // Inside of words only where no words begin so: "s" is for South rather than for West.
+    const matches = begun.includes(true) ? begun : found("");
+    rows.forEach((row, index) => (row.hidden = !matches[index]));
     box.hidden = shown().length === 0;
     box.scrollTop = 0;
     const values = { n: whole(shown().length), total: whole(rows.length) };
-    found.textContent = say(shown().length ? "search_found" : "search_nothing", values);
+    counted.textContent = say(shown().length ? "search_found" : "search_nothing", values);
     refresh();
   };
   field.addEventListener("input", narrow);
@@ -50,13 +56,14 @@ export function searchable(id, rows, labels, refresh) {
   return [
     el("label", { class: "search", for: field.id }, say("search_label", { total: whole(rows.length) })),
     field,
-    found,
+    counted,
     box,
     chosen,
   ];
 }
 
-// Without case and accents, so that "cote" finds "Côte d'Ivoire".
+// Without case, accents and signs, so that "cote" finds "Côte d’Ivoire" and "lodz" finds "Łódź".
 function folded(text) {
-  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/\s+/g, " ").trim();
+  const plain = text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
+  return plain.replace(/[łøđßæœı]/g, (letter) => OTHER[letter]).replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
