@@ -250,7 +250,7 @@ def an_answer(question: Question, byte: int, place: int) -> Any:
     if question.kind.several:
         most = answers.about()["at_most"] or len(question.options)
         return [one for one in range(len(question.options)) if byte >> one % 8 & 1][:most]
-    if hasattr(answers, "steps"):
+    if answers.steps is not None:
         return byte * (place + 1) * 7919 % (answers.steps + 1)
     return byte % len(question.labels)
 

@@ -100,7 +100,7 @@ def scripts() -> list[dict[str, str]]:
 
 
 def on_demand() -> dict[str, str]:
-    """Give the SHA-256 of every module that only some surveys need, by its name; the page holds it against what it gets."""
+    """Give the SHA-256 of every module that only some surveys need; the page holds it against what it gets."""
     return {path: _integrity(path) for path in _ON_DEMAND}
 
 

@@ -57,7 +57,7 @@ def address(survey_hash: str) -> str:
 
 
 def _form(survey: Survey) -> Form | None:
-    """Give the form of a survey, whose fields hold answers that are mixed already; None where there are no instructions."""
+    """Give the form, whose fields hold answers that are mixed already; None where there are no instructions."""
     if not is_possible(survey):
         return None
     required = _("Please choose what the instructions gave.")
@@ -128,7 +128,7 @@ def isolated(text: str) -> str:
 
 @bp.get("/s/<survey_hash>/paper")
 def page(survey_hash: str) -> BaseResponse:
-    """Instructions and form, fit for printing."""
+    """Show instructions and form, fit for printing."""
     known = _known(survey_hash)
     return _render(known.survey, _form(known.survey))
 
