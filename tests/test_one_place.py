@@ -30,6 +30,7 @@ OWN = (
     "client/hushpoll_client/js/channel.js",
     "client/hushpoll_client/js/mechanism.js",
     "client/hushpoll_client/js/kind.js",
+    "client/hushpoll_client/js/more.js",
     "analysis/hushpoll_analysis/channel/",
     "server/hushpoll_server/workspace/kinds/",
     "server/hushpoll_server/store/migrations/",

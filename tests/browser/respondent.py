@@ -15,7 +15,12 @@ from sqlalchemy import select
 
 from tests.client.documents import question
 from tests.serving import LiveServer, Postgres
+from tests.vectors.surveys import two_valued
 
+TOWN_NAMES = (
+    "Ålesund", "Brest", "Córdoba", "Dover", "Évora", "Faro", "Genoa", "Haifa", "İzmir", "Jena", "Kraków", "Łódź",
+    "Malmö", "Nîmes", "Olomouc", "Porto", "Quimper", "Reims", "São Paulo", "Tórshavn",
+)  # fmt: skip
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "respond"
 CHEATED = question("cheated", mechanism={"name": "warner", "truth": "3/4"})
 REASON = question(
@@ -23,6 +28,75 @@ REASON = question(
 )
 TAX = question("tax")
 BRITTANY = {key: TAX["mechanism"][key] for key in ("decoy", "decoy_counts")}
+# Newer kinds, each with a mechanism that needs no solver.
+REST = {"question": "cheated", "answers": ["Yes"]}
+WHY = {
+    "id": "why",
+    "kind": "choice",
+    "text": "Why did you do it?",
+    "options": ["No time to study", "Fear of failing", "Everybody does it"],
+    "after": REST,
+    "mechanism": {"name": "krr", "epsilon": "1"},
+}
+AGAIN = {
+    "id": "again",
+    "kind": "yes_no",
+    "text": "Would you do it again?",
+    "after": {"question": "why", "answers": ["No time to study", "Everybody does it"]},
+    "mechanism": {"name": "krr", "epsilon": "1"},
+}
+MOOD = {
+    "id": "mood",
+    "kind": "scale",
+    "text": "How often do you feel calm before an exam?",
+    "points": 11,
+    "labels": ["Never", "Always"],
+    "mechanism": {"name": "designed", "epsilon": "1", "target": "cumulative"},
+    "channel": two_valued(11, 20, "1"),
+}
+AGREE = {
+    "id": "agree",
+    "kind": "scale",
+    "text": "The exam was fair.",
+    "points": 5,
+    "labels": ["Strongly disagree", "Disagree", "Neither", "Agree", "Strongly agree"],
+    "mechanism": {"name": "krr", "epsilon": "1", "target": "shares"},
+}
+HOURS = {
+    "id": "hours",
+    "kind": "number",
+    "text": "How many hours did you study last week?",
+    "min": 0,
+    "max": 80,
+    "step": 0.5,
+    "unit": "hours",
+    "mechanism": {"name": "designed", "epsilon": "1", "target": "mean"},
+    "channel": two_valued(21, 12, "1"),
+}
+USED = {
+    "id": "used",
+    "kind": "multiple",
+    "text": "Which of these have you used in an exam?",
+    "options": ["A phone", "Notes on paper", "A friend’s answers", "An earlier exam", "Something else"],
+    "at_most": 2,
+    "mechanism": {"name": "padded", "epsilon": "2"},
+}
+TRIED = {
+    "id": "tried",
+    "kind": "multiple",
+    "text": "What have you tried against stress?",
+    "options": ["Sport", "Sleep", "Music", "Alcohol", "Pills", "Talking"],
+    "mechanism": {"name": "sampled", "epsilon": "2", "ask": 2},
+}
+TOWNS = [f"{name} {part}" for name in TOWN_NAMES for part in ("North", "South", "East", "West")]
+TOWN = {
+    "id": "town",
+    "kind": "choice",
+    "text": "Where did you grow up?",
+    "options": TOWNS,
+    "mechanism": {"name": "subset", "epsilon": "1", "size": 22},
+}
+EVERY_KIND = (CHEATED, WHY, AGAIN, MOOD, AGREE, HOURS, USED, TRIED, TOWN)
 
 
 def draft(*questions: dict[str, Any], title: str = "Exam honesty", **settings: bool) -> Survey:

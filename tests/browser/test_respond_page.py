@@ -18,6 +18,7 @@ from tests.browser.respondent import (
     ARTEFACTS,
     BRITTANY,
     CHEATED,
+    EVERY_KIND,
     REASON,
     TAX,
     address,
@@ -170,7 +171,7 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     assert "unbounded; 2.4 on condition that nobody knows your answer to the second question" in text
     assert survey.hash in text
     assert "It equals the fingerprint in your link." in text
-    assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 9
+    assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 10
     bounded = draft(CHEATED, REASON, title="How we know, bounded")
     open_page(page, address(page_server, bounded).partition("#")[0])
     details.locator("summary").click()
@@ -397,11 +398,18 @@ def test_every_language_speaks_fits_320_pixels_and_sends_the_same_shape(
     context.close()
 
 
-def test_everything_over_the_wire_is_at_most_40_kb_in_12_requests(
-    page: Page, page_server: LiveServer
+HEART = draft(CHEATED, REASON, TAX, title="Weight")
+ALL_KINDS = draft(*EVERY_KIND, TAX, title="Weight of every kind", invitation=True)
+
+
+@pytest.mark.parametrize("language", ["en", "ar"])
+@pytest.mark.parametrize(
+    ("survey", "limit", "most"), [(HEART, 46_000, 13), (ALL_KINDS, 62_000, 17)], ids=["heart", "every kind"]
+)
+def test_everything_over_the_wire_weighs_what_it_may(
+    page: Page, page_server: LiveServer, survey: Survey, limit: int, most: int, language: str
 ) -> None:
-    survey = draft(CHEATED, REASON, TAX, title="Weight")
-    link = address(page_server, survey)
+    link = address(page_server, survey, "K7Q-2").replace("#", f"?lang={language}#")
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     finished: list[float] = []
@@ -411,9 +419,12 @@ def test_everything_over_the_wire_is_at_most_40_kb_in_12_requests(
     open_page(page, link)
     page.wait_for_load_state("networkidle")
     print(f"{sum(finished):.0f} bytes with headers in {len(requests)} requests")
-    assert len(finished) == len(requests) <= 12
-    assert sum(finished) <= 40_000
+    assert len(finished) == len(requests) <= most
+    assert sum(finished) <= limit
     assert all(url.startswith(page_server.url) for url in requests)
+    loaded = {url.split("/static/")[1] for url in requests if url.endswith(".js")}
+    extra = {"client/more.js", "respond/search.js", "respond/widgets.js"}
+    assert loaded & extra == (extra if survey is ALL_KINDS else set())
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])

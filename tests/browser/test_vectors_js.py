@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
-from itertools import chain
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hushpoll_client import Survey
 from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
@@ -19,7 +20,8 @@ FOLDER = Path(__file__).parents[1] / "vectors"
 def replay(js: Page, script: str, *files: str) -> Any:
     """Run an async function of the files' values in the page; it gives {count, differences}."""
     texts = [(FOLDER / file).read_text(encoding="ascii") for file in files]
-    return js.evaluate(f"async (texts) => ({script})(...texts.map((text) => JSON.parse(text)))", texts)
+    run = f"({script})(...texts.map((text) => JSON.parse(text)))"
+    return js.evaluate(f'async (texts) => {{ await import("/more.js"); return {run}; }}', texts)
 
 
 TOO_LARGE_FOR_A_DOUBLE = {"weight_2_53_plus_1", "identity_2_53_plus_1"}
@@ -53,6 +55,75 @@ def test_draws(js: Page) -> None:
     )
     assert result["differences"] == []
     assert result["count"] >= 10_000
+
+
+def test_many_draws(js: Page) -> None:
+    """Forms that draw more than once take the same draws in the same order, as many for every answer."""
+    result = replay(
+        js,
+        """async (vectors) => {
+          const { Channel } = await import("/channel.js");
+          const differences = [];
+          let count = 0;
+          for (const vector of vectors) {
+            const channel = Channel.fromJson(vector.channel);
+            const [top, bottom] = vector.ratio.map(BigInt);
+            if (channel.ratio[0] * bottom !== channel.ratio[1] * top) differences.push([vector.name, "ratio"]);
+            if (Math.abs(channel.epsilon / vector.epsilon - 1) > 1e-13) differences.push([vector.name, "epsilon"]);
+            const again = JSON.stringify(channel.toJson());
+            if (again !== JSON.stringify(vector.channel)) differences.push([vector.name, "JSON"]);
+            for (const { answer, draws, report } of vector.cases) {
+              const left = [...draws];
+              const found = channel.pick(answer, () => left.shift());
+              if (found !== report || left.length) differences.push([vector.name, answer, draws]);
+              else if (!channel.wire.legal(report)) differences.push([vector.name, report]);
+              else count += draws.length;
+            }
+          }
+          return { count, differences };
+        }""",
+        "many_draws.json",
+    )
+    assert result["differences"] == []
+    columns = [
+        len(one["draws"])
+        for vector in json.loads((FOLDER / "draws.json").read_text(encoding="ascii"))
+        if vector["channel"]["form"] == "columns"
+        for one in vector["answers"]
+    ]
+    print(f"{result['count']} draws of forms that draw several times, {sum(columns)} of two-valued columns")
+    assert result["count"] + sum(columns) >= 20_000
+
+
+def test_what_is_no_report_is_not_legal(js: Page) -> None:
+    """A kept record counts only if some answer could have led to it: whole numbers, ranks, bitmaps."""
+    kept = replay(
+        js,
+        """async (vectors) => {
+          const { Channel } = await import("/channel.js");
+          const kept = [];
+          for (const { name, channel: json, cases } of vectors) {
+            const { legal } = Channel.fromJson(json).wire;
+            const good = cases[0].report;
+            const bad = [null, true, -1, 0.5, "", "0", String(good).toUpperCase() + "A", [good], 2 ** 53];
+            if (typeof good === "number") bad.push(String(good), Channel.fromJson(json).outcomes);
+            else bad.push(good.slice(1), `0${good}`, good.replace(/[1-9a-f]/, "0"), "f".repeat(good.length), 0);
+            kept.push(...bad.filter((report) => legal(report)).map((report) => [name, report]));
+          }
+          // Members of several sizes: some whole numbers below the largest are no reports.
+          const mixed = vectors.find(({ channel }) => new Set(channel.sizes).size > 1);
+          const { outcomes, wire } = Channel.fromJson(mixed.channel);
+          return [kept, [...Array(outcomes).keys()].filter((report) => wire.legal(report)).length];
+        }""",
+        "many_draws.json",
+    )
+    assert kept[0] == []
+    sizes, ask = next(
+        (one["channel"]["sizes"], one["channel"]["ask"])
+        for one in json.loads((FOLDER / "many_draws.json").read_text(encoding="ascii"))
+        if len(set(one["channel"].get("sizes", []))) > 1
+    )
+    assert kept[1] == sum(math.prod(some) for some in combinations(sizes, ask))
 
 
 def test_epsilons_and_tables(js: Page) -> None:
@@ -121,7 +192,12 @@ def test_surveys(js: Page) -> None:
               analysis: survey.questions.map((question) => question.mechanism.analysis.toJson()),
               combine: survey.questions.map((question) => question.mechanism.combine),
               decoys: survey.questions.map((question) => question.decoy),
-              texts: [survey.title, survey.intro, ...survey.questions.flatMap((q) => [q.text, ...q.options])],
+              texts: [survey.title, survey.intro, ...survey.questions.map((q) => q.text)],
+              options: survey.questions.map((q) => q.options),
+              rules: survey.questions.map(({ after }) => after && {
+                question: survey.questions[after.question].id,
+                answers: after.answers.map((answer) => survey.questions[after.question].options[answer]),
+              }),
               settings: survey.settings,
             };
           });
@@ -137,8 +213,15 @@ def test_surveys(js: Page) -> None:
         document = json.loads(vector["published"])
         questions = document["questions"]
         assert found["decoys"] == [question["mechanism"].get("decoy") for question in questions]
-        texts = [[question["text"], *question.get("options", ["No", "Yes"])] for question in questions]
-        assert found["texts"] == [document["title"], document["intro"], *chain(*texts)]
+        texts = [question["text"] for question in questions]
+        assert found["texts"] == [document["title"], document["intro"], *texts]
+        assert found["rules"] == [question.get("after") for question in questions]
+        for question, options in zip(questions, found["options"], strict=True):
+            if question["kind"] in ("yes_no", "choice", "multiple"):
+                assert options == question.get("options", ["No", "Yes"])
+        compiled = Survey.from_published(vector["published"].encode())
+        rows = [len(question.options) for question in compiled.questions]
+        assert [len(options) for options in found["options"]] == rows
         assert found["settings"] == document["settings"]
 
 
@@ -194,6 +277,7 @@ def test_registry(js: Page) -> None:
     """Python and JavaScript know the same forms, mechanisms, kinds and limits, in the same order."""
     found = js.evaluate(
         """async () => {
+          await import("/more.js");
           const { FORMS, MAX_TABLE } = await import("/channel.js");
           const { MAX_EPSILON, MECHANISMS } = await import("/mechanism.js");
           const { KINDS, LENGTHS, MAX_OPTIONS } = await import("/kind.js");
@@ -209,10 +293,16 @@ def test_registry(js: Page) -> None:
               reports_answers: one.reportsAnswers,
               takes_combined: one.takesCombined,
               recompiled: one.recompiled,
+              fits: one.fits,
             })),
             ...Object.entries(KINDS).map(([kind, one]) => ({
               kind,
               keys: one.keys,
+              later: one.later,
+              in_mechanism: one.inMechanism,
+              targets: one.targets,
+              may_be_skipped: one.maySkip,
+              several: one.several,
               widget: one.widget,
               yes_or_no: one.yesOrNo,
               fixed_words: one.fixedWords,
@@ -237,17 +327,40 @@ def test_registry(js: Page) -> None:
 
 
 def test_objects_carry_their_own_names(js: Page) -> None:
-    named = js.evaluate(
-        """async () => {
+    named = replay(
+        js,
+        """async (single, several) => {
           const { FORMS, Channel } = await import("/channel.js");
           const { MECHANISMS } = await import("/mechanism.js");
           const { KINDS } = await import("/kind.js");
-          const forms = [Channel.krr(2, 5), Channel.identity(2)].map((one) => one.toJson().form);
+          const forms = [...single, ...several].map(({ channel }) => Channel.fromJson(channel).toJson().form);
           const own = [MECHANISMS, KINDS].every((all) => Object.entries(all).every(([name, one]) => one.name === name));
-          return own && JSON.stringify(forms) === JSON.stringify(Object.keys(FORMS));
-        }"""
+          return own && Object.keys(FORMS).every((form) => forms.includes(form));
+        }""",
+        "draws.json",
+        "many_draws.json",
     )
     assert named
+
+
+def test_what_most_surveys_need_stands_in_the_first_modules(js: Page) -> None:
+    """A page that has not loaded more.js knows the plain kinds and forms, and refuses the others by their place."""
+    found = js.evaluate(
+        """async (texts) => {
+          const { loadSurvey } = await import("/survey.js");
+          return texts.map((text) => {
+            try { loadSurvey(new TextEncoder().encode(text)); } catch (error) { return error.path; }
+            return [];
+          });
+        }""",
+        [
+            vector["published"]
+            for vector in json.loads((FOLDER / "surveys.json").read_text(encoding="ascii"))
+            if vector["name"] in ("smallest", "every mechanism", "every kind")
+        ],
+    )
+    assert found[:2] == [[], []]
+    assert found[2][0] == "questions"
 
 
 def test_bad_channels_and_draws(js: Page) -> None:

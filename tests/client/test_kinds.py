@@ -23,6 +23,7 @@ from hushpoll_client import (
 )
 from hushpoll_client.channel.base import below
 from hushpoll_client.exact import exp_below
+from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism.sampled import best_ask, unit_variance
 from hushpoll_client.mechanism.subset import best_size
 from hushpoll_client.record import RecordFormat
@@ -435,3 +436,28 @@ def test_constructors_say_what_they_need() -> None:
     ):
         with pytest.raises(MechanismError, match=problem):
             make()
+
+
+def test_sets_are_no_answers_even_where_there_are_as_many_of_them() -> None:
+    """Sets of two of three options are three reports: a table of one's own may be such a channel."""
+    channel = mechanisms.subset(3, "1", 2).device
+    made = mechanisms.resolve(
+        KINDS["choice"].mechanisms, "a choice", 3, {"name": "matrix", "epsilon": "1"}, channel
+    )
+    assert channel.outcomes == made.options
+    assert not made.reports_are_answers
+    assert made.recorded_as_chosen is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "missing"), [("choice", "subset", "size"), ("multiple", "sampled", "ask")]
+)
+def test_a_published_choice_of_the_designer_is_never_guessed(kind: str, name: str, missing: str) -> None:
+    fitting = KINDS[kind].mechanisms
+    made = mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"})
+    assert (
+        mechanisms.resolve(fitting, "a question", 8, {"name": name, **made.parameters}, made.device) == made
+    )
+    with pytest.raises(MechanismError) as refused:
+        mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"}, made.device)
+    assert refused.value.field == missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Callable
@@ -54,6 +55,9 @@ def test_the_document_is_served_byte_for_byte_and_for_ever(client: FlaskClient, 
     assert "immutable" in response.headers["Cache-Control"]
     etag = response.headers["ETag"]
     assert client.get(f"/api/surveys/{survey.hash}", headers={"If-None-Match": etag}).status_code == 304
+    small = client.get(f"/api/surveys/{survey.hash}", headers={"Accept-Encoding": "gzip"})
+    assert small.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(small.data) == survey.canonical
 
 
 @pytest.mark.parametrize("name", ["0" * 64, "zz", "A" * 64, "%00", "../etc"])

@@ -23,6 +23,8 @@ from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
+from tests.vectors import surveys
+
 DECOY = {"decoy": "Born in May?", "decoy_share": "1/12"}
 
 
@@ -327,3 +329,61 @@ def test_the_page_speaks_the_readers_language(client: FlaskClient, paper_survey:
     page = client.get(f"/s/{paper_survey.hash}/paper?lang=ar")
     assert '<html lang="ar" dir="rtl">' in page.text
     assert "نعم" in page.text
+
+
+RULED = {
+    "hushpoll": 1,
+    "title": "Rules on paper",
+    "questions": [
+        {"id": "did", "kind": "yes_no", "text": "Did you?", "mechanism": {"name": "warner", "truth": "3/4"}},
+        {
+            "id": "why",
+            "kind": "choice",
+            "text": "Why?",
+            "options": ["Time", "Fear"],
+            "after": {"question": "did", "answers": ["Yes"]},
+            "mechanism": {"name": "forced", "forced": ["1/6", "1/6", "1/6"]},
+        },
+    ],
+}
+
+
+def test_a_question_with_a_rule_says_whom_it_is_for(client: FlaskClient, store: Store) -> None:
+    survey = Survey.from_draft(RULED)
+    store.publish(survey)
+    text = client.get(f"/s/{survey.hash}/paper").text
+    assert (
+        "This question is for those whose true answer to question 1 is: \u2068Yes\u2069. For everybody else the true"
+        " answer here is “does not apply”." in text
+    )
+    assert (
+        text.count('name="q1"') == 3
+    )  # "does not apply" can be chosen, as what the die gave or as what is true
+    name = re.search(r'name="id" value="([0-9a-f]{32})"', text)
+    assert name
+    sent = {"id": name[1], "q0": "1", "q1": "2", "mixed": "y"}
+    assert client.post(f"/s/{survey.hash}/paper", data=sent).status_code == 201
+
+
+def test_paper_names_the_questions_that_only_a_device_can_mix(client: FlaskClient, store: Store) -> None:
+    drafts = dict(surveys.drafts())
+    survey = Survey.from_draft(
+        drafts["every kind"]
+    )  # one of them with more sets of options than could be listed
+    store.publish(survey)
+    assert not is_possible(survey)
+    text = client.get(f"/s/{survey.hash}/paper").text
+    assert "This survey cannot be answered on paper." in text
+    for number, asked in enumerate(survey.questions, 1):
+        assert f'<li value="{number}" dir="auto">{asked.text}</li>' in text
+    assert client.post(f"/s/{survey.hash}/paper", data={"id": "0" * 32}).status_code == 422
+
+
+def test_a_number_that_is_rounded_by_chance_has_no_steps() -> None:
+    number = {"id": "n", "kind": "number", "text": "?", "min": 0, "step": 1}
+    few = {**number, "max": 1, "mechanism": {"name": "warner", "truth": "3/4", "target": "mean"}}
+    fine = {**number, "max": 80, "mechanism": {"name": "forced", "forced": ["1/42"] * 21, "target": "mean"}}
+    for asked, possible in ((few, True), (fine, False)):
+        survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
+        assert survey.questions[0].mechanism.by_hand() is not None
+        assert is_possible(survey) is possible

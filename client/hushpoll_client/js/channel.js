@@ -7,6 +7,9 @@ export const SCALE = 2 ** 53;
 export const MAX_TABLE = 64; // rows and columns of a published table
 
 export class Channel {
+  several = false; // an answer is made of several: ticked items, or one answer of each member
+  listed = true; // it can be written as a table, one column for each report
+
   static krr(options, weight) {
     return FORMS.krr.of(options, weight);
   }
@@ -50,9 +53,25 @@ export class Channel {
     return form.of(...form.keys.map((key) => value[key]));
   }
 
-  /** What a report is on the wire. */
+  /** What a report is on the wire: a whole number, of which a form may rule out some. */
   get wire() {
-    return { legal: (report) => Number.isInteger(report) && report >= 0 && report < this.outcomes };
+    return {
+      legal: (report) => Number.isInteger(report) && report >= 0 && report < this.outcomes && this.holds(report),
+    };
+  }
+
+  holds() {
+    return true;
+  }
+
+  /** What kind of thing is sent where it is no answer, and how many of the options it is about. */
+  get sends() {
+    return null;
+  }
+
+  /** What a report consists of where it is not simply one of the answers: a set, an item, or answers of some members. */
+  told() {
+    return {};
   }
 
   get rows() {
@@ -128,7 +147,7 @@ class KaryChannel extends Channel {
 }
 
 /** Any channel, weight by weight. */
-class TableChannel extends Channel {
+export class TableChannel extends Channel {
   static keys = ["rows"];
 
   static of(rows) {
@@ -168,14 +187,15 @@ class TableChannel extends Channel {
   }
 }
 
+/** Every form; more.js adds those that most surveys do without. */
 export const FORMS = { krr: KaryChannel, matrix: TableChannel };
 
 export const count = (n) => [...Array(n).keys()];
 
-const sum = (weights) => weights.reduce((a, b) => a + b, 0n);
+export const sum = (weights) => weights.reduce((a, b) => a + b, 0n);
 const columns = (rows) => rows[0].map((_, z) => rows.map((row) => row[z]));
 
-function worst(table) {
+export function worst(table) {
   let [top, bottom] = [1n, 1n];
   for (const column of table) {
     const high = column.reduce((a, b) => (a > b ? a : b));
@@ -198,13 +218,13 @@ function rounded(row, total) {
   return down;
 }
 
-function whole(value, what, low, high = SCALE) {
+export function whole(value, what, low, high = SCALE) {
   // The message never repeats the value: it may be a true answer.
   if (!Number.isInteger(value) || value < low || value > high) fail(`${what} must be an integer from ${low} to ${high}`);
   return value;
 }
 
-function fail(problem) {
+export function fail(problem) {
   throw new ChannelError(problem);
 }
 

@@ -1,57 +1,93 @@
 // The kinds of question: one object each. The twin of kind/ and of document.py, which reads the parts of a document.
 
 import { SurveyError } from "./errors.js";
-import { MECHANISMS } from "./mechanism.js";
+import { MECHANISMS, named } from "./mechanism.js";
 
 export const MAX_OPTIONS = 1000;
-export const LENGTHS = { title: 200, intro: 4000, text: 1000, option: 200, decoy: 1000 }; // code points
+export const LENGTHS = { title: 200, intro: 4000, text: 1000, option: 200, decoy: 1000, unit: 40 }; // code points
 
-const KIND = {
+export const KIND = {
   keys: [], // beside those that every question has
+  later: [], // keys that stand only where they say something
+  inMechanism: [], // keys of the mechanism's object that are the kind's own
+  targets: [], // what designers may choose to report
+  takes: ["option"], // the sorts of mechanism that fit it
   widget: "options", // what the page draws for it
   fixedWords: false, // the labels are the page's own words
   yesOrNo: false, // a decoy question can stand beside it
+  maySkip: false, // may be asked only after certain answers, and decide whether a later one is
+  several: false, // an answer is a set of options
+  choosesRows: true, // what people choose is what the channel's rows stand for
 
   /** The mechanisms that can carry its answers. */
   get mechanisms() {
-    return Object.values(MECHANISMS).filter((one) => this.yesOrNo || !one.hasDecoy);
+    const fits = ({ fits, hasDecoy }) => this.takes.includes(fits) && (this.yesOrNo || !hasDecoy);
+    return Object.values(MECHANISMS).filter(fits);
   },
 };
 
-/** Every kind; `read` gives the labels of a question's answers. */
-export const KINDS = {
-  yes_no: { __proto__: KIND, name: "yes_no", fixedWords: true, yesOrNo: true, read: () => ["No", "Yes"] },
+// The true answers of one question: `labels` are what the channel's rows are called.
+export const ANSWERS = {
+  atMost: null,
+
+  /** Whether this is a true answer, of a question whose channel has so many rows. */
+  fits: (answer, rows) => Number.isInteger(answer) && answer >= 0 && answer < rows,
+
+  /** What the mechanism takes for a true answer; how many draws that needs never depends on it. */
+  row: (answer) => answer,
+};
+
+/** Every kind, of which more.js adds some; `read` gives a question's answers. */
+export const KINDS = named({
+  yes_no: {
+    __proto__: KIND,
+    fixedWords: true,
+    yesOrNo: true,
+    maySkip: true,
+    read: () => ({ __proto__: ANSWERS, labels: ["No", "Yes"] }),
+  },
 
   choice: {
     __proto__: KIND,
-    name: "choice",
     keys: ["options"],
-    read({ options }, place) {
-      const at = [...place, "options"];
-      if (!Array.isArray(options) || options.length < 2 || options.length > MAX_OPTIONS) {
-        throw new SurveyError(at, `must be a list of 2 to ${MAX_OPTIONS} options`);
-      }
-      options.forEach((option, number) => readText(option, [...at, number], "option"));
-      const twice = options.findIndex((option, number) => options.indexOf(option) < number);
-      if (twice >= 0) throw new SurveyError([...at, twice], "stands twice");
-      return options;
-    },
+    maySkip: true,
+    read: ({ options }, at) => ({ __proto__: ANSWERS, labels: readOptions(options, [...at, "options"]) }),
   },
-};
+});
 
-/** Check an object's keys: all of them, and no other. */
-export function readFields(value, at, known) {
+export function readOptions(options, at) {
+  if (!Array.isArray(options) || options.length < 2 || options.length > MAX_OPTIONS) {
+    throw new SurveyError(at, `must be a list of 2 to ${MAX_OPTIONS} options`);
+  }
+  return readDifferent(options, at);
+}
+
+export function readDifferent(texts, at) {
+  texts.forEach((text, place) => readText(text, [...at, place], "option"));
+  const first = new Map();
+  texts.forEach((text, place) => {
+    if (first.has(text)) throw new SurveyError([...at, place], "stands twice");
+    first.set(text, place);
+  });
+  return texts;
+}
+
+/** Check an object's keys: all of them, and no other; those of `later` only where they say something. */
+export function readFields(value, at, known, later = []) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new SurveyError(at, "must be an object");
   }
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key)) throw new SurveyError(at, "has an unknown key");
+  for (const [key, item] of Object.entries(value)) {
+    if (![...known, ...later].includes(key)) throw new SurveyError(at, "has an unknown key");
+    if (later.includes(key) && isEmpty(item)) throw new SurveyError([...at, key], "is empty");
   }
-  for (const key of known) {
+  for (const key of [...known].sort()) {
     if (!Object.hasOwn(value, key)) throw new SurveyError([...at, key], "is missing");
   }
   return value;
 }
+
+const isEmpty = (value) => !value || (typeof value === "object" && Object.keys(value).length === 0);
 
 /** Check a text; its length is in code points. */
 export function readText(value, at, what) {

@@ -5,9 +5,10 @@ import { BrokenPromise, MechanismError } from "./errors.js";
 import { Channel, count, MAX_TABLE, SCALE } from "./channel.js";
 
 export const MAX_EPSILON = 20;
-const D = BigInt(SCALE);
+export const D = BigInt(SCALE);
 
-const MECHANISM = {
+export const MECHANISM = {
+  fits: "option", // the answers it takes: one "option" of several, "ordered" ones only, or a "set" of them
   twoAnswers: false, // fits questions with two answers only
   hasDecoy: false, // the device also asks a decoy question, Yes or No
   combine: "none", // what the device does with both answers before it draws
@@ -15,15 +16,16 @@ const MECHANISM = {
   takesCombined: true, // the combined answer alone will do
   recompiled: true, // the integers are computed anew
 
-  check(given, options, channel) {
-    const { device, analysis = device } = this.compile(given, options);
+  /** Make it from published parameters and integers; `about` is what the question says of itself. */
+  check(given, options, channel, about) {
+    const { device, analysis = device } = this.compile(given, options, about);
     if (JSON.stringify(device.toJson()) !== JSON.stringify(channel.toJson())) broken("is not the channel of this mechanism");
     return { device, analysis };
   },
 
   /** Whether reports are the answers. */
   get reportsAreAnswers() {
-    return this.reportsAnswers && this.device.outcomes === this.analysis.options;
+    return this.reportsAnswers && this.device.listed && this.device.outcomes === this.analysis.options;
   },
 
   /** What reports give away for certain: the answers that one `leaves` possible, and the decoy's or null. */
@@ -50,13 +52,8 @@ const MECHANISM = {
     return told.length === 1 ? told[0] : null;
   },
 
-  /** What the device's channel randomizes, of an answer and the decoy's (No is 0, Yes is 1). */
-  deviceAnswer(answer, decoy) {
-    if (![answer, decoy].every((value) => value === 0 || value === 1)) {
-      refuse("decoy", "needs two answers, each 0 or 1");
-    }
-    return this.combined(answer, decoy);
-  },
+  /** What the device's channel randomizes. */
+  deviceAnswer: (answer) => answer,
 };
 
 const DECOY = {
@@ -65,9 +62,32 @@ const DECOY = {
   twoAnswers: true,
   hasDecoy: true,
   takesCombined: false,
+
+  /** The same, of an answer and the decoy's (No is 0, Yes is 1). */
+  deviceAnswer(answer, decoy) {
+    if (![answer, decoy].every((value) => value === 0 || value === 1)) {
+      refuse("decoy", "needs two answers, each 0 or 1");
+    }
+    return this.combined(answer, decoy);
+  },
 };
 
-/** Every mechanism that surveys use. */
+// Integers that are not computed anew: they are taken as they are, unless they break the epsilon that is stated.
+export const CHECKED = {
+  __proto__: MECHANISM,
+  takes: ["epsilon"],
+  recompiled: false,
+  check({ epsilon }, options, channel) {
+    const bound = expBelow(positive(epsilon));
+    if (channel.several) broken("takes several answers at once");
+    if (channel.options !== options) broken("has another number of answers");
+    const { ratio } = channel;
+    if (!ratio || ratio[0] << 64n > ratio[1] * bound) broken("has a larger epsilon than is stated");
+    return { device: channel, analysis: channel };
+  },
+};
+
+/** Every mechanism that surveys use; more.js adds some. */
 export const MECHANISMS = named({
   warner: {
     __proto__: MECHANISM,
@@ -155,21 +175,11 @@ export const MECHANISMS = named({
     },
   },
 
-  matrix: {
-    __proto__: MECHANISM,
-    takes: ["epsilon"],
-    recompiled: false,
-    check({ epsilon }, options, channel) {
-      const bound = expBelow(positive(epsilon));
-      if (channel.options !== options) broken("has another number of answers");
-      const { ratio } = channel;
-      if (!ratio || ratio[0] << 64n > ratio[1] * bound) broken("has a larger epsilon than is stated");
-      return { device: channel, analysis: channel };
-    },
-  },
+  matrix: { __proto__: CHECKED },
 });
 
-function named(mechanisms) {
+/** Let objects carry their own names. */
+export function named(mechanisms) {
   for (const [name, one] of Object.entries(mechanisms)) Object.assign(one, { name });
   return mechanisms;
 }
@@ -178,11 +188,11 @@ function named(mechanisms) {
  * Make the mechanism that a document names, if it fits and `channel` is what it promises: its object in MECHANISMS with
  * `parameters`, `device` (what is drawn from) and `analysis` (from the true answer to the report).
  */
-export function resolve(fitting, options, { name, ...parameters }, channel) {
+export function resolve(fitting, options, { name, ...parameters }, channel, about = {}) {
   const found = fitting.find((one) => one.name === name);
   if (!found || (found.twoAnswers && options !== 2)) refuse("name", "is no mechanism for this question");
   for (const key of Object.keys(parameters)) if (!found.takes.includes(key)) refuse(key, "is not known here");
-  return Object.freeze({ __proto__: found, parameters, ...found.check(parameters, options, channel) });
+  return Object.freeze({ __proto__: found, parameters, ...found.check(parameters, options, channel, about) });
 }
 
 // W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly.
@@ -193,7 +203,7 @@ function krrChannel(options, epsilon) {
   return Channel.krr(options, Number(weight));
 }
 
-function positive(epsilon) {
+export function positive(epsilon) {
   const exponent = readDecimal(epsilon, "epsilon");
   if (!exponent[0] || exponent[0] > BigInt(MAX_EPSILON) * exponent[1]) refuse("epsilon");
   return exponent;
@@ -254,11 +264,11 @@ export function expBelow([top, bottom]) {
   return sum >> 320n;
 }
 
-const ceil = (top, bottom) => (top + bottom - 1n) / bottom;
+export const ceil = (top, bottom) => (top + bottom - 1n) / bottom;
 
 const common = (a, b) => (b ? common(b, a % b) : a);
 
-function refuse(field, problem = "is missing or not as it is published") {
+export function refuse(field, problem = "is missing or not as it is published") {
   throw new MechanismError(problem, field);
 }
 

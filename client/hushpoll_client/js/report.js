@@ -1,7 +1,7 @@
 // The report: all that leaves the device; no field of it could hold a true answer. The twin of report.py,
 // memory.py and send.py: drawn once, kept, then sent, always the same bytes.
 
-import { randomize, systemSource } from "./channel.js";
+import { draw, systemSource } from "./channel.js";
 import { RandomnessError, ReportError } from "./errors.js";
 import { canonical } from "./survey.js";
 
@@ -11,20 +11,30 @@ const REFUSED = { 403: "uninvited", 404: "unknown", 409: "other", 410: "closed" 
 
 /**
  * Randomize a whole form once: a random id and one report for each question, in the survey's order. An answer is the
- * index of an option; with a decoy it is {answer, decoy}, or the combined answer alone where the mechanism takes that.
+ * index of an option, a number of steps above min, or a list of ticked options; with a decoy it is {answer, decoy}, or
+ * the combined answer alone where the mechanism takes that; of a question that is not shown, the index after the last.
  */
 export function newReport(survey, answers, source = systemSource) {
   if (!Array.isArray(answers) || answers.length !== survey.questions.length) {
     throw new ReportError(`${survey.questions.length} answers are needed`);
   }
-  const given = survey.questions.map((question, index) => deviceAnswer(question, answers[index]));
+  const given = survey.questions.map((question, index) => trueAnswer(question, answers[index]));
   const bytes = new Uint8Array(16);
   source(bytes);
   // A generator that leaves its array empty would report the truth each time; by chance this happens once in 2^128.
   if (bytes.every((byte) => byte === 0)) throw new RandomnessError("the source of chance is broken");
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  const reports = survey.questions.map((question, index) => randomize(question.channel, given[index], source));
+  const next = () => draw(source);
+  const reports = survey.questions.map(({ answers: kept, mechanism, channel }, index) => {
+    const taken = kept.row(given[index], next);
+    return channel.pick(mechanism.hasDecoy ? taken : mechanism.deviceAnswer(taken), next);
+  });
   return { id, reports };
+}
+
+/** Whether a question is shown to somebody who gave these answers to the earlier ones. */
+export function isShown({ after }, answers) {
+  return !after || after.answers.includes(answers[after.question]);
 }
 
 /** The bytes to send; the same ones each time. */
@@ -34,11 +44,11 @@ export function reportBytes({ id, reports }, invitation = null) {
 }
 
 // Checks every answer before anything is drawn, so that a refusal costs no randomness and reveals nothing.
-function deviceAnswer({ id, mechanism, channel }, given) {
+function trueAnswer({ id, answers, mechanism, channel }, given) {
   if (mechanism.hasDecoy && typeof given === "object" && given !== null) {
     return mechanism.deviceAnswer(given.answer, given.decoy);
   }
-  if (!mechanism.takesCombined || !Number.isInteger(given) || given < 0 || given >= channel.options) {
+  if (!mechanism.takesCombined || !answers.fits(given, channel.options)) {
     throw new ReportError(`question "${id}" has no answer`);
   }
   return given;

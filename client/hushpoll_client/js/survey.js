@@ -51,33 +51,58 @@ function readSurvey(value) {
   }
   const title = readText(fields.title, ["title"], "title");
   const intro = readText(fields.intro, ["intro"], "intro");
-  const questions = listed.map(readQuestion);
+  const questions = [];
+  for (const question of listed) questions.push(readQuestion(question, questions));
   const ids = questions.map(({ id }) => id);
   const twice = ids.findIndex((id, index) => ids.indexOf(id) < index);
   if (twice >= 0) throw new SurveyError(["questions", twice, "id"], "is used twice");
   return { title, intro, questions, settings };
 }
 
-function readQuestion(value, index) {
-  const at = ["questions", index];
+function readQuestion(value, earlier) {
+  const at = ["questions", earlier.length];
   const named = value?.kind;
   const kind = typeof named === "string" && Object.hasOwn(KINDS, named) && KINDS[named];
   if (named !== undefined && !kind) throw new SurveyError([...at, "kind"], "is not known");
-  const fields = readFields(value, at, ["channel", "id", "kind", "mechanism", "text", ...(kind?.keys ?? [])]);
+  const known = ["channel", "id", "kind", "mechanism", "text", ...(kind?.keys ?? [])];
+  const fields = readFields(value, at, known, [...(kind?.later ?? []), "after"]);
   const { id } = fields;
   if (typeof id !== "string" || !/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is no id");
   const text = readText(fields.text, [...at, "text"], "text");
-  const options = Object.freeze(kind.read(fields, at));
-  const { mechanism, decoy } = readMechanism(fields, at, kind, options.length);
-  return Object.freeze({ id, kind, text, options, mechanism, decoy, channel: mechanism.device });
+  const answers = Object.freeze(kind.read(fields, at));
+  const after = Object.hasOwn(fields, "after") ? readAfter(fields.after, [...at, "after"], kind, earlier) : null;
+  const { mechanism, decoy } = readMechanism(fields, at, kind, answers, after);
+  const options = Object.freeze(answers.labels);
+  return Object.freeze({ id, kind, text, answers, options, after, mechanism, decoy, channel: mechanism.device });
 }
 
-function readMechanism({ mechanism: value, channel }, at, kind, options) {
+// A skip rule points back to a question whose answer the device knows; kept as indices.
+function readAfter(value, at, kind, earlier) {
+  if (!kind.maySkip) throw new SurveyError(at, "a question of this kind is always asked");
+  const { question: id, answers } = readFields(value, at, ["question", "answers"]);
+  const question = earlier.findIndex((one) => one.id === id);
+  const decider = earlier[question];
+  if (!decider?.kind.maySkip || decider.decoy !== null) {
+    throw new SurveyError([...at, "question"], "is no earlier question that can decide this");
+  }
+  const here = [...at, "answers"];
+  if (!Array.isArray(answers) || answers.length === 0) throw new SurveyError(here, "must be a list of answers");
+  const chosen = answers.map((answer) => decider.options.indexOf(answer));
+  const wrong = chosen.indexOf(-1);
+  if (wrong >= 0) throw new SurveyError([...here, wrong], "is no answer of that question");
+  if (new Set(chosen).size === decider.options.length && !decider.after) throw new SurveyError(here, "are all answers");
+  if (chosen.some((answer, place) => answer <= chosen[place - 1])) throw new SurveyError(here, "must stand once each, in order");
+  return Object.freeze({ question, answers: chosen });
+}
+
+function readMechanism({ mechanism: value, channel }, at, kind, answers, after) {
   const here = [...at, "mechanism"];
   const { decoy = null, ...given } = readFields(value, here, Object.keys(value ?? {}));
   if (decoy !== null || Object.hasOwn(value, "decoy")) readText(decoy, [...here, "decoy"], "decoy");
+  for (const key of kind.inMechanism) delete given[key];
   const published = placed(() => Channel.fromJson(channel), at);
-  const mechanism = placed(() => resolve(kind.mechanisms, options, given, published), at, here);
+  const rows = answers.labels.length + (after ? 1 : 0);
+  const mechanism = placed(() => resolve(kind.mechanisms, rows, given, published, answers), at, here);
   if (mechanism.hasDecoy !== (decoy !== null)) throw new SurveyError([...here, "decoy"], "is missing, or out of place");
   return { mechanism, decoy };
 }

@@ -114,6 +114,10 @@ class Mechanism(ABC):
     @classmethod
     def check(cls, options: int, given: Mapping[str, Any], channel: Channel) -> Mechanism:
         """Make it from published parameters and integers, which must be the ones that it compiles to."""
+        for one in cls.takes:
+            # A client recomputes weights, never a designer's choice: it would have to guess as the designer did.
+            if one.chosen and one.name not in given:
+                raise MechanismError(f"{one.name} is missing", "ask the owner to publish it again", one.name)
         made = cls.compile(options, given)
         if made.device != channel:
             raise BrokenPromise(f"is not the channel of this {cls.name}")
@@ -163,7 +167,8 @@ class Mechanism(ABC):
     @property
     def reports_are_answers(self) -> bool:
         """Whether the list of reports is the list of answers."""
-        return self.reports_answers and self.device.outcomes == self.analysis.options
+        same = self.device.listed and self.device.outcomes == self.analysis.options
+        return self.reports_answers and same
 
     @property
     def recorded_as_chosen(self) -> float | None:

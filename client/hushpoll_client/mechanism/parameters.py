@@ -69,6 +69,8 @@ class Parameter:
     """Whether a mechanism that was given it has its epsilon fixed."""
     label: str = ""
     hint: str = ""
+    chosen: bool = False
+    """Whether the best value is found where a draft leaves it out; what is published always states it."""
 
     def check(self, value: object) -> None:
         """Refuse a value of another shape."""
@@ -127,6 +129,7 @@ SIZE = Parameter(
     "Options in a reported set, 2 or more (the best number unless said otherwise).",
     label="Options in a reported set",
     hint=_BEST,
+    chosen=True,
 )
 ASK = Parameter(
     "ask",
@@ -134,6 +137,7 @@ ASK = Parameter(
     "Items that each device reports on (the best number unless said otherwise).",
     label="Items that each device reports on",
     hint=_BEST,
+    chosen=True,
 )
 SIGMA = Parameter(
     "sigma",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from functools import lru_cache
 from typing import Any
 
 from flask import Blueprint, Response, current_app, request
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.compression import compressible
 from hushpoll_server.people.access import needed_account
 from hushpoll_server.problems import unavailable
 from hushpoll_server.store.surveys import get_store
@@ -25,10 +28,17 @@ def survey(survey_hash: str) -> BaseResponse:
     known = get_store().published(survey_hash)
     if known is None:
         raise unknown()
-    response = Response(known.survey.canonical, content_type="application/json")
+    document = known.survey.canonical
+    response = compressible(document, "application/json", _compressed(document))
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    response.set_etag(survey_hash)
+    response.set_etag(survey_hash, weak=True)
     return response.make_conditional(request)
+
+
+@lru_cache(maxsize=16)
+def _compressed(document: bytes) -> bytes:
+    # The page asks for it each time that it is opened, and a list of a thousand options is long.
+    return gzip.compress(document, 9, mtime=0)
 
 
 @bp.post("/api/surveys/<survey_hash>/reports")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hushpoll_client
-from flask import Response, request, url_for
+from flask import url_for
 
 import hushpoll_server
 
@@ -24,6 +24,8 @@ _FOLDERS = {
 }
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _START = "respond/page.js"
+# Modules that the page brings itself where a survey asks for something that most surveys do without.
+_ON_DEMAND = ("client/more.js", "respond/search.js", "respond/widgets.js")
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,9 @@ def _paths() -> frozenset[str]:
 
 @cache
 def _modules() -> list[str]:
-    """Give every module that the page loads, the one that starts it last; its requests are counted in a test."""
-    return sorted(
-        (path for path in _paths() if path.endswith(".js")), key=lambda path: (path == _START, path)
-    )
+    """Give every module that each page loads, the one that starts it last; its requests are counted in a test."""
+    found = (path for path in _paths() if path.endswith(".js") and path not in _ON_DEMAND)
+    return sorted(found, key=lambda path: (path == _START, path))
 
 
 @cache
@@ -79,16 +80,6 @@ def _read(path: str) -> Asset:
     return Asset(body, _TYPES[file.suffix])
 
 
-def compressible(body: bytes, content_type: str, compressed: bytes | None = None) -> Response:
-    """Answer with gzip where the browser takes it."""
-    response = Response(body, content_type=content_type)
-    response.vary.add("Accept-Encoding")
-    if request.accept_encodings["gzip"] > 0:
-        response.set_data(gzip.compress(body, 6, mtime=0) if compressed is None else compressed)
-        response.content_encoding = "gzip"
-    return response
-
-
 def shell() -> dict[str, Any]:
     """Give what the common frame of the respondent's pages needs."""
     return {
@@ -99,16 +90,19 @@ def shell() -> dict[str, Any]:
 
 
 def scripts() -> list[dict[str, str]]:
-    """Give every module of the page with its address and its SHA-256, the one that starts the page last."""
+    """Give every module that each page loads with its address and its SHA-256, the one that starts the page last."""
     found = []
     for path in _modules():
-        script = asset(path)
-        assert script is not None
         folder, name = path.split("/")
-        found.append(
-            {
-                "url": url_for("respond.static_file", folder=folder, name=name),
-                "integrity": "sha256-" + b64encode(script.digest).decode(),
-            }
-        )
+        url = url_for("respond.static_file", folder=folder, name=name)
+        found.append({"url": url, "integrity": _integrity(path)})
     return found
+
+
+def on_demand() -> dict[str, str]:
+    """Give the SHA-256 of every module that only some surveys need; the page holds it against what it gets."""
+    return {path: _integrity(path) for path in _ON_DEMAND}
+
+
+def _integrity(path: str) -> str:
+    return "sha256-" + b64encode(_read(path).digest).decode()

@@ -17,11 +17,15 @@ import re
 from flask import Flask, request
 from flask_babel import Babel, get_locale, lazy_gettext
 from hushpoll_client import Survey
+from hushpoll_client.kind import KINDS
 
-__all__ = ["LANGUAGES", "direction", "init_app", "language", "page_strings", "page_word"]
+__all__ = ["LANGUAGES", "LONG_LIST", "direction", "init_app", "language", "page_strings", "page_word"]
 
 # Each language in its own words, for the list on the page.
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español", "ar": "العربية"}
+
+LONG_LIST = 15
+"""Lists with more options than this have a search."""
 
 
 def init_app(app: Flask) -> Babel:
@@ -51,12 +55,27 @@ def direction() -> str:
 
 def page_strings(survey: Survey) -> dict[str, str]:
     """Give every sentence that the page's script shows for a survey, in the language of this response."""
-    used = {question.mechanism.combine for question in survey.questions}
+    combined = {question.mechanism.combine for question in survey.questions}
+    unused = _PARTS - _used_parts(survey)
     return {
         key: str(text)
         for key, text in _STRINGS.items()
-        if (about := _COMBINED.fullmatch(key)) is None or about[1] in used
+        if key.partition("_")[0] not in unused
+        and ((about := _COMBINED.fullmatch(key)) is None or about[1] in combined)
     }
+
+
+def _used_parts(survey: Survey) -> set[str]:
+    """Tell which sentences that only some surveys need this one does, by how their names begin."""
+    questions = survey.questions
+    used = {question.kind.widget for question in questions}
+    if any(len(question.options) > LONG_LIST for question in questions):
+        used.add("search")
+    if any(question.after for question in questions):
+        used.add("skip")
+    if not all(question.mechanism.reports_are_answers for question in questions):
+        used |= {"sends", "told"}
+    return used
 
 
 def page_word(key: str, otherwise: str) -> str:
@@ -64,6 +83,8 @@ def page_word(key: str, otherwise: str) -> str:
     return str(_STRINGS.get(key, otherwise))
 
 
+# What names of sentences begin with that only some surveys need: the widgets of kinds, and what _used_parts adds.
+_PARTS = {*(kind.widget for kind in KINDS.values()), "search", "sends", "skip", "told"}
 # Sentences about two answers that the device combines: only those of the survey's own mechanisms are sent.
 _COMBINED = re.compile(r"(?:how|report)_([a-z]+)(?:_[0-9]+)?")
 _ = lazy_gettext
@@ -99,6 +120,18 @@ _STRINGS = {
         " depending on which it is."
     ),
     "any_answer": _("What is sent could come from any answer; it is at most {n} times likelier from yours."),
+    "sends_set": _("This device sends a set of {n} of the {total} options, drawn by chance."),
+    "sends_asked": _(
+        "This device draws {n} of the {total} options by chance and sends only which of these you ticked, mixed with"
+        " chance."
+    ),
+    "sends_item": _("This device sends one option, drawn by chance, or a placeholder that is no option."),
+    "skip": _(
+        "“{skipped}” counts as one more option: people who are not asked this question send it, mixed with chance in"
+        " the same way."
+    ),
+    "skip_label": _("does not apply"),
+    "skip_so": _("So what is sent does not tell for certain whether you were asked."),
     "so_not": _("So a recorded {option} does not mean you chose {option}."),
     "so_any": _("So a recorded option does not mean you chose it."),
     "reveals": _("A {option} does reveal your {option}."),
@@ -201,6 +234,21 @@ _STRINGS = {
     "open_one": _("One answer is still missing:"),
     "open_many": _("{n} answers are still missing:"),
     "open_here": _("Please choose an answer."),
+    "skip_more": _("Now also asked: {list}."),
+    "skip_less": _("No longer asked: {list}."),
+    "number_whole": _("A whole number from {min} to {max}"),
+    "number_steps": _("A number from {min} to {max}, in steps of {step}"),
+    "number_off_whole": _("Please write a whole number from {min} to {max}."),
+    "number_off_steps": _("Please write a number from {min} to {max}, in steps of {step}."),
+    "ticks_any": _("Tick all that apply."),
+    "ticks_at_most": _("Tick at most {n}."),
+    "ticks_none": _("None of these"),
+    "ticks_open": _("Please tick what applies, or “{none}”."),
+    "ticks_over": _("{n} are ticked. Please tick at most {most}."),
+    "search_label": _("Search in {total} options"),
+    "search_found": _("{n} of {total} options shown"),
+    "search_nothing": _("No option matches. Try other words."),
+    "search_chosen": _("Chosen: {list}"),
     "no_code": _("This link carries no invitation. To answer, open the link from your own invitation."),
     "no_memory": _(
         "This browser does not let the page keep anything. Stay on this page until it says that your"
@@ -213,6 +261,10 @@ _STRINGS = {
     "sent_stayed": _("What you chose has stayed on this device, and this page has forgotten it."),
     "sent_see": _("See exactly what was sent"),
     "recorded_as": _("Recorded as: {recorded}"),
+    "told_set": _("a set of {n} of {total} options"),
+    "told_few": _("a set of {n} of {total} options: {list}"),
+    "told_asked": _("asked about {list}; ticked: {ticked}"),
+    "told_dummy": _("a placeholder that is no option"),
     "waiting": _("Not sent yet"),
     "waiting_text": _(
         "Your answers are mixed already, and the result waits on this device. It will be sent as it"

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response, g, redirect, render_template, request, url_for
 from hushpoll_client import Survey
+from jinja2.utils import htmlsafe_json_dumps
 from sqlalchemy import select
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.collect.intake import unknown
+from hushpoll_server.compression import compressible
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import get_store, is_hash
 
 from . import languages, paper
-from .assets import asset, compressible, scripts, shell
+from .assets import asset, on_demand, scripts, shell
 
 bp = Blueprint("respond", __name__, template_folder="templates")
 bp.register_blueprint(paper.bp)
@@ -60,9 +64,13 @@ def render_page(
         "closed": closed,
         "preview": preview,
         "languages": list(languages.LANGUAGES.items()),
+        "more": on_demand(),
+        "long": languages.LONG_LIST,
         "strings": languages.page_strings(survey),
     }
-    html = render_template("respond/page.html", data=data, scripts=scripts(), **shell())
+    # Letters as they are: escaped, Arabic would weigh a kilobyte more.
+    packed = htmlsafe_json_dumps(data, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
+    html = render_template("respond/page.html", data=data, packed=packed, scripts=scripts(), **shell())
     response = compressible(html.encode(), "text/html; charset=utf-8")
     response.headers["Cache-Control"] = "no-cache"
     response.vary.add("Accept-Language")

@@ -13,6 +13,7 @@ from flask import Blueprint, Response, current_app, g, render_template, request,
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext
 from hushpoll_client import Question, Survey
+from hushpoll_client.mechanism import Instruction
 from hushpoll_client.words import at_most
 from werkzeug.wrappers import Response as BaseResponse
 from wtforms import BooleanField, Form, HiddenField, RadioField, StringField
@@ -21,11 +22,12 @@ from wtforms.validators import InputRequired, Length, Regexp
 from hushpoll_server.collect import invitations
 from hushpoll_server.collect.accept import Incoming, Outcome
 from hushpoll_server.collect.intake import unknown
+from hushpoll_server.compression import compressible
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import Published, get_store
 
-from .assets import compressible, shell
+from .assets import shell
 from .languages import LANGUAGES, page_word
 
 bp = Blueprint("paper", __name__)
@@ -41,7 +43,12 @@ _TWO_QUESTIONS = {
 
 def is_possible(survey: Survey) -> bool:
     """Tell whether every question can be answered on paper; a report is always complete."""
-    return all(question.mechanism.by_hand() is not None for question in survey.questions)
+    return all(by_hand(question) is not None for question in survey.questions)
+
+
+def by_hand(question: Question) -> Instruction | None:
+    """Find coins or dice that make a question's odds; None where there are none, or where a number is rounded first."""
+    return None if question.answers.spacing else question.mechanism.by_hand()
 
 
 def address(survey_hash: str) -> str:
@@ -49,8 +56,10 @@ def address(survey_hash: str) -> str:
     return url_for("respond.paper.page", survey_hash=survey_hash)
 
 
-def _form(survey: Survey) -> Form:
-    """Make the form of a survey; its fields hold answers that are mixed already."""
+def _form(survey: Survey) -> Form | None:
+    """Give the form, whose fields hold answers that are mixed already; None where there are no instructions."""
+    if not is_possible(survey):
+        return None
     required = _("Please choose what the instructions gave.")
     fields: dict[str, Any] = {
         "id": HiddenField(validators=[Regexp(r"^[0-9a-f]{32}\Z")]),
@@ -76,9 +85,13 @@ def report_labels(question: Question) -> list[str]:
     """Say what each report is called on the page: an answer, a word about two answers, or its number."""
     mechanism = question.mechanism
     if mechanism.reports_are_answers:
-        return [_("No"), _("Yes")] if question.kind.fixed_words else list(question.options)
+        return [*_options(question), *([_("does not apply")] if question.after else [])]
     reports = range(question.channel.outcomes)
     return [page_word(f"report_{mechanism.combine}_{report}", str(report)) for report in reports]
+
+
+def _options(question: Question) -> list[str]:
+    return [_("No"), _("Yes")] if question.kind.fixed_words else list(question.options)
 
 
 def warnings(question: Question) -> list[str]:
@@ -115,7 +128,7 @@ def isolated(text: str) -> str:
 
 @bp.get("/s/<survey_hash>/paper")
 def page(survey_hash: str) -> BaseResponse:
-    """Instructions and form, fit for printing."""
+    """Show instructions and form, fit for printing."""
     known = _known(survey_hash)
     return _render(known.survey, _form(known.survey))
 
@@ -134,6 +147,7 @@ def send(survey_hash: str) -> BaseResponse:
             {"Retry-After": str(int(wait) + 1)},
         )
     form = _form(known.survey)
+    assert form is not None
     if not form.validate():
         return _render(known.survey, form, 422)
     outcome = get_store().writer.submit([_incoming(known, form)])[0]
@@ -173,12 +187,31 @@ def _incoming(known: Published, form: Form) -> Incoming:
     )
 
 
-def _item(index: int, question: Question, form: Form | None) -> dict[str, Any]:
-    """Everything that the template needs to know about one question."""
+def rule(survey: Survey, question: Question) -> str | None:
+    """Say whom a question with a skip rule is for, and what everybody else does."""
+    if question.after is None:
+        return None
+    place, decider = next(
+        (place, one) for place, one in enumerate(survey.questions, 1) if one.id == question.after.question
+    )
+    words = dict(zip(decider.options, _options(decider), strict=True))
+    sentence = _(
+        "This question is for those whose true answer to question {n} is: {answers}. For everybody else the true"
+        " answer here is “{skipped}”."
+    )
+    answers = ", ".join(isolated(words[answer]) for answer in question.after.answers)
+    found = sentence.replace("{n}", str(place)).replace("{answers}", answers)
+    return str(found.replace("{skipped}", _("does not apply")))
+
+
+def _item(survey: Survey, index: int, form: Form | None) -> dict[str, Any]:
+    """Give everything that the template needs to know about one question."""
+    question = survey.questions[index]
     return {
         "name": f"q{index}",
         "question": question,
-        "how": question.mechanism.by_hand(),
+        "how": by_hand(question),
+        "rule": rule(survey, question),
         "legend": _TWO_QUESTIONS.get(f"legend_{question.mechanism.combine}", question.text),
         "choose": _TWO_QUESTIONS.get(f"choose_{question.mechanism.combine}"),
         "labels": report_labels(question),
@@ -194,12 +227,13 @@ def _render(
     g.csp = {"script-src": "'none'", "connect-src": "'none'"}
     state = get_store().state(survey.hash)
     assert state is not None
+    possible = is_possible(survey)
     html = render_template(
         "respond/paper.html",
         survey=survey,
         form=form,
-        items=[_item(index, question, form) for index, question in enumerate(survey.questions)],
-        possible=is_possible(survey),
+        items=[_item(survey, index, form) for index in range(len(survey.questions))] if possible else [],
+        impossible=[(place, one) for place, one in enumerate(survey.questions, 1) if by_hand(one) is None],
         bounded=all(question.channel.ratio is not None for question in survey.questions),
         closed=not state.is_open,
         problem=problem,

@@ -4,8 +4,11 @@
 import { count } from "../client/channel.js";
 import { expBelow } from "../client/mechanism.js";
 
-const page = JSON.parse(document.getElementById("page-data").textContent);
-const lang = document.documentElement.lang;
+const FEW = 5; // options of a set that are named one by one
+
+export const page = JSON.parse(document.getElementById("page-data").textContent);
+export const language = document.documentElement.lang;
+const announcer = document.getElementById("announcer");
 
 export function say(key, values = {}) {
   return page.strings[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
@@ -21,11 +24,16 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+/** Say something to those who do not see the screen. */
+export function announce(text) {
+  announcer.textContent = text;
+}
+
 export const section = (heading, ...children) => el("section", {}, el("h2", {}, say(heading)), ...children);
 
 /** Sentences about one question, the one-sided truth set apart; `brief` is for beside the question. */
-export function paragraphs({ how, odds, so, assumes, warnings }, brief = false) {
-  const lines = brief ? [how, odds.join(" ")] : [how, odds.join(" "), so, assumes];
+export function paragraphs({ how, odds, so, assumes, skip, warnings }, brief = false) {
+  const lines = brief ? [how, odds.join(" "), skip] : [how, odds.join(" "), so, assumes, skip];
   return [
     ...lines.filter(Boolean).map((line) => el("p", {}, line)),
     warnings.length && el("p", { class: "warning" }, warnings.join(" ")),
@@ -34,15 +42,18 @@ export function paragraphs({ how, odds, so, assumes, warnings }, brief = false) 
 
 /** Explain one question in sentences, or lists of them (odds, warnings), and say what the icon array shows. */
 export function explain(question) {
-  const labels = optionLabels(question).map(isolated);
-  const { mechanism, channel } = question;
-  const recorded = count(channel.outcomes).map((report) => isolated(reportLabel(question, report)));
+  const { mechanism, channel, after } = question;
+  const labels = rowLabels(question).map(isolated);
+  const recorded = channel.listed ? count(channel.outcomes).map((report) => isolated(reportLabel(question, report))) : [];
   // With a decoy, over the share of people who say Yes to it.
   const chance = (x, z) => mechanism.analysis.probability(x, z);
   const about = { mechanism, labels, recorded, chance };
   const two = labels.length === 2 && recorded.length === 2;
+  const { sends } = channel;
+  const how = sends && say(`sends_${sends.what}`, { n: whole(sends.n), total: whole(channel.options) });
   const odds = anyAnswer(question) ? { odds: [anyAnswer(question)] } : two ? twoOptions(about) : moreOptions(about);
-  return { ...odds, ...decoy(about), warnings: warnings(about) };
+  const skip = after && [say("skip", { skipped: say("skip_label") }), channel.ratio && say("skip_so")].filter(Boolean).join(" ");
+  return { how, ...odds, ...decoy(about), skip, warnings: warnings(about) };
 }
 
 /** The options as the respondent reads them. */
@@ -50,16 +61,24 @@ export function optionLabels({ kind, options }) {
   return kind.fixedWords ? [say("no"), say("yes")] : options;
 }
 
-/** What a report stands for: an answer, a word about two answers, or nothing but itself. */
+// All true answers that a report may come from.
+const rowLabels = (question) => [...optionLabels(question), ...(question.after ? [say("skip_label")] : [])];
+
+/** What a report stands for: an answer, a set of options, a word about two answers, or nothing but itself. */
 export function reportLabel(question, report) {
-  const { reportsAreAnswers, combine } = question.mechanism;
-  if (reportsAreAnswers) return optionLabels(question)[report];
-  return page.strings[`report_${combine}_${report}`] ?? String(report);
+  const { mechanism, channel } = question;
+  if (mechanism.reportsAreAnswers) return rowLabels(question)[report];
+  const { set, asked, answers, item } = channel.told(report);
+  const names = (indices) => list(indices.map((index) => isolated(rowLabels(question)[index])));
+  if (set) return say(set.length > FEW ? "told_set" : "told_few", { n: whole(set.length), total: whole(channel.options), list: names(set) });
+  if (asked) return say("told_asked", { list: names(asked), ticked: names(asked.filter((_, place) => answers[place])) || "–" });
+  if (item !== undefined) return item === null ? say("told_dummy") : names([item]);
+  return page.strings[`report_${mechanism.combine}_${report}`] ?? String(report);
 }
 
 /** What can be said of a report that stands for nothing but itself. */
-export function anyAnswer({ mechanism, channel }) {
-  if (mechanism.reportsAreAnswers || mechanism.hasDecoy) return null;
+export function anyAnswer({ kind, mechanism, channel }) {
+  if ((mechanism.reportsAreAnswers && kind.choosesRows) || mechanism.hasDecoy) return null;
   return channel.ratio && say("any_answer", { n: factorAtMost(channel.ratio) });
 }
 
@@ -191,7 +210,7 @@ function twoOptions({ mechanism, labels, recorded, chance }) {
 function moreOptions({ mechanism, labels, chance }) {
   if (mechanism.analysis.evenly) {
     const n = percent(chance(0, 0));
-    const odds = [say("odds_any", { n, rest: 100 - n, others: labels.length - 1 })];
+    const odds = [say("odds_any", { n, rest: 100 - n, others: whole(labels.length - 1) })];
     return { odds, so: say("so_any"), icons: { kept: n, caption: say("icons_any", { n, rest: 100 - n }) } };
   }
   const kept = labels.map((_, x) => 100 * chance(x, x));
@@ -236,12 +255,14 @@ function fraction(text) {
   return top / bottom;
 }
 
-const any = (labels) => new Intl.ListFormat(lang, { type: "disjunction" }).format(labels);
+const any = (labels) => new Intl.ListFormat(language, { type: "disjunction" }).format(labels);
 
-const list = (items) => new Intl.ListFormat(lang).format(items);
+export const list = (items) => new Intl.ListFormat(language).format(items);
 
 // Western digits everywhere, as in the sentences; the decimal mark is the language's.
-const number = (value) => new Intl.NumberFormat(lang, { numberingSystem: "latn", maximumSignificantDigits: 3 }).format(value);
+const number = (value) => new Intl.NumberFormat(language, { numberingSystem: "latn", maximumSignificantDigits: 3 }).format(value);
+
+export const whole = (value) => new Intl.NumberFormat(language, { numberingSystem: "latn" }).format(value);
 
 const code = (text) => el("code", { dir: "ltr" }, text);
 

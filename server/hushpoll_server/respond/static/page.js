@@ -6,15 +6,12 @@ import { Memory, newReport, reportBytes, Sender } from "../client/report.js";
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  anyAnswer, el, explain, howWeKnow, isolated, isOpen, numbered, oddsCards, optionLabels, paragraphs, reportLabel, say, section,
-  whoTable,
+  announce, anyAnswer, el, howWeKnow, isolated, isOpen, numbered, oddsCards, page, reportLabel, say, section, whoTable,
 } from "./explain.js";
+import { bring, Form, prepare } from "./form.js";
 
-const page = JSON.parse(document.getElementById("page-data").textContent);
 const main = document.querySelector("main");
-const announcer = document.getElementById("announcer");
 const link = readLink(location.hash);
-const WIDGETS = { options: choice }; // by what a kind asks for
 
 let survey, memory, sender;
 let form; // lives in memory only, and only until Send
@@ -62,7 +59,21 @@ async function load() {
     throw error instanceof Refusal ? error : new Refusal(say("fail_load"));
   }
   if (sha256(bytes) !== named) throw new Refusal(say("fail_changed"));
-  return loadSurvey(bytes, named);
+  return readSurvey(bytes, named);
+}
+
+async function readSurvey(bytes, named) {
+  const fetched = (work) => work.catch(() => Promise.reject(new Refusal(say("fail_load"))));
+  let read;
+  try {
+    read = loadSurvey(bytes, named);
+  } catch (error) {
+    if (!(error instanceof HushpollError)) throw error;
+    await fetched(bring("client/more.js")); // it may ask for something that most surveys do without
+    read = loadSurvey(bytes, named);
+  }
+  await fetched(prepare(read));
+  return read;
 }
 
 // Before
@@ -115,133 +126,33 @@ function languages() {
 
 function showQuestions() {
   form ??= makeForm();
-  show(el("header", {}, el("h1", { dir: "auto" }, survey.title)), ...notices(!memory.works && say("no_memory")), form);
+  show(el("header", {}, el("h1", { dir: "auto" }, survey.title)), ...notices(!memory.works && say("no_memory")), form.element);
 }
 
 function makeForm() {
-  const total = survey.questions.length;
-  const cards = survey.questions.map((question, index) => {
-    const draw = WIDGETS[question.kind.widget];
-    const odds = el("div", { class: "small", id: `odds-${index}` }, ...paragraphs(explain(question), true));
-    return el(
-      "section",
-      { class: "card" },
-      el("p", { class: "eyebrow" }, say("question_of", { n: index + 1, total })),
-      draw(`q${index}`, question.text, question, `odds-${index}`),
-      question.decoy && el("p", { class: "eyebrow" }, say("second")),
-      question.decoy && draw(`q${index}-second`, question.decoy, question, `odds-${index}`),
-      odds,
-    );
-  });
-  const summary = el("div", { class: "summary", tabindex: "-1", hidden: "" });
-  const made = el(
-    "form",
-    { novalidate: "", autocomplete: "off" },
-    summary,
-    ...cards,
+  return new Form(
+    survey,
+    send,
     el("p", { class: "small" }, say("send_note")),
     button("explain_again", () => history.back(), "quiet"),
     bar(el("button", { type: "submit" }, say("send"))),
   );
-  made.addEventListener("submit", (event) => {
-    event.preventDefault();
-    send(summary);
-  });
-  return made;
 }
 
-// One group of options. The inputs have no name, so that no form could ever carry them; what a name does for radio
-// buttons (arrow keys, one tab stop, "2 of 4") is done here.
-function choice(id, text, question, describedBy) {
-  const labels = optionLabels(question);
-  const inputs = labels.map((_, index) =>
-    el("input", {
-      type: "radio",
-      id: `${id}-${index}`,
-      autocomplete: "off",
-      tabindex: index && "-1",
-      "aria-posinset": index + 1,
-      "aria-setsize": labels.length,
-    }),
-  );
-  const pick = (chosen) => {
-    for (const input of inputs) {
-      input.checked = input === chosen;
-      input.tabIndex = input === chosen ? 0 : -1;
-    }
-    const group = chosen.closest("fieldset");
-    group.querySelector(".error").hidden = true;
-    group.setAttribute("aria-describedby", describedBy);
-  };
-  inputs.forEach((input, index) => {
-    input.addEventListener("change", () => pick(input));
-    input.addEventListener("keydown", (event) => {
-      const forward = getComputedStyle(input).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
-      const step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: -1, ArrowLeft: -1, [forward]: 1 }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      const next = inputs[(index + step + inputs.length) % inputs.length];
-      pick(next);
-      next.focus();
-    });
-  });
-  return el(
-    "fieldset",
-    { id, "aria-describedby": describedBy, "data-odds": describedBy },
-    el("legend", { dir: "auto" }, text),
-    el("p", { class: "error", id: `${id}-error`, hidden: "" }, say("open_here")),
-    ...inputs.map((input, index) => el("label", { class: "option" }, input, el("span", { dir: "auto" }, labels[index]))),
-  );
-}
-
-const chosen = (group) => [...group.querySelectorAll("input")].findIndex((input) => input.checked);
-
-function send(summary) {
-  const groups = [...form.querySelectorAll("fieldset")];
-  const missing = groups.filter((group) => chosen(group) < 0);
-  if (missing.length) return showMissing(summary, missing);
+function send(answers) {
   if (page.preview) return announce(say("preview"));
-  const group = (id) => chosen(groups.find((each) => each.id === id));
-  const answers = survey.questions.map((question, index) =>
-    question.decoy ? { answer: group(`q${index}`), decoy: group(`q${index}-second`) } : group(`q${index}`),
-  );
   // Another tab may have drawn already: then that one counts. Drawn once, kept, and only then sent.
   try {
     if (!memory.recall()) memory.keep(newReport(survey, answers));
   } catch (error) {
-    if (!(error instanceof RandomnessError)) return summarize(summary, say("fail_page"), el("p", {}, say("fail_nothing")));
+    if (!(error instanceof RandomnessError)) return form.summarize(say("fail_page"), el("p", {}, say("fail_nothing")));
     form = null;
     return showFailure(say("fail_chance"));
   }
-  form.reset();
+  form.element.reset();
   form = null;
   history.replaceState(null, "");
-  deliver();
-}
-
-function showMissing(summary, missing) {
-  for (const group of missing) {
-    const error = group.querySelector(".error");
-    error.hidden = false;
-    group.setAttribute("aria-describedby", `${error.id} ${group.dataset.odds}`);
-  }
-  const title = missing.length === 1 ? say("open_one") : say("open_many", { n: missing.length });
-  const items = missing.map((group) => {
-    const jump = el("a", { href: `#${group.id}` }, group.querySelector("legend").textContent);
-    jump.addEventListener("click", (event) => {
-      event.preventDefault(); // the fragment holds the survey's hash
-      group.querySelector("input").focus();
-    });
-    return el("li", { dir: "auto" }, jump);
-  });
-  summarize(summary, title, el("ul", {}, ...items));
-}
-
-function summarize(summary, title, more) {
-  summary.replaceChildren(el("h2", {}, title), more);
-  summary.hidden = false;
-  summary.setAttribute("role", "alert");
-  summary.focus();
+  return deliver();
 }
 
 // After
@@ -326,10 +237,6 @@ function show(...children) {
   heading.tabIndex = -1;
   scrollTo(0, 0);
   if (!first) heading.focus({ preventScroll: true }); // a reader hears where they are
-}
-
-function announce(text) {
-  announcer.textContent = text;
 }
 
 const bar = (made) => el("div", { class: "bar" }, made);

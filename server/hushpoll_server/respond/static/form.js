@@ -1,0 +1,196 @@
+// The questions: one card each, shown or not as the skip rules say. What is chosen lives in these elements and nowhere
+// else; no input has a name, so that no form could ever carry it. Widgets of newer kinds and the search in long lists
+// are modules that only some surveys need.
+
+import { isShown } from "../client/report.js";
+import { announce, el, explain, list, numbered, optionLabels, page, paragraphs, say } from "./explain.js";
+
+/** What a kind asks for; each gives {group, problem(), answer()}, where the answer is null while there is none. */
+const WIDGETS = { options };
+let search = null; // for long lists
+
+/** Load a module that only some surveys need, held against its published SHA-256 like all others. */
+export async function bring(path) {
+  const { href } = new URL(`../${path}`, import.meta.url);
+  const link = el("link", { rel: "modulepreload", href, integrity: page.more[path] });
+  const checked = new Promise((resolve, reject) => Object.assign(link, { onload: resolve, onerror: reject }));
+  document.head.append(link);
+  if (link.relList.supports("modulepreload")) await checked;
+  return import(href);
+}
+
+/** Bring all that this survey's questions need, before the first one is shown. */
+export async function prepare({ questions }) {
+  if (questions.some(({ kind }) => !WIDGETS[kind.widget])) Object.assign(WIDGETS, (await bring("respond/widgets.js")).WIDGETS);
+  if (questions.some(({ options }) => options.length > page.long)) search = await bring("respond/search.js");
+}
+
+/** The form of a survey; `send` is called with the true answers once there are all of them. */
+export class Form {
+  constructor(survey, send, ...below) {
+    this.questions = survey.questions;
+    this.send = send;
+    this.cards = survey.questions.map((question, index) => this.#card(question, index));
+    this.summary = el("div", { class: "summary", tabindex: "-1", hidden: "" });
+    const cards = this.cards.map(({ card }) => card);
+    this.element = el("form", { novalidate: "", autocomplete: "off" }, this.summary, ...cards, ...below);
+    this.element.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#submit();
+    });
+    this.#follow();
+  }
+
+  #card(question, index) {
+    const describedBy = `odds-${index}`;
+    const draw = (id, text) =>
+      WIDGETS[question.kind.widget]({ id, text, question, describedBy, changed: () => this.#follow(true) });
+    const own = draw(`q${index}`, question.text);
+    const second = question.decoy && draw(`q${index}-second`, question.decoy);
+    const card = el(
+      "section",
+      { class: "card" },
+      el("p", { class: "eyebrow" }, say("question_of", { n: index + 1, total: this.questions.length })),
+      own.group,
+      second && el("p", { class: "eyebrow" }, say("second")),
+      second && second.group,
+      el("div", { class: "small", id: describedBy }, ...paragraphs(explain(question), true)),
+    );
+    const answer = () => (second ? { answer: own.answer(), decoy: second.answer() } : own.answer());
+    return { card, widgets: second ? [own, second] : [own], answer };
+  }
+
+  /** The true answers; a question that is not shown does not apply, which is the index after its last option. */
+  #answers() {
+    const found = [];
+    this.questions.forEach((question, index) => {
+      found.push(isShown(question, found) ? this.cards[index].answer() : question.options.length);
+    });
+    return found;
+  }
+
+  // Shows what the skip rules ask for. A rule points back, so what comes or goes is below whatever has the focus.
+  #follow(aloud = false) {
+    const answers = this.#answers();
+    const moved = { skip_more: [], skip_less: [] };
+    this.questions.forEach((question, index) => {
+      const { card } = this.cards[index];
+      const hidden = !isShown(question, answers);
+      if (card.hidden !== hidden) moved[hidden ? "skip_less" : "skip_more"].push(numbered([index + 1]));
+      card.hidden = hidden;
+    });
+    const told = Object.entries(moved).filter(([, cards]) => cards.length);
+    if (aloud && told.length) announce(told.map(([key, cards]) => say(key, { list: list(cards) })).join(" "));
+  }
+
+  #submit() {
+    const asked = this.cards.filter(({ card }) => !card.hidden).flatMap(({ widgets }) => widgets);
+    const open = asked.filter((widget) => widget.check());
+    if (open.length) return this.#showOpen(open);
+    return this.send(this.#answers());
+  }
+
+  #showOpen(open) {
+    const title = open.length === 1 ? say("open_one") : say("open_many", { n: open.length });
+    const items = open.map(({ group }) => {
+      const jump = el("a", { href: `#${group.id}` }, group.querySelector("legend").textContent);
+      jump.addEventListener("click", (event) => {
+        event.preventDefault(); // the fragment holds the survey's hash
+        group.querySelector("input:not([tabindex='-1'])").focus();
+      });
+      return el("li", { dir: "auto" }, jump);
+    });
+    this.summarize(title, el("ul", {}, ...items));
+  }
+
+  summarize(title, more) {
+    this.summary.replaceChildren(el("h2", {}, title), more);
+    this.summary.hidden = false;
+    this.summary.setAttribute("role", "alert");
+    this.summary.focus();
+  }
+}
+
+/**
+ * What all widgets share: a group with its question as legend, an error beside it that `tell` shows or, with "", hides,
+ * and `check`, which tells of the `problem` there is. `described` are the elements that the error describes.
+ */
+export function frame({ id, text, describedBy }, { hint, problem, answer, content, described = [] }) {
+  const error = el("p", { class: "error", id: `${id}-error`, hidden: "" });
+  const about = [hint?.id, describedBy].filter(Boolean).join(" ");
+  const legend = el("legend", { dir: "auto", id: `${id}-legend` }, text);
+  const group = el("fieldset", { id, "aria-describedby": about }, legend, hint, error, ...content);
+  const tell = (told) => {
+    error.textContent = told;
+    error.hidden = !told;
+    for (const element of [group, ...described]) element.setAttribute("aria-describedby", told ? `${error.id} ${about}` : about);
+    for (const element of described) element.setAttribute("aria-invalid", String(Boolean(told)));
+  };
+  const check = () => {
+    tell(problem());
+    return Boolean(problem());
+  };
+  return { group, tell, check, answer };
+}
+
+/** A radio button or checkbox. */
+export const control = (type, id) => el("input", { type, id, autocomplete: "off" });
+
+/** A control with its label, as a row. */
+export const row = (input, text) => el("label", { class: "option" }, input, el("span", { dir: "auto" }, text));
+
+/** Rows in a box; where they are many, with a search. `refresh` is called when some of them were hidden or shown. */
+export function rows(id, inputs, labels, refresh) {
+  const made = inputs.map((input, index) => row(input, labels[index]));
+  return labels.length > page.long ? search.searchable(id, made, labels, refresh) : made;
+}
+
+/**
+ * Make radio buttons of inputs without a name: what a name does (arrow keys, one tab stop, "2 of 4") is done here.
+ * Gives `chosen`, the index or null, and `refresh` for when some were hidden or shown.
+ */
+export function pickOne(inputs, picked) {
+  const shown = () => inputs.filter((input) => !input.closest("[hidden]"));
+  const refresh = () => {
+    const here = shown();
+    const stop = here.find((input) => input.checked) ?? here[0];
+    here.forEach((input, place) => {
+      input.tabIndex = input === stop ? 0 : -1;
+      input.setAttribute("aria-posinset", place + 1);
+      input.setAttribute("aria-setsize", here.length);
+    });
+  };
+  const pick = (chosen) => {
+    for (const input of inputs) input.checked = input === chosen;
+    refresh();
+    picked();
+  };
+  for (const input of inputs) {
+    input.addEventListener("change", () => pick(input));
+    input.addEventListener("keydown", (event) => {
+      const forward = getComputedStyle(input).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
+      const step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: -1, ArrowLeft: -1, [forward]: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const here = shown();
+      const next = here[(here.indexOf(input) + step + here.length) % here.length];
+      next.checked = true;
+      next.focus();
+      next.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+  }
+  refresh();
+  return { refresh, chosen: () => (inputs.some((input) => input.checked) ? inputs.findIndex((input) => input.checked) : null) };
+}
+
+function options({ id, text, question, describedBy, changed }) {
+  const labels = optionLabels(question);
+  const inputs = labels.map((_, index) => control("radio", `${id}-${index}`));
+  const { chosen, refresh } = pickOne(inputs, () => {
+    made.tell("");
+    changed();
+  });
+  const problem = () => (chosen() === null ? say("open_here") : "");
+  const made = frame({ id, text, describedBy }, { problem, answer: chosen, content: rows(id, inputs, labels, refresh) });
+  return made;
+}

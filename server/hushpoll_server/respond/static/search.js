@@ -1,0 +1,69 @@
+// Long lists: a field that narrows the rows down to those that match. It runs on the device; nothing is requested.
+
+import { el, isolated, list, say, whole } from "./explain.js";
+
+const OTHER = { ł: "l", ø: "o", đ: "d", ß: "ss", æ: "ae", œ: "oe", ı: "i" }; // letters that do not come apart
+
+/** Put a search above rows; gives the elements. `refresh` is called when rows were hidden or shown. */
+export function searchable(id, rows, labels, refresh) {
+  const texts = labels.map((label) => ` ${folded(label)}`);
+  const field = el("input", {
+    type: "search",
+    id: `${id}-search`,
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    enterkeyhint: "search",
+    "aria-controls": `${id}-rows`,
+  });
+  const counted = el("p", { class: "small found", role: "status" });
+  const chosen = el("p", { class: "chosen", hidden: "" });
+  const box = el("div", { class: "rows", id: `${id}-rows` }, ...rows);
+  const inputs = rows.map((row) => row.querySelector("input"));
+  const shown = () => rows.filter((row) => !row.hidden);
+
+  const narrow = () => {
+    const words = folded(field.value).split(" ");
+    const found = (before) => texts.map((text) => words.every((word) => text.includes(before + word)));
+    const begun = found(" ");
+    // Inside of words only where no words begin so: "s" is for South rather than for West.
+    const matches = begun.includes(true) ? begun : found("");
+    rows.forEach((row, index) => (row.hidden = !matches[index]));
+    box.hidden = shown().length === 0;
+    box.scrollTop = 0;
+    const values = { n: whole(shown().length), total: whole(rows.length) };
+    counted.textContent = say(shown().length ? "search_found" : "search_nothing", values);
+    refresh();
+  };
+  field.addEventListener("input", narrow);
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== "ArrowDown") return;
+    event.preventDefault(); // only Send sends
+    const [first] = shown();
+    if (!first) return;
+    const input = (shown().find((row) => row.querySelector(":checked")) ?? first).querySelector("input");
+    if (event.key === "Enter" && shown().length === 1 && !input.checked) input.click();
+    input.focus();
+  });
+  // What is chosen may be out of sight.
+  const follow = () => {
+    const labelled = inputs.flatMap((input, index) => (input.checked ? [isolated(labels[index])] : []));
+    chosen.hidden = labelled.length === 0;
+    chosen.textContent = say("search_chosen", { list: list(labelled) });
+  };
+  box.addEventListener("change", follow);
+  narrow();
+  return [
+    el("label", { class: "search", for: field.id }, say("search_label", { total: whole(rows.length) })),
+    field,
+    counted,
+    box,
+    chosen,
+  ];
+}
+
+// Without case, accents and signs, so that "cote" finds "Côte d’Ivoire" and "lodz" finds "Łódź".
+function folded(text) {
+  const plain = text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
+  return plain.replace(/[łøđßæœı]/g, (letter) => OTHER[letter]).replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+}
