@@ -115,7 +115,7 @@ def natural_scale(data: ModelData, theta: Floats) -> tuple[Floats, Floats]:
 def _maximised(
     names: tuple[str, ...], data: ModelData, information: str
 ) -> tuple[Floats, Evaluation, Floats, dict[int, float]]:
-    """Give the highest maximum with its information, refused where it is none; parameters at their edge are held there."""
+    """Find the highest maximum with its information, refused where it is none; parameters at an edge are held there."""
     start = _start(data)
     theta, evaluation, settled = maximum(data.likelihood, start)
     if data.randomized and not _sure(evaluation.information):
@@ -189,7 +189,7 @@ def _replicated(
 
 
 def _score_noise(data: ModelData, theta: Floats) -> Floats:
-    """Give what the randomization adds to each respondent's score, Var(score | truth) at the fitted chances (n x k x k)."""
+    """Give what the randomization adds to each score, Var(score | truth) at the fitted chances (n x k x k)."""
     likelihood, model = data.likelihood, data.likelihood.outcome
     size = len(theta)
     if not data.randomized:

@@ -104,8 +104,8 @@ def compiled(document: Document) -> Survey:
 
 def check_estimable(survey: Survey, question_id: str) -> None:
     """Refuse a question whose reports could not tell what shall be reported of it."""
-    from hushpoll_analysis import NotIdentifiedError
     from hushpoll_analysis.channel.spread import spread
+    from hushpoll_analysis.errors import NotIdentifiedError
 
     for place, question in enumerate(survey.questions):
         if question.id != question_id:
