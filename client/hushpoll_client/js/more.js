@@ -329,6 +329,10 @@ const ADDED = {
   },
 
   designed: { __proto__: CHECKED, fits: "ordered", reportsAnswers: false },
+  geometric: { __proto__: CHECKED, fits: "ordered" },
+  exponential: { __proto__: CHECKED, fits: "ordered" },
+  one_bit: { __proto__: CHECKED, fits: "ordered", reportsAnswers: false },
+  square_wave: { __proto__: CHECKED, fits: "ordered", reportsAnswers: false },
 };
 Object.assign(MECHANISMS, named(ADDED));
 
