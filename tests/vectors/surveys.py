@@ -203,6 +203,20 @@ def drafts() -> Iterator[tuple[str, Json]]:
     )
     yield "every kind", survey(*every_kind(), title="Every kind")
     yield "skip rules", survey(*skip_rules(), title="Skip rules")
+    yield "ordered mechanisms", survey(*ordered_mechanisms(), title="Ordered mechanisms")
+
+
+def ordered_mechanisms() -> Iterator[Json]:
+    """Mechanisms that know which answers lie close together, on scales and on numbers."""
+    scale = {"kind": "scale", "text": "How often?", "points": 5}
+    number = {"kind": "number", "text": "How many?", "min": 0, "max": 80, "step": 1}
+    for name in ("geometric", "exponential", "one_bit", "square_wave"):
+        yield {"id": f"{name}_scale", **scale, "mechanism": {"name": name, "epsilon": 1, "target": "mean"}}
+        yield {
+            "id": f"{name}_number",
+            **number,
+            "mechanism": {"name": name, "epsilon": "0.5", "target": "mean"},
+        }
 
 
 def every_kind() -> Iterator[Json]:
