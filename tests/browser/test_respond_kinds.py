@@ -244,7 +244,7 @@ def test_a_report_for_a_thousand_options_is_drawn_in_no_time(js: Page) -> None:
         }""",
         [survey.canonical.decode(), survey.hash],
     )
-    print(f"a report for 1,000 options: {statistics.median(times):.2f} ms, at most {max(times):.2f} ms")
+    print(f"a report for 1,000 options: the first {times[0]:.2f} ms, then {statistics.median(times):.2f} ms")
     assert statistics.median(times) < 50
 
 
@@ -591,6 +591,17 @@ def test_ticks_of_a_long_list_can_be_searched_too(page: Page, page_server: LiveS
             ["Of 100 people"],
         ),
         ([USED], ["or a placeholder that is no option.", "at most 7.39 times likelier"], ["Of 100 people"]),
+        (
+            # Geometric noise on five points at epsilon 1: the ends keep their answer more often than the middle.
+            [{**AGREE, "mechanism": {"name": "geometric", "epsilon": "1", "target": "mean"}}],
+            ["Of 100 people who choose Strongly disagree, about 56 are recorded as Strongly disagree."],
+            ["could come from any answer", "spread evenly"],
+        ),
+        (
+            [{**AGREE, "mechanism": {"name": "one_bit", "epsilon": "1", "target": "mean"}}],
+            ["What is sent could come from any answer; it is at most 2.72 times likelier from yours."],
+            ["Of 100 people"],
+        ),
         ([MOOD], ["What is sent could come from any answer; it is at most"], ["This device sends"]),
         (
             [AGREE],
@@ -620,7 +631,17 @@ def test_ticks_of_a_long_list_can_be_searched_too(page: Page, page_server: LiveS
             ["does not tell for certain"],
         ),
     ],
-    ids=["subset", "sampled", "padded", "designed", "scale", "skipped", "skipped and one-sided"],
+    ids=[
+        "subset",
+        "sampled",
+        "padded",
+        "geometric",
+        "one bit",
+        "designed",
+        "scale",
+        "skipped",
+        "skipped and one-sided",
+    ],
 )
 def test_what_is_said_of_the_newer_kinds_is_true(
     page: Page, page_server: LiveServer, asked: list[dict[str, Any]], said: list[str], unsaid: list[str]
