@@ -18,7 +18,8 @@ pytestmark = pytest.mark.browser
 DRAWS = 100_000
 
 COUNT = """
-async ([json, draws, seed]) => {
+async ([json, draws, seed, given]) => {
+  await import("/more.js");
   const { Channel, randomize } = await import("/channel.js");
   const { sha256 } = await import("/sha256.js");
   // Coins from a seed: xoshiro128** (Blackman and Vigna 2018), quick enough for millions of draws.
@@ -34,18 +35,25 @@ async ([json, draws, seed]) => {
   const seeded = (array) => { for (let i = 0; i < array.length; i++) array[i] = next(); };
   const channel = Channel.fromJson(json);
   const source = seed === null ? [] : [seeded];
-  return Array.from({ length: channel.options }, (_, answer) => {
-    const counts = Array(channel.outcomes).fill(0);
-    for (let i = 0; i < draws; i++) counts[randomize(channel, answer, ...source)]++;
+  const rows = (given ?? [...Array(channel.options).keys()]).map((answer) => {
+    const counts = new Map();
+    for (let i = 0; i < draws; i++) {
+      const report = randomize(channel, answer, ...source);
+      counts.set(report, (counts.get(report) ?? 0) + 1);
+    }
     return counts;
   });
+  const reports = given ? [...new Set(rows.flatMap((row) => [...row.keys()]))] : [...Array(channel.outcomes).keys()];
+  return rows.map((row) => reports.map((report) => row.get(report) ?? 0));
 }
 """
 
 
-def counts(js: Page, channel: Channel, seed: str | None, draws: int = DRAWS) -> list[list[int]]:
-    """Reports counted by true answer, drawn by the browser's channel.js."""
-    return js.evaluate(COUNT, [channel.to_json(), draws, seed])
+def counts(
+    js: Page, channel: Channel, seed: str | None, draws: int = DRAWS, answers: list[Any] | None = None
+) -> list[list[int]]:
+    """Reports counted by true answer, drawn by the browser's modules."""
+    return js.evaluate(COUNT, [channel.to_json(), draws, seed, answers])
 
 
 AUDITED = {
@@ -65,6 +73,36 @@ def test_the_draws_show_the_claimed_epsilon_and_no_more(js: Page, name: str) -> 
     bound = lower_bound(counts(js, mechanism.device, f"audit {name}"))
     assert bound <= mechanism.epsilon
     assert bound >= 0.92 * mechanism.epsilon
+
+
+# Forms whose reports are sets, items or joint answers, with answers that lie as far apart as can be.
+SEVERAL: dict[str, tuple[mechanisms.Mechanism, list[Any]]] = {
+    "subset of 2 of 4 at 1": (mechanisms.subset(4, "1", 2), [0, 1, 2, 3]),
+    "sampled 1 of 3 at 1": (mechanisms.sampled([2] * 3, "1", 1), [[0, 0, 0], [1, 1, 1]]),
+    "sampled 2 of 3 at 2": (mechanisms.sampled([2] * 3, "2", 2), [[0, 0, 0], [1, 1, 1], [0, 1, 0]]),
+    "padded 2 of 4 at 1": (mechanisms.padded(4, "1", 2), [[], [0, 1], [2, 3]]),
+    "square wave of 4 at 1": (mechanisms.square_wave(4, "1"), [0, 1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_forms_that_report_more_than_an_answer_keep_their_epsilon(js: Page, name: str) -> None:
+    mechanism, answers = SEVERAL[name]
+    bound = lower_bound(counts(js, mechanism.device, f"audit {name}", answers=answers))
+    assert bound <= mechanism.epsilon
+    assert bound >= 0.9 * mechanism.epsilon
+
+
+@pytest.mark.parametrize("name", ["subset", "sampled", "padded"])
+def test_a_planted_form_with_a_fifth_more_is_caught(js: Page, name: str) -> None:
+    make = {
+        "subset": lambda epsilon: mechanisms.subset(4, epsilon, 2),
+        "sampled": lambda epsilon: mechanisms.sampled([2] * 2, epsilon, 1),
+        "padded": lambda epsilon: mechanisms.padded(3, epsilon, 1),
+    }[name]
+    answers = {"subset": [0, 1, 2, 3], "sampled": [[0, 0], [1, 1]], "padded": [[], [0], [1]]}[name]
+    bound = lower_bound(counts(js, make("1.2").device, f"planted {name}", answers=answers))
+    assert bound > make("1").epsilon
 
 
 @pytest.mark.parametrize(("options", "epsilon"), [(2, "0.5"), (2, "1"), (2, "4"), (4, "2")])

@@ -719,6 +719,20 @@ def test_axe_finds_nothing_in_any_state_of_any_kind(reader: Page, page_server: L
     axe(page)
 
 
+def test_axe_finds_nothing_on_paper_with_rules_or_without_steps(
+    reader: Page, page_server: LiveServer
+) -> None:
+    forced = {**WHY, "mechanism": {"name": "forced", "forced": ["1/10", "1/10", "1/10", "1/10"]}}
+    for survey in (
+        draft(CHEATED, forced, title="Rules on paper"),
+        draft(*EVERY_KIND, title="Every kind on paper"),
+    ):
+        address(page_server, survey)
+        reader.goto(f"{page_server.url}/s/{survey.hash}/paper")
+        expect(reader.locator("fieldset")).to_have_count(2 if len(survey.questions) == 2 else 0)
+        axe(reader)
+
+
 @pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
 def test_every_kind_speaks_every_language_within_320_pixels(
     browser: Browser, page_server: LiveServer, language: str
