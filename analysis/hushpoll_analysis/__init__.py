@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .sampling.replicates import Replicates as Replicates
     from .sampling.weighted import weighted_estimate as weighted_estimate
     from .sampling.weights import rake as rake
+    from .shares.compliance import sensitivity as sensitivity
     from .shares.constrained import constrained_estimate as constrained_estimate
     from .shares.constrained import maximise as maximise
     from .shares.cumulative import cumulative as cumulative
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .shares.two_groups import cheating_detection_symmetric as cheating_detection_symmetric
     from .shares.two_groups import lie_detection as lie_detection
     from .shares.two_groups import unrelated_two_groups as unrelated_two_groups
+    from .tables.anchoring import anchored as anchored
     from .tables.frames import compare as compare
     from .tables.frames import crosstab as crosstab
 
@@ -52,6 +54,7 @@ _HOME = {
     "AnalysisError": "errors",
     "Estimate": "shares.result",
     "Replicates": "sampling.replicates",
+    "anchored": "tables.anchoring",
     "asks_unknown_decoy": "channel.unknown",
     "channel_view": "channel.view",
     "cheating_detection": "shares.two_groups",
@@ -81,6 +84,7 @@ _HOME = {
     "recommend": "designing.recommending",
     "report": "results.survey",
     "resolve": "designing.resolving",
+    "sensitivity": "shares.compliance",
     "shuffled_epsilon": "designing.shuffle",
     "simulate": "channel.simulation",
     "trend": "results.trend",
@@ -92,6 +96,7 @@ __all__ = [
     "AnalysisError",
     "Estimate",
     "Replicates",
+    "anchored",
     "asks_unknown_decoy",
     "channel_view",
     "cheating_detection",
@@ -121,6 +126,7 @@ __all__ = [
     "recommend",
     "report",
     "resolve",
+    "sensitivity",
     "shuffled_epsilon",
     "simulate",
     "trend",

@@ -45,7 +45,7 @@ def detects_cheating(forced_yes: Chance, forced_no: Chance = 0.0) -> PartlyKnown
     """
     u, v = _chance(forced_yes, "forced_yes"), _chance(forced_no, "forced_no")
     if u + v > 1.0:
-        raise AnalysisError(f"forced_yes {u:g} and forced_no {v:g} sum to more than 1; lower one")
+        raise AnalysisError(f"forced_yes {u:g} and forced_no {v:g} sum to more than 1", "lower one")
     return PartlyKnown("cheating", (u, 1.0 - v), (-u, -u))
 
 
@@ -62,7 +62,7 @@ def _chance(value: Chance, what: str) -> float:
     try:
         number = float(Fraction(value) if isinstance(value, str) else value)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise AnalysisError(f"{what} is {value!r}; give a probability such as 0.75 or '3/4'") from None
+        raise AnalysisError(f"{what} is {value!r}", "give a probability such as 0.75 or '3/4'") from None
     if not 0.0 <= number <= 1.0:
-        raise AnalysisError(f"{what} is {value!r}; give a probability from 0 to 1")
+        raise AnalysisError(f"{what} is {value!r}", "give a probability from 0 to 1")
     return number

@@ -120,7 +120,8 @@ class Variable:
         assert isinstance(view, StackedView)
         if len(column) != len(source.rows):
             raise AnalysisError(
-                f"{self.name}: {len(source.rows)} names of designs for {len(column)} reports; give one for each"
+                f"{self.name}: {len(source.rows)} names of designs for {len(column)} reports",
+                "give one for each",
             )
         numbers = report_codes(column, max(block.outcomes for block in view.blocks))
         sizes = np.array([block.outcomes for block in view.blocks])[source.rows]
@@ -128,7 +129,8 @@ class Variable:
             row = int(np.flatnonzero(numbers >= sizes)[0])
             raise AnalysisError(
                 f"column {column.name!r} has the report {numbers[row]} in row {row}, which the design "
-                f"{source.names[source.rows[row]]!r} cannot give; check that rows and designs belong together"
+                f"{source.names[source.rows[row]]!r} cannot give",
+                "check that rows and designs belong together",
             )
         return view.codes(numbers, source.rows)
 

@@ -128,13 +128,14 @@ def check_population(population: Any, n: int) -> float:
     try:
         size = float(population)
     except (TypeError, ValueError):
-        raise AnalysisError(f"population is {population!r}; give the number of people in it") from None
+        raise AnalysisError(f"population is {population!r}", "give the number of people in it") from None
     if not np.isfinite(size) or size <= 0.0 or isinstance(population, bool):
-        raise AnalysisError(f"population is {population!r}; give a positive number")
+        raise AnalysisError(f"population is {population!r}", "give a positive number")
     if size <= 1.0:
         return size
     if size < n:
         raise AnalysisError(
-            f"population is {size:g}, fewer than the {n} in the sample; give the size of the whole population"
+            f"population is {size:g}, fewer than the {n} in the sample",
+            "give the size of the whole population",
         )
     return n / size

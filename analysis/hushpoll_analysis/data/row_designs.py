@@ -20,7 +20,7 @@ from hushpoll_analysis.channel.unknown import PartlyKnown
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["Design", "Designs", "RowDesigns", "read_designs", "with_designs"]
+__all__ = ["Design", "Designs", "RowDesigns", "is_column", "read_designs", "with_designs"]
 
 Design = Mechanism | Channel | PartlyKnown | None
 """What one respondent went through; None means asked directly."""
@@ -51,8 +51,8 @@ class RowDesigns:
         found = {_options(one) for one in self.designs if one is not None} or {2}
         if len(found) > 1:
             raise AnalysisError(
-                f"{column}: its designs have different numbers of true answers ({sorted(found)}); give designs of one "
-                "and the same question"
+                f"{column}: its designs have different numbers of true answers ({sorted(found)})",
+                "give designs of one and the same question",
             )
         return found.pop()
 
@@ -61,7 +61,8 @@ class RowDesigns:
         if self.unknown:
             raise AnalysisError(
                 f"{column}: its {self.unknown[0].unknown} share is unknown, which only logit can estimate beside the "
-                f"rest; use logit('{column} ~ ...'), or the functions for two groups"
+                "rest",
+                f"use logit('{column} ~ ...'), or the functions for two groups",
             )
         options = self.options(column)
         blocks = [_block(one, options) for one in self.designs]
@@ -75,8 +76,8 @@ class RowDesigns:
             return None
         if len(polls) > 1:
             raise AnalysisError(
-                f"{column}: its designs have decoy shares from {len(polls)} different polls; put the polls together, "
-                "or give the shares as known (decoy_share)"
+                f"{column}: its designs have decoy shares from {len(polls)} different polls",
+                "put the polls together, or give the shares as known (decoy_share)",
             )
         options = self.options(column)
         tables: dict[bool, list[Floats]] = {False: [], True: []}
@@ -156,7 +157,8 @@ def _refuse_names(mechanisms: Any) -> None:
     for one in values:
         if is_column(one):
             raise AnalysisError(
-                f"{one!r} is no mechanism; where it names a column of designs, give designs={{name: mechanism}} too"
+                f"{one!r} is no mechanism",
+                "where it names a column of designs, give designs={name: mechanism} too",
             )
 
 
@@ -180,7 +182,7 @@ def _for_column(names: Any, designs: Designs, data: pd.DataFrame, column: str) -
     if isinstance(names, str):
         if names not in data.columns:
             known = ", ".join(map(str, list(data.columns)[:12]))
-            raise AnalysisError(f"there is no column {names!r} of designs; the columns are {known}")
+            raise AnalysisError(f"there is no column {names!r} of designs", f"the columns are {known}")
         names = data[names]
     return read_designs(names, designs, len(data), column)
 
@@ -195,14 +197,14 @@ def read_designs(
         )
     values = pd.Series(np.asarray(names))
     if len(values) != n:
-        raise AnalysisError(f"{len(values)} names of designs for {n} respondents; give one for each")
+        raise AnalysisError(f"{len(values)} names of designs for {n} respondents", "give one for each")
     codes, found = pd.factorize(values)
     if (codes < 0).any():
-        raise AnalysisError(f"{int((codes < 0).sum())} rows have no name of a design; give each row one")
+        raise AnalysisError(f"{int((codes < 0).sum())} rows have no name of a design", "give each row one")
     for name in found:
         if name not in designs:
             known = ", ".join(map(repr, designs))
-            raise AnalysisError(f"designs: nothing is given for {name!r} ({column}); there is {known}")
+            raise AnalysisError(f"designs: nothing is given for {name!r} ({column})", f"there is {known}")
     used = [name for name in designs if name in set(found)]
     place = {name: number for number, name in enumerate(used)}
     rows = np.array([place[name] for name in found], dtype=np.int64)[codes]
@@ -214,7 +216,7 @@ def _design(design: Any, name: object, column: str) -> Design:
         question = next((one for one in design.questions if one.id == column), None)
         if question is None:
             raise AnalysisError(
-                f"designs: the survey {name!r} has no question {column!r}; leave its rows out"
+                f"designs: the survey {name!r} has no question {column!r}", "leave its rows out"
             )
         return question.mechanism
     if isinstance(design, Mapping):
@@ -222,5 +224,6 @@ def _design(design: Any, name: object, column: str) -> Design:
     if design is None or isinstance(design, Mechanism | Channel | PartlyKnown):
         return design
     raise AnalysisError(
-        f"designs: {name!r} is a {type(design).__name__}; give a mechanism, or None for people asked directly"
+        f"designs: {name!r} is a {type(design).__name__}",
+        "give a mechanism, or None for people asked directly",
     )

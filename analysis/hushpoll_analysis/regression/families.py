@@ -59,7 +59,7 @@ def number() -> Family:
 
 def _read_number(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
     if randomized_variable(name, channels) is not None:
-        raise AnalysisError(f"the outcome {name!r} is randomized; a linear model needs an exact number")
+        raise AnalysisError(f"the outcome {name!r} is randomized", "a linear model needs an exact number")
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     if not np.all(np.isfinite(values)):
         raise AnalysisError(f"the outcome {name!r} has values that are no finite numbers")
@@ -93,12 +93,12 @@ def _exact_binary(column: pd.Series[Any], name: str, link: str, event: Any) -> R
         yes = (column == event).to_numpy(dtype=np.float64)
         if yes.min() == yes.max():
             raise AnalysisError(
-                f"the outcome {name!r} is {'always' if yes[0] else 'never'} {event!r}; nothing to fit"
+                f"the outcome {name!r} is {'always' if yes[0] else 'never'} {event!r}", "nothing to fit"
             )
     else:
         yes = report_codes(column, 2).astype(np.float64)
         if yes.min() == yes.max():
-            raise AnalysisError(f"the outcome {name!r} has one value only; nothing to fit")
+            raise AnalysisError(f"the outcome {name!r} has one value only", "nothing to fit")
     model = BinaryOutcome(1.0 - yes, yes, link, (np.eye(2),), np.zeros(len(yes), dtype=np.int64))
     return ReadOutcome(model, ("not", event) if event is not None else (0, 1), False)
 
@@ -114,7 +114,7 @@ def _binary_by_rows(
     if not source.unknown:
         variable = randomized_variable(name, {name: source})
     elif event not in (None, 1):
-        raise AnalysisError(f"{name}: designs with an unknown share model 1, Yes; leave event= out")
+        raise AnalysisError(f"{name}: designs with an unknown share model 1, Yes", "leave event= out")
     tables = [_own_table(one, options, variable, event) for one in source.designs]
     slopes = [_own_slope(one, table) for one, table in zip(source.designs, tables, strict=True)]
     sizes = np.array([table.shape[1] for table in tables])[source.rows]
@@ -123,7 +123,8 @@ def _binary_by_rows(
         row = int(np.flatnonzero(codes >= sizes)[0])
         raise AnalysisError(
             f"column {column.name!r} has the report {codes[row]} in row {row}, which the design "
-            f"{source.names[source.rows[row]]!r} cannot give; check that rows and designs belong together"
+            f"{source.names[source.rows[row]]!r} cannot give",
+            "check that rows and designs belong together",
         )
     names = tuple(dict.fromkeys(one.unknown for one in source.unknown))
     number_of = np.array(
@@ -202,14 +203,16 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
     if event is None:
         known = ", ".join(map(str, variable.labels))
         raise AnalysisError(
-            f"{variable.name} has several answers; name the one to model with event= ({known}), or use multinomial"
+            f"{variable.name} has several answers",
+            f"name the one to model with event= ({known}), or use multinomial",
         )
     yes = variable.position(event)
     others = np.delete(table[:, yes], yes)
     if table.shape[0] != table.shape[1] or np.ptp(others) > 1e-12:
         raise AnalysisError(
             f"{variable.name}: its channel does not allow to model {event!r} against the rest, because the other "
-            "answers are reported as it with different chances; use multinomial"
+            "answers are reported as it with different chances",
+            "use multinomial",
         )
     # Each report is reduced to "the event's own report or not"; its chance is shared out over the other reports.
     result = np.empty((2, table.shape[1]))
@@ -251,7 +254,7 @@ def _several(column: pd.Series[Any], name: str, channels: Mechanisms) -> tuple[V
     # The column may carry the export's name; the variable is found by its own.
     variable, codes = read_variable(pd.DataFrame({name: column.to_numpy()}), name, channels)
     if len(variable.labels) < 3:
-        raise AnalysisError(f"the outcome {name!r} has {len(variable.labels)} answers; use logit")
+        raise AnalysisError(f"the outcome {name!r} has {len(variable.labels)} answers", "use logit")
     return variable, codes
 
 

@@ -198,12 +198,12 @@ class ModelFit:
             one._need_likelihood()
             if one.penalized:
                 raise AnalysisError(
-                    "a penalized fit has no likelihood-ratio test; fit both with penalty='none'"
+                    "a penalized fit has no likelihood-ratio test", "fit both with penalty='none'"
                 )
         same = self.n == smaller.n and self.data.outcome_name == smaller.data.outcome_name
         if not same or (self.family, self.link) != (smaller.family, smaller.link):
             raise AnalysisError(
-                "the two models differ in outcome, link or data; fit both to the same reports"
+                "the two models differ in outcome, link or data", "fit both to the same reports"
             )
         missing = [name for name in smaller.names if name not in self.names]
         if missing or smaller.parameters >= self.parameters:
@@ -262,7 +262,7 @@ class ModelFit:
     def _need_likelihood(self) -> None:
         if self.degrees_of_freedom is not None:
             raise AnalysisError(
-                "under a sample design there is no likelihood; use the Wald intervals of to_frame()"
+                "under a sample design there is no likelihood", "use the Wald intervals of to_frame()"
             )
 
     def to_dict(self) -> dict[str, Any]:

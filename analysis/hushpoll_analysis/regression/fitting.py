@@ -197,7 +197,8 @@ def _score_noise(data: ModelData, theta: Floats) -> Floats:
     if data.terms.randomized or not isinstance(model, BinaryOutcome) or model.extra:
         raise AnalysisError(
             "a finite population can be taken into account here for a yes/no outcome of known design and exact "
-            "predictors only; leave population= out (standard errors are then a little too large)"
+            "predictors only",
+            "leave population= out (standard errors are then a little too large)",
         )
     plain = likelihood.base if isinstance(likelihood, Penalized) else likelihood
     assert isinstance(plain, Likelihood)
@@ -235,7 +236,7 @@ def _start(data: ModelData) -> Floats:
         spread = float(np.std(model.values - data.naive @ beta))
         if spread == 0.0:
             raise NotIdentifiedError(
-                "the outcome is an exact combination of the predictors; there is nothing to fit"
+                "the outcome is an exact combination of the predictors", "there is nothing to fit"
             )
         start[:width], start[-1] = beta, math.log(spread)
     return start
@@ -261,7 +262,8 @@ def _check_identified(
         worst = names[free[int(np.argmax(np.abs(vectors[:, 0])))]]
         raise NotIdentifiedError(
             f"the coefficient of {worst!r} is not identified: the information is singular there (separation, too few "
-            "reports, or an estimated share at 0 or 1); simplify the model"
+            "reports, or an estimated share at 0 or 1)",
+            "simplify the model",
         )
     # Columns have size one: a yes/no outcome's coefficient beyond this, or as uncertain, is on its way to infinity.
     size = np.zeros(len(theta))
@@ -275,5 +277,6 @@ def _check_identified(
     if wild or not settled:
         raise NotIdentifiedError(
             f"the likelihood has no maximum: it keeps rising with the coefficient of {names[int(np.argmax(size))]!r} "
-            "(separation, or an estimated share at 0 or 1); simplify the model or collect more reports"
+            "(separation, or an estimated share at 0 or 1)",
+            "simplify the model or collect more reports",
         )

@@ -30,7 +30,7 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
     if isinstance(formula, str) and (found := _RANDOM.findall(formula)):
         if len(found) > 1:
             raise AnalysisError(
-                f"the formula {formula!r} has {len(found)} random intercepts; one can be fitted"
+                f"the formula {formula!r} has {len(found)} random intercepts", "one can be fitted"
             )
         random = str(found[0])
         formula = _RANDOM.sub("", formula)
@@ -43,8 +43,8 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
     left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
     if isinstance(right, tuple):
         raise AnalysisError(
-            f"the formula {formula!r} has several parts, split by |; write one, with + between terms, and a random "
-            "intercept as (1 | column)"
+            f"the formula {formula!r} has several parts, split by |",
+            "write one, with + between terms, and a random intercept as (1 | column)",
         )
     if left is None or len(left) != 1 or len(left[0].factors) != 1:
         raise AnalysisError(
@@ -52,7 +52,7 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
         )
     if right is None or len(right) == 0:
         raise AnalysisError(
-            f"the formula {formula!r} has no terms on the right; write at least 1, the intercept"
+            f"the formula {formula!r} has no terms on the right", "write at least 1, the intercept"
         )
     return str(left[0].factors[0].expr), right, random
 
@@ -109,7 +109,7 @@ def read_terms(
     names = tuple(map(str, found.columns))
     kept = tuple(i for i, name in enumerate(names) if intercept or name != INTERCEPT)
     if not kept:
-        raise AnalysisError("the formula has no terms on the right beside the intercept; name one")
+        raise AnalysisError("the formula has no terms on the right beside the intercept", "name one")
     class_spec, covariates, class_names = _class_model(right, frame, randomized, levels, predictors)
     terms = ModelTerms(
         frame,
@@ -154,7 +154,7 @@ def true_values(column: pd.Series[Any], variable: Variable) -> Any:
     unknown = [value for value in column if value not in places]
     if unknown:
         known = ", ".join(map(str, variable.labels))
-        raise AnalysisError(f"{variable.name} has no answer {unknown[0]!r}; give true answers: {known}")
+        raise AnalysisError(f"{variable.name} has no answer {unknown[0]!r}", f"give true answers: {known}")
     codes = np.array([places[value] for value in column], dtype=np.int64)
     if len(variable.labels) == 2:
         return codes.astype(np.float64)
@@ -188,7 +188,7 @@ def _evaluated(spec: Any, frame: pd.DataFrame) -> Floats:
 def _check_finite(values: Floats) -> None:
     if not np.all(np.isfinite(values)):
         raise AnalysisError(
-            "the formula gives infinite or missing values for some rows; check its transformations"
+            "the formula gives infinite or missing values for some rows", "check its transformations"
         )
 
 
@@ -226,7 +226,7 @@ def _given_predictors(predictors: str, columns: set[str], hidden: set[str]) -> A
     if foreign:
         raise AnalysisError(f"predictors= uses {sorted(foreign)[0]!r}, which is not in the outcome's formula")
     if set(wanted.required_variables) & hidden:
-        raise AnalysisError("predictors= must not use a randomized column; name exact ones only")
+        raise AnalysisError("predictors= must not use a randomized column", "name exact ones only")
     return wanted
 
 
@@ -248,7 +248,8 @@ def check_rank(matrix: Floats, names: tuple[str, ...]) -> None:
             name = names[width - 1] if names else str(width - 1)
             raise NotIdentifiedError(
                 f"the column {name!r} of the model is a combination of the ones before it, so its coefficient is not "
-                "identified; leave it out"
+                "identified",
+                "leave it out",
             )
 
 

@@ -141,8 +141,8 @@ class Likelihood:
         outcome = self.outcome
         if not isinstance(outcome, BinaryOutcome) or len(self.design) != 1 or outcome.extra:
             raise AnalysisError(
-                "expected information exists here for exact predictors and a yes/no outcome of known design only; use "
-                "observed"
+                "expected information exists here for exact predictors and a yes/no outcome of known design only",
+                "use observed",
             )
         design = self.design[0]
         weight = self.weights * outcome.fisher(design @ theta)

@@ -66,13 +66,13 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
     needed = [name for name in terms.frame.columns if name not in hidden]
     missing = [name for name in needed if name not in data.columns]
     if missing:
-        raise AnalysisError(f"there is no column {missing[0]!r} to predict from; the model needs {needed}")
+        raise AnalysisError(f"there is no column {missing[0]!r} to predict from", f"the model needs {needed}")
     if data.empty:
         raise AnalysisError("the table has no rows to predict for")
     kept = [*needed, *(name for name in hidden if name in data.columns)]
     frame = data[kept]
     if frame.isna().to_numpy().any():
-        raise AnalysisError("some rows have missing values; drop them, or fill them, first")
+        raise AnalysisError("some rows have missing values", "drop them, or fill them, first")
     return frame
 
 
@@ -130,7 +130,7 @@ def marginal_effects(
     wanted = columns if variables is None else [variables] if isinstance(variables, str) else list(variables)
     unknown = [name for name in [*wanted, *discrete] if name not in columns]
     if unknown:
-        raise AnalysisError(f"{unknown[0]!r} is no predictor of the model; it has {', '.join(columns)}")
+        raise AnalysisError(f"{unknown[0]!r} is no predictor of the model", f"it has {', '.join(columns)}")
     names: list[tuple[Any, ...]] = []
     parts: list[Callable[[Floats], Floats]] = []
     for name in wanted:

@@ -78,7 +78,7 @@ def read_model(
     """Read formula and data; refuse what is not there, does not fit, or cannot be identified."""
     outcome_name, right, random = parse_formula(formula)
     if check_frame(data).empty:
-        raise AnalysisError("the table of reports is empty; there is nothing to fit")
+        raise AnalysisError("the table of reports is empty", "there is nothing to fit")
     needed = sorted(set(right.required_variables))
     _check_names(formula, outcome_name, needed, channels)
     frame = pd.DataFrame(
@@ -124,7 +124,7 @@ def read_model(
 
 def _check_names(formula: str, outcome: str, needed: list[str], channels: Mechanisms) -> None:
     if outcome in needed:
-        raise AnalysisError(f"{outcome!r} is on both sides of the formula; take it off one side")
+        raise AnalysisError(f"{outcome!r} is on both sides of the formula", "take it off one side")
     if isinstance(channels, Mapping):
         unused = {name for name, one in channels.items() if one is not None} - set(needed) - {outcome}
         if unused:

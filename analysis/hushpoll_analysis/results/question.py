@@ -23,6 +23,7 @@ from hushpoll_analysis.shares.sample import read_sample
 from .method import question_note
 from .numbers import Numbers, numbers_of, values_of
 from .sampled import sample_estimate
+from .validity import open_question
 
 __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
 
@@ -310,7 +311,8 @@ def _share_remarks(part: QuestionResults) -> list[str]:
         f"If 1 % of the respondents were dishonest, {whose} could move by {at_most(points)} percentage points; "
         f"one dishonest report weighs up to {at_most(part.dishonest_weight)} honest ones."
     )
-    return [first, second]
+    third = [open_question(part.estimate)] if len(part.lines) == 1 and part.estimate is not None else []
+    return [first, second, *third]
 
 
 def _number_remarks(part: QuestionResults) -> list[str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .numbers import Numbers
     from .question import QuestionResults
     from .survey import SurveyResults
+    from .validity import Validity
 
 __all__ = [
     "as_body",
@@ -138,6 +139,8 @@ def as_text(report: SurveyResults) -> str:
         return "\n".join([*lines, *_wrapped(report.too_few), ""])
     for part in report.questions:
         lines += _question_text(part, report)
+    if report.validity is not None:
+        lines += _validity_text(report.validity)
     for table in report.groups:
         lines += _group_text(table)
     lines += ["Method", "------", *_wrapped(report.method.paragraph), ""]
@@ -147,6 +150,11 @@ def as_text(report: SurveyResults) -> str:
         lines += _wrapped(work, "  ", "- ")
     lines += ["", "To repeat this report", "---------------------", report.snippet]
     return "\n".join(lines)
+
+
+def _validity_text(validity: Validity) -> list[str]:
+    rows = [["", "answer", "as reported", "corrected"], *(list(row) for row in validity.rows())]
+    return ["Careless answers", "----------------", *_wrapped(validity.sentence), *_aligned(rows), ""]
 
 
 def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:

@@ -81,7 +81,7 @@ class SampleEstimate(Estimate):
     def functional(self, target: Any, label: str = "quantity", interval: str | None = None) -> LinearEstimate:
         """Refuse: a linear quantity of a weighted sample needs its rows."""
         raise AnalysisError(
-            "under a sample design only the shares are estimated; use weighted_estimate on the rows"
+            "under a sample design only the shares are estimated", "use weighted_estimate on the rows"
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hushpoll_client.report import FEWEST_REPORTS
 
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.files import Progress, tally
-from hushpoll_analysis.data.tally import question_of
+from hushpoll_analysis.data.tally import Tally, question_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins
@@ -24,6 +25,7 @@ from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
 from .question import Line, QuestionResults, finite, question_results
 from .sampled import SampleKeys, sample_rows
+from .validity import Validity, anchor_of, validity_of
 
 __all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "report"]
 
@@ -43,6 +45,7 @@ class SurveyResults:
     questions: tuple[QuestionResults, ...]
     by: str | None = None
     groups: tuple[GroupTable, ...] = ()
+    validity: Validity | None = None
 
     def __getitem__(self, question: str) -> QuestionResults:
         """Give the part of one question, by its id."""
@@ -85,6 +88,8 @@ class SurveyResults:
         by = f", by={self.by!r}" if self.by else ""
         interval = f", interval={self.interval!r}" if self.interval != "auto" else ""
         minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
+        if self.validity is not None:
+            minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g})"
         return (
             "from hushpoll_analysis import report\n"
             "from hushpoll_client import Survey\n\n"
@@ -108,6 +113,8 @@ class SurveyResults:
             "method": self.method.paragraph,
             "references": list(self.method.references),
         }
+        if self.validity is not None:
+            value["validity"] = self.validity.to_dict()
         if self.by is not None:
             value["by"] = self.by
             value["groups"] = [table.to_dict() for table in self.groups]
@@ -205,6 +212,7 @@ def report(
     margins: Margins | None = None,
     population: Population = None,
     replicates: Any = None,
+    anchor: Any = None,
 ) -> SurveyResults:
     """Make the report of a survey from its randomized reports.
 
@@ -230,6 +238,9 @@ def report(
     weights, strata, clusters, margins, population, replicates
         How the respondents were sampled, as in `weighted_estimate`; columns of the data (a data frame, .csv or
         .parquet). A population alone needs no columns.
+    anchor : (question, share), optional
+        A yes/no question whose true share is known: the other questions are also given corrected for careless answers,
+        as in `anchored`.
 
     Returns
     -------
@@ -258,6 +269,7 @@ def report(
         rows = sample.in_frame(data)
     elif isinstance(population, int | float):
         alone = float(population)
+    data, joint = _with_anchor(survey, data, anchor, by)
     counted = tally(survey, data, by, progress)
     enough = counted.n >= minimum
     parts = tuple(
@@ -266,7 +278,27 @@ def report(
     groups: tuple[GroupTable, ...] = ()
     if by is not None and enough:
         groups = group_tables(counted, level, minimum, only, reference, rows)
-    return SurveyResults(survey, counted.n, level, interval, minimum, parts, by, groups)
+    checked = None
+    if joint is not None and enough:
+        checked = validity_of(survey, anchor, joint, level, rows)
+    return SurveyResults(survey, counted.n, level, interval, minimum, parts, by, groups, checked)
+
+
+def _with_anchor(survey: Survey, data: Any, anchor: Any, by: str | None) -> tuple[Any, Tally | None]:
+    """Count jointly with the anchor too; give the data in a form that can be read again."""
+    if anchor is None:
+        return data, None
+    asked, _ = anchor_of(survey, anchor)
+    if not isinstance(data, pd.DataFrame | Mapping | str | Path | bytes | Tally) and isinstance(
+        data, Iterable
+    ):
+        data = list(data)
+    if isinstance(data, Tally) and data.by != asked.id:
+        raise AnalysisError(
+            "an anchor needs the reports, or counts joint with it", f"count with by={asked.id!r}"
+        )
+    joint = tally(survey, data, asked.id)
+    return (replace(joint, by=None, joint={}) if isinstance(data, Tally) and by is None else data), joint
 
 
 def _load(survey: str | Path) -> Survey:

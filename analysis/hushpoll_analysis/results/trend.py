@@ -126,8 +126,8 @@ def trend(
     labels = {one.option for one in found}
     if len(labels) > 1:
         raise AnalysisError(
-            f"the waves are about different answers ({', '.join(map(str, sorted(labels, key=str)))}); name one with "
-            "option="
+            f"the waves are about different answers ({', '.join(map(str, sorted(labels, key=str)))})",
+            "name one with option=",
         )
     line = _line(when, found, wanted)
     rows = tuple(
@@ -179,17 +179,17 @@ def _wave(one: Any, option: Any, question: str | None) -> _Found:
         one = part
     if not isinstance(one, Estimate | WeightedEstimate):
         raise AnalysisError(
-            f"a wave is a {type(one).__name__}; give results of estimate, weighted_estimate or report"
+            f"a wave is a {type(one).__name__}", "give results of estimate, weighted_estimate or report"
         )
     entries: Sequence[Any] = one.estimates if isinstance(one, Estimate) else one.shares
     known = ", ".join(str(entry.option) for entry in entries)
     if option is None and len(entries) > 2:
-        raise AnalysisError(f"the question has several answers; name one with option= ({known})")
+        raise AnalysisError("the question has several answers", f"name one with option= ({known})")
     entry = (
         entries[-1] if option is None else next((entry for entry in entries if entry.option == option), None)
     )
     if entry is None:
-        raise AnalysisError(f"a wave has no answer {option!r}; it has {known}")
+        raise AnalysisError(f"a wave has no answer {option!r}", f"it has {known}")
     return _Found(
         entry.option, one.n, one.level, entry.estimate, entry.se, entry.low, entry.high, entry.shown
     )
@@ -200,9 +200,9 @@ def _times(names: list[Any], times: Sequence[float] | None, named: bool) -> Any:
         times = names
     when = np.arange(len(names), dtype=np.float64) if times is None else finite_numbers(times, "times")
     if len(when) != len(names):
-        raise AnalysisError(f"{len(when)} times for {len(names)} waves; give one for each")
+        raise AnalysisError(f"{len(when)} times for {len(names)} waves", "give one for each")
     if np.any(np.diff(when) <= 0.0):
-        raise AnalysisError("times must increase from wave to wave; put the waves in order")
+        raise AnalysisError("times must increase from wave to wave", "put the waves in order")
     return when
 
 

@@ -29,13 +29,14 @@ def sampling_fractions(
     if isinstance(population, Mapping):
         missing = [name for name in names if name not in population]
         if missing:
-            raise AnalysisError(f"population: nothing is given for the stratum {missing[0]!r}; add it")
+            raise AnalysisError(f"population: nothing is given for the stratum {missing[0]!r}", "add it")
         sizes: list[Any] = [population[name] for name in names]
     elif isinstance(population, str | np.ndarray | pd.Series | list):
         sizes = _by_column(data, population, strata, names)
     elif len(names) > 1 and float(population or 0.0) > 1.0:
         raise AnalysisError(
-            f"population: there are {len(names)} strata; give the size of each, as in {{{names[0]!r}: 12000, ...}}"
+            f"population: there are {len(names)} strata",
+            f"give the size of each, as in {{{names[0]!r}: 12000, ...}}",
         )
     else:
         sizes = [population] * len(names)
@@ -55,7 +56,7 @@ def _by_column(data: pd.DataFrame, column: Any, strata: Codes, names: list[Any])
         own = np.unique(values[strata == stratum])
         if len(own) != 1 or not np.isfinite(own[0]):
             raise AnalysisError(
-                f"population: the stratum {name!r} has several sizes, or none; give one for all"
+                f"population: the stratum {name!r} has several sizes, or none", "give one for all"
             )
         sizes.append(float(own[0]))
     return sizes

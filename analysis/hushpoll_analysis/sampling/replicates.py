@@ -94,7 +94,8 @@ def _columns(data: pd.DataFrame, columns: Any) -> Floats:
         raise AnalysisError("replicates: expected names of columns, or numbers, one column each") from None
     if weights.ndim != 2 or len(weights) != len(data):
         raise AnalysisError(
-            f"replicates: weights have shape {weights.shape} for {len(data)} respondents; give one row for each"
+            f"replicates: weights have shape {weights.shape} for {len(data)} respondents",
+            "give one row for each",
         )
     return weights
 

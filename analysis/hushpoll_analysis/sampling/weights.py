@@ -174,7 +174,7 @@ def _check_together(
         return
     if any(one is not None for one in (population, strata, clusters, margins)):
         raise AnalysisError(
-            "replicate weights carry the whole design; leave strata, clusters, margins and population out"
+            "replicate weights carry the whole design", "leave strata, clusters, margins and population out"
         )
 
 

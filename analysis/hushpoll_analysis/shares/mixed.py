@@ -47,7 +47,7 @@ class Mixed:
         if isinstance(counts, Mapping):
             if names is not None:
                 raise AnalysisError(
-                    "counts for each design need no column of names; leave the second argument out"
+                    "counts for each design need no column of names", "leave the second argument out"
                 )
             read, whole = _from_counts(counts, designs)
         else:
@@ -120,11 +120,11 @@ def _from_counts(counts: Mapping[Any, Any], designs: Designs) -> tuple[RowDesign
                 f"counts of {name!r}: expected whole numbers, one per report, got {given!r}"
             ) from None
         if sizes[name] < 0:
-            raise AnalysisError(f"counts of {name!r}: a count is negative; a count is 0 or more")
+            raise AnalysisError(f"counts of {name!r}: a count is negative", "a count is 0 or more")
     keys = pd.Series(list(sizes), dtype=object)
     labels = keys.iloc[np.repeat(np.arange(len(sizes)), list(sizes.values()))]
     if not len(labels):
-        raise AnalysisError("counts: there are no reports; at least 2 are needed")
+        raise AnalysisError("counts: there are no reports", "at least 2 are needed")
     read = read_designs(labels, designs, len(labels), REPORTS)
     view = read.view(REPORTS)
     parts = [
@@ -147,7 +147,7 @@ def _from_rows(reports: Any, names: Any, designs: Designs) -> tuple[RowDesigns, 
         for g, block in enumerate(view.blocks)
     ]
     if len(column) < 2:
-        raise AnalysisError(f"{len(column)} reports have no standard error; at least 2 are needed")
+        raise AnalysisError(f"{len(column)} reports have no standard error", "at least 2 are needed")
     return read, np.concatenate(counts).astype(np.int64)
 
 

@@ -22,7 +22,7 @@ from .independence import independence_test
 from .intervals import cell_limits
 from .joint import read_joint
 
-__all__ = ["compare", "crosstab"]
+__all__ = ["compare", "crosstab", "sample_design"]
 
 Reports = pd.DataFrame | npt.ArrayLike
 
@@ -90,7 +90,7 @@ def crosstab(
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
     mechanisms = with_designs(mechanisms, designs, reports)
-    design = _design(reports, weights, strata, clusters, margins, population, replicates)
+    design = sample_design(reports, weights, strata, clusters, margins, population, replicates)
     joint = read_joint(reports, mechanisms, names, design, labels)
     se = joint.standard_errors()
     low, high, method = cell_limits(joint, se, level, joint.estimate.size if simultaneous else 1)
@@ -169,7 +169,7 @@ def compare(
         reports,
         mechanisms,
         [by, outcome],
-        _design(reports, weights, strata, clusters, margins, population, replicates),
+        sample_design(reports, weights, strata, clusters, margins, population, replicates),
         labels,
     )
     answers = joint.variables[1]
@@ -180,7 +180,7 @@ def compare(
     return compare_groups(joint, options, reference, level, simultaneous)
 
 
-def _design(
+def sample_design(
     reports: Reports,
     weights: Column,
     strata: Column,
@@ -189,12 +189,14 @@ def _design(
     population: Population,
     replicates: Any,
 ) -> SurveyDesign | None:
+    """Read the sample design of a table of respondents; joint counts have none."""
     if isinstance(reports, pd.DataFrame):
         return read_design(reports, weights, strata, clusters, margins, population, replicates)
     given = (weights, strata, clusters, margins, population, replicates)
     if any(one is not None for one in given):
         raise AnalysisError(
-            "weights, strata, clusters and margins need a table of respondents, not joint counts; so does a population"
+            "weights, strata, clusters, margins and population need a table of respondents, not joint counts",
+            "give one row for each respondent",
         )
     if isinstance(reports, np.ndarray | list | tuple):
         return None

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Fewer reports, no estimates.",
 )
+@click.option(
+    "--anchor",
+    metavar="QUESTION=SHARE",
+    help="A yes/no question whose true share is known: correct the others for careless answers.",
+)
 @click.option("--weights", metavar="COLUMN", help="Weights, a column of --data.")
 @click.option("--strata", metavar="COLUMN", help="Strata, a column of --data.")
 @click.option("--clusters", metavar="COLUMN", help="Clusters, a column of --data.")
@@ -133,9 +138,13 @@ def _make(
 
 def _sample_keys(data: str | None, given: dict[str, str | None]) -> dict[str, Any]:
     """Read how the respondents were sampled; columns belong to a file of reports."""
-    kind = given.pop("replicates_kind")
+    kind, anchor = given.pop("replicates_kind"), given.pop("anchor")
     prefix = given.pop("replicates")
     keys: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if anchor is not None:
+        if "=" not in anchor:
+            raise click.UsageError(f"--anchor {anchor}: write QUESTION=SHARE, as in --anchor never_born=0")
+        keys["anchor"] = tuple(anchor.rpartition("=")[::2])
     if "population" in keys:
         with contextlib.suppress(ValueError):
             keys["population"] = float(keys["population"])

@@ -1,0 +1,114 @@
+"""How an estimate would move if some people answered at random, or said No to protect themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from hushpoll_analysis.data.counts import finite_numbers
+from hushpoll_analysis.errors import AnalysisError
+
+from .result import Estimate, LinearEstimate
+
+__all__ = ["CARELESS", "PROTECTIVE", "Sensitivity", "if_careless", "if_protective", "sensitivity"]
+
+CARELESS = (0.0, 0.05, 0.1, 0.2, 0.3)
+PROTECTIVE = (0.0, 0.02, 0.05, 0.1)
+MOST = 0.95
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The curve of one share against what is not known: `careless` (r) and `protective` (c) shares of respondents.
+
+    With c the share lies in a range even if everything else were known: `estimate` is its lower end, `most` its upper.
+    """
+
+    option: Any
+    level: float
+    frame: pd.DataFrame
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row for each pair of r and c."""
+        return self.frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the curve as JSON values."""
+        return {"option": self.option, "level": self.level, "curve": self.frame.to_dict(orient="records")}
+
+    def _repr_html_(self) -> str:
+        return self.frame.to_html(float_format=lambda value: f"{value:.4f}", index=False)
+
+
+def if_careless(entry: LinearEstimate, rate: float, options: int) -> tuple[float, float]:
+    """Correct a share, and its standard error, for a known share of random answers: (p - r/K)/(1 - r)."""
+    return (entry.estimate - rate / options) / (1.0 - rate), entry.se / (1.0 - rate)
+
+
+def if_protective(estimate: float, rate: float) -> tuple[float, float]:
+    """Bound a share if a share c of all respondents has the trait and says No: from p to p + c."""
+    return estimate, estimate + rate
+
+
+def sensitivity(
+    found: Estimate,
+    option: str | None = None,
+    *,
+    careless: Sequence[float] = CARELESS,
+    protective: Sequence[float] = PROTECTIVE,
+) -> Sensitivity:
+    r"""Show how a share would move with careless and with self-protective answers.
+
+    Parameters
+    ----------
+    found
+        The result of `estimate`.
+    option
+        The answer; by default Yes.
+    careless
+        Shares r of respondents who answer at random.
+    protective
+        Shares c of respondents who have the trait but answer No.
+
+    Notes
+    -----
+    :math:`\pi = (p - r/K)/(1 - r)`, and then from :math:`\pi` to :math:`\pi + c`. Limits are normal, those of the lower
+    end below and of the upper end above. Neither r nor c can be read from the reports themselves; an anchor question
+    tells r (`anchored`), two groups tell c (`cheating_detection`).
+    """
+    if not isinstance(found, Estimate):
+        raise AnalysisError(f"found is a {type(found).__name__}", "give the result of estimate")
+    entry = found.estimates[-1] if option is None else found[option]
+    rates, guards = _shares(careless, "careless"), _shares(protective, "protective")
+    z = -float(ndtri((1.0 - found.level) / 2.0))
+    rows = []
+    for rate in rates:
+        for guard in guards:
+            value, se = if_careless(entry, float(rate), len(found.options))
+            least, most = if_protective(value, float(guard))
+            rows.append(
+                {
+                    "careless": float(rate),
+                    "protective": float(guard),
+                    "estimate": least,
+                    "most": most,
+                    "se": se,
+                    "low": least - z * se,
+                    "high": most + z * se,
+                    "shown_estimate": min(max(least, 0.0), 1.0),
+                    "shown_most": min(max(most, 0.0), 1.0),
+                }
+            )
+    return Sensitivity(entry.option, found.level, pd.DataFrame(rows))
+
+
+def _shares(values: Sequence[float], what: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    numbers = finite_numbers(values, what)
+    if np.any(numbers < 0.0) or np.any(numbers > MOST):
+        raise AnalysisError(f"{what}: {list(values)} has a share outside 0 to {MOST:g}", "give proportions")
+    return numbers

@@ -1,0 +1,264 @@
+"""Careless and self-protective answers: corrected estimates cover, and reports say what stays open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import anchored, estimate, report, sensitivity
+from hushpoll_analysis.data.files import tally
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_client import Survey, mechanisms
+from hushpoll_client.channel import SCALE
+from hushpoll_server.cli import main
+
+COIN = mechanisms.warner(epsilon=2)
+
+
+def draw(
+    n: int,
+    pi: float,
+    rate: float,
+    rng: np.random.Generator,
+    mechanism: mechanisms.Mechanism = COIN,
+    anchor: float = 0.0,
+) -> pd.DataFrame:
+    """Simulate people of whom a share answers both questions at random."""
+    careless = rng.random(n) < rate
+    table = np.array(COIN.analysis.rows) / SCALE
+    columns = {}
+    for name, share in (("y", pi), ("a", anchor)):
+        truth = np.where(careless, rng.random(n) < 0.5, rng.random(n) < share).astype(int)
+        columns[name] = (rng.random(n) < table[truth, 1]).astype(int)
+    return pd.DataFrame(columns)
+
+
+def coverage(
+    repetitions: int, n: int, pi: float, rate: float, seed: int, anchor: float = 0.0
+) -> dict[str, float]:
+    rng, inside, plain, of_rate = np.random.default_rng(seed), 0, 0, 0
+    for _ in range(repetitions):
+        frame = draw(n, pi, rate, rng, anchor=anchor)
+        counts = np.zeros((2, 2))
+        np.add.at(counts, (frame["y"], frame["a"]), 1)
+        got = anchored(counts, {"y": COIN, "a": COIN}, "y", "a", anchor)
+        share = got.shares[0]
+        inside += share.low <= pi <= share.high
+        of_rate += got.careless.low <= rate <= got.careless.high
+        alone = estimate(np.bincount(frame["y"], minlength=2), COIN)["Yes"]
+        plain += alone.low <= pi <= alone.high
+    return {"corrected": inside / repetitions, "plain": plain / repetitions, "rate": of_rate / repetitions}
+
+
+@pytest.mark.parametrize(("pi", "rate"), [(0.1, 0.2), (0.3, 0.2)])
+def test_corrected_intervals_cover_with_careless_answers(pi: float, rate: float) -> None:
+    got = coverage(700, 2000, pi, rate, 5)
+    assert 0.925 <= got["corrected"] <= 0.98
+    assert 0.925 <= got["rate"] <= 0.98
+    assert got["plain"] < got["corrected"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [500, 2000, 8000])
+@pytest.mark.parametrize(("pi", "rate"), [(0.02, 0.0), (0.1, 0.2), (0.3, 0.2), (0.5, 0.2), (0.2, 0.4)])
+@pytest.mark.parametrize("anchor", [0.0, 1.0])
+def test_corrected_intervals_cover_everywhere(n: int, pi: float, rate: float, anchor: float) -> None:
+    got = coverage(3000, n, pi, rate, 6, anchor)
+    assert 0.93 <= got["corrected"] <= 0.975
+    assert 0.93 <= got["rate"] <= 0.975
+
+
+def test_it_is_the_bias_corrected_crosswise_estimate() -> None:
+    """Atsusaka and Stevenson: pi_CM - (1/2 - 1/(2 g)) (lambda - 1/2)/(p - 1/2), g = (lambda' - 1/2)/(1/2 - p')."""
+    p, p_anchor = 0.15, 0.1
+    y, a = mechanisms.crosswise(decoy_share="0.15"), mechanisms.crosswise(decoy_share="0.1")
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(
+        {"y": (rng.random(900) < 0.7).astype(int), "a": (rng.random(900) < 0.85).astype(int)}
+    )
+    # Theirs: lambda is the share of "both or neither", report 1 here; decoys are Yes with chance p.
+    same, same_anchor = frame["y"].mean(), frame["a"].mean()
+    plain = (same + p - 1) / (2 * p - 1)
+    attentive = (same_anchor - 0.5) / (0.5 - p_anchor)
+    wanted = plain - (0.5 - 0.5 / attentive) * (same - 0.5) / (p - 0.5)
+    got = anchored(frame, {"y": y, "a": a}, "y", "a", 0)
+    assert got.shares[0].uncorrected == pytest.approx(plain, abs=1e-9)
+    assert 1 - got.careless.estimate == pytest.approx(attentive, abs=1e-9)
+    assert got.shares[0].estimate == pytest.approx(wanted, abs=1e-9)
+    assert got.shares[0].uncorrected == pytest.approx(estimate(np.bincount(frame["y"]), y)["Yes"].estimate)
+
+
+def test_fieller_ends_are_where_the_test_turns() -> None:
+    frame = draw(1500, 0.2, 0.2, np.random.default_rng(8))
+    got = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0)
+    b = np.linalg.inv(np.array(COIN.analysis.rows) / SCALE)[:, 1]
+    values = np.stack([b[frame["y"]], b[frame["a"]]])
+    p, p0 = values.mean(axis=1)
+    v = np.cov(values) / len(frame)
+    rate, of_rate, mixed = 2 * p0, 4 * v[1, 1], 2 * v[0, 1]
+    assert (got.careless.estimate, got.careless.se) == pytest.approx((rate, np.sqrt(of_rate)))
+    for end in (got.shares[0].low, got.shares[0].high):
+        gap = abs(p - end + rate * (end - 0.5))
+        spread = np.sqrt(v[0, 0] + (end - 0.5) ** 2 * of_rate + 2 * (end - 0.5) * mixed)
+        assert gap == pytest.approx(1.959964 * spread, rel=1e-5)
+    assert got.shares[0].low < got.shares[0].estimate < got.shares[0].high
+
+
+def test_an_instructed_answer_needs_no_randomization() -> None:
+    """Told to choose the third of four: careless people do in one of four cases; the check is asked openly."""
+    rng = np.random.default_rng(2)
+    n, rate = 6000, 0.2
+    careless = rng.random(n) < rate
+    four = mechanisms.krr(options=4, epsilon=3)
+    table = np.array(four.analysis.rows) / SCALE
+    truth = np.where(careless, rng.integers(0, 4, n), rng.choice(4, n, p=[0.5, 0.3, 0.15, 0.05]))
+    said = (rng.random(n)[:, None] > np.cumsum(table[truth], axis=1)).sum(axis=1).clip(max=3)
+    check = np.where(careless, rng.integers(0, 4, n), 2)
+    frame = pd.DataFrame({"why": said, "check": check})
+    got = anchored(frame, {"why": four}, "why", "check", 1, anchor_option=2)
+    assert abs(got.careless.estimate - rate) < 4 * got.careless.se
+    assert got.careless.se < 0.01
+    for share, wanted in zip(got.shares, [0.5, 0.3, 0.15, 0.05], strict=True):
+        assert abs(share.estimate - wanted) < 4 * share.se
+    assert sum(share.estimate for share in got.shares) == pytest.approx(1.0)
+
+
+def test_weights_and_designs_carry_over() -> None:
+    rng = np.random.default_rng(3)
+    frame = draw(2000, 0.2, 0.2, rng).assign(w=rng.lognormal(0, 0.5, 2000))
+    one = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0)
+    two = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0, weights="w")
+    assert two.careless.se > one.careless.se
+    arms = frame.assign(arm="coin")
+    three = anchored(arms, {"y": "arm", "a": COIN}, "y", "a", 0, designs={"coin": COIN})
+    assert three.shares[0].estimate == pytest.approx(one.shares[0].estimate)
+
+
+def test_nobody_to_trust_is_said() -> None:
+    frame = draw(60, 0.2, 0.95, np.random.default_rng(1))
+    got = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0)
+    assert np.isinf(got.shares[0].low)
+    assert (got.shares[0].shown.low, got.shares[0].shown.high) == (0.0, 1.0)
+    assert any("no end" in note for note in got.notes)
+    assert json.loads(json.dumps(got.to_dict()))["estimates"][0]["low"] is None
+
+
+def test_the_curve_of_sensitivity() -> None:
+    found = estimate([700, 300], COIN)
+    frame = sensitivity(found, careless=[0, 0.2], protective=[0, 0.1]).to_frame()
+    p, se = found["Yes"].estimate, found["Yes"].se
+    assert frame.loc[0, "estimate"] == pytest.approx(p)
+    last = frame.iloc[-1]
+    assert last["estimate"] == pytest.approx((p - 0.1) / 0.8)
+    assert last["most"] == pytest.approx((p - 0.1) / 0.8 + 0.1)
+    assert last["se"] == pytest.approx(se / 0.8)
+    assert last["high"] == pytest.approx(last["most"] + 1.959964 * last["se"], rel=1e-6)
+    assert json.dumps(sensitivity(found).to_dict())
+    assert "careless" in sensitivity(found)._repr_html_()
+
+
+# On the results page. --------------------------------------------------------------------------------------------
+
+WARNER = {"name": "warner", "epsilon": 2}
+SURVEY = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "Exam honesty",
+        "questions": [
+            {
+                "id": "cheated",
+                "kind": "yes_no",
+                "text": "Did you cheat?",
+                "mechanism": WARNER,
+            },
+            {
+                "id": "reason",
+                "kind": "choice",
+                "text": "Why?",
+                "options": ["Time", "Fear", "None"],
+                "mechanism": {"name": "krr", "epsilon": 2},
+            },
+            {
+                "id": "moon",
+                "kind": "yes_no",
+                "text": "Were you born on the moon?",
+                "mechanism": WARNER,
+            },
+        ],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(11)
+    frame = draw(3000, 0.25, 0.2, rng).rename(columns={"y": "cheated_reported", "a": "moon_reported"})
+    frame["reason_reported"] = rng.integers(0, 3, 3000)
+    frame["town"] = rng.choice(["n", "s"], 3000)
+    return frame
+
+
+def test_a_report_with_an_anchor(
+    people: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = report(SURVEY, people, anchor=("moon", 0))
+    alone = anchored(people, SURVEY, "cheated", "moon", 0)
+    assert made.validity is not None
+    assert made.validity.questions[0].shares[0].estimate == pytest.approx(alone.shares[0].estimate)
+    assert made.validity.careless.estimate == pytest.approx(alone.careless.estimate)
+    assert [one.question for one in made.validity.questions] == ["cheated", "reason"]
+    for text in (made.to_text(), made.to_html(), made._repr_html_()):
+        assert "Careless answers" in text
+        assert "answered at random" in text
+    data = json.loads(made.to_json())
+    assert data["validity"]["anchor"] == "moon"
+    assert "anchor=('moon', 0)" in made.snippet
+    # Groups beside it, records read once, counts made before, the command line.
+    grouped = report(SURVEY, people, anchor={"question": "moon", "share": "0"}, by="town")
+    assert grouped.groups
+    assert grouped.validity == made.validity or grouped.validity.careless == made.validity.careless
+    counted = tally(SURVEY, people, "moon")
+    assert report(SURVEY, counted, anchor="moon=0").validity.careless == made.validity.careless
+    path, document = tmp_path / "reports.csv", tmp_path / "survey.json"
+    people.to_csv(path, index=False)
+    document.write_bytes(SURVEY.canonical)
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(document), "--data", str(path), "--anchor", "moon=0", "--json"])
+    assert not ended.value.code
+    assert json.loads(capsys.readouterr().out)["validity"]["careless"]["estimate"] == pytest.approx(
+        alone.careless.estimate
+    )
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(document), "--data", str(path), "--anchor", "moon"])
+    assert ended.value.code == 2
+
+
+def test_every_yes_no_question_says_what_stays_open(people: pd.DataFrame) -> None:
+    made = report(SURVEY, people)
+    assert made.validity is None
+    remark = next(note for note in made["cheated"].remarks if "answered at random" in note)
+    assert "protect themselves" in remark
+    assert not any("answered at random" in note for note in made["reason"].remarks)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: anchored(d, SURVEY, "cheated", "moon", 0.5), "cannot tell them apart"),
+        (lambda d: anchored(d, SURVEY, "cheated", "moon", 2), "proportion from 0 to 1"),
+        (lambda d: anchored(d, SURVEY, "cheated", "reason", 0), "anchor_option"),
+        (lambda d: anchored(d, SURVEY, "cheated", "cheated", 0), "named twice"),
+        (lambda d: report(SURVEY, d, anchor="moon"), "known share"),
+        (lambda d: report(SURVEY, d, anchor=("moon", "few")), "no share"),
+        (lambda d: report(SURVEY, d, anchor=("reason", 0)), "two answers"),
+        (lambda d: report(SURVEY, d, anchor=("nobody", 0)), "no question"),
+        (lambda d: sensitivity(3), "result of estimate"),
+        (lambda d: sensitivity(estimate([6, 4], COIN), careless=[1]), "outside 0"),
+    ],
+)
+def test_odd_anchors_are_explained(people: pd.DataFrame, call, message: str) -> None:
+    with pytest.raises((AnalysisError, NotIdentifiedError), match=message):
+        call(people)
