@@ -156,7 +156,7 @@ def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyR
     assert "unclipped estimate −" in text
     assert "is chance, not an error" in text
     # A crosswise report is no Yes: its counts stand apart.
-    assert re.search(r"Reported, not true: different [\d,]+, same [\d,]+", text)
+    assert re.search(r"reported, not true: different [\d,]+, same [\d,]+", text)
 
 
 def test_groups_agree_with_crosstab_and_compare(

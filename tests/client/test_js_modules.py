@@ -19,6 +19,9 @@ BANNED = (
 RESERVED = {r"\bfetch\(|localStorage": "report", r"getRandomValues\(|Math\.random": "channel"}
 
 
+ON_DEMAND = "more"
+
+
 @pytest.fixture(params=MODULES)
 def module(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -26,11 +29,13 @@ def module(request: pytest.FixtureRequest) -> str:
 
 def test_there_is_one_module_for_each_family_and_none_is_left_over() -> None:
     families = {"channel", "mechanism", "kind", "survey", "report", "sha256", "errors"}
-    assert set(MODULES) == families, "each module is one request of the page, which has 12"
+    assert set(MODULES) == families | {ON_DEMAND}, "each module is one request of the page"
 
 
-def test_together_they_leave_room_in_the_page_s_40_kilobytes() -> None:
-    assert sum(len(gzip.compress(source.encode())) for source in MODULES.values()) < 20_000
+def test_together_they_leave_room_in_what_the_page_may_weigh() -> None:
+    sizes = {name: len(gzip.compress(source.encode())) for name, source in MODULES.items()}
+    assert sum(sizes.values()) - sizes[ON_DEMAND] < 20_000
+    assert sizes[ON_DEMAND] < 8_000
 
 
 def test_a_module_reaches_nothing_but_its_siblings(module: str) -> None:
@@ -50,7 +55,8 @@ def test_imports_go_one_way() -> None:
 def test_a_module_is_short_and_says_what_it_is_for(module: str) -> None:
     assert MODULES[module].startswith("// ")
     lines = MODULES[module].splitlines()
-    assert len(lines) < 400
+    # What is loaded on demand is one module, because the page counts requests.
+    assert len(lines) < (500 if module == ON_DEMAND else 400)
     assert max(map(len, lines)) <= 130
 
 

@@ -90,11 +90,13 @@ def test_bad_requests(capsys: pytest.CaptureFixture[str], arguments: tuple[str, 
     assert err.count("\n") == 1
 
 
-def test_progress_shows_on_a_terminal_only() -> None:
+def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from hushpoll_server.cli import main; main()", "design"]
     command += ["--options", "9", "--epsilon", "0.77", "--target", "cumulative", "--json"]
     there, here = pty.openpty()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=here, check=True)
+    # Nothing is kept in a fresh folder, so that there is something to wait for.
+    fresh = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "DATA": str(tmp_path)}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=here, check=True, env=fresh)
     os.set_blocking(there, False)
     shown = os.read(there, 10_000)
     os.close(here)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from hushpoll_analysis import report
+from hushpoll_analysis.results.rendering import as_body
 from hushpoll_client import Report, Survey
 from hushpoll_client import survey as survey_module
 from hushpoll_server.collect import seal
@@ -117,7 +118,7 @@ def test_the_rehearsal_shows_what_the_report_says(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("hushpoll_analysis.report", kept)
     shown = rehearsal.simulated(survey, 500, truth)
     (made,) = seen
-    for part, question in zip(shown, made.questions, strict=True):
-        several = len(question.lines) > 1
-        wanted = [line.simultaneous if several else line.entry for line in question.lines]
-        assert [row["entry"] for row in part["rows"]] == wanted
+    assert shown.body == as_body(made, heading=3, method=False)
+    for part, question in zip(shown.parts, made.questions, strict=True):
+        wanted = [line.to_dict()["shown"]["estimate"] for line in question.lines]
+        assert [row.estimate for row in part["rows"]] == wanted

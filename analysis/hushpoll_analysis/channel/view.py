@@ -61,7 +61,7 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
     if not channel.listed:
         raise AnalysisError(
             "reports of this channel speak of several things at once",
-            "take its parts one by one, see hushpoll_analysis.parts",
+            "take its parts one by one, as estimate does",
         )
     if channel.form in _VIEWS:
         view: ChannelView = _VIEWS[channel.form](channel)
