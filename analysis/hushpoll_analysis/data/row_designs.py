@@ -20,7 +20,7 @@ from hushpoll_analysis.channel.unknown import PartlyKnown
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["Design", "Designs", "RowDesigns", "read_designs", "with_designs"]
+__all__ = ["Design", "Designs", "RowDesigns", "is_column", "read_designs", "with_designs"]
 
 Design = Mechanism | Channel | PartlyKnown | None
 """What one respondent went through; None means asked directly."""
