@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Cumulative", "cumulative", "cumulative_of"]
+__all__ = ["Cumulative", "cumulative", "cumulative_of", "rising_curve"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +61,7 @@ class Cumulative:
     def curve(self) -> Floats:
         """The nearest curve that never falls and stays in [0, 1] (isotonic regression, weights 1 / variance)."""
         raw = np.array([one.estimate for one in self.estimates[:-1]])
-        spread = np.array([one.se for one in self.estimates[:-1]])
-        least = 1e-6 * max(float(spread.max()), 1e-300)
-        rising = isotonic_regression(raw, weights=np.maximum(spread, least) ** -2.0).x
-        return np.append(np.clip(rising, 0.0, 1.0), 1.0)
+        return rising_curve(raw, np.array([one.se for one in self.estimates[:-1]]))
 
     def at_most(self, option: str | int) -> LinearEstimate:
         """Give the share of an answer or a lower one."""
@@ -116,6 +113,20 @@ class Cumulative:
         if not isinstance(place, int) or not 0 <= place < len(self.options):
             raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options)}")
         return place
+
+
+def rising_curve(raw: Floats, se: Floats) -> Floats:
+    """Give the nearest cumulative shares that never fall and stay in [0, 1]; the last, 1, is added.
+
+    Isotonic regression with weights 1 / variance, by pooling adjacent violators.
+
+    References
+    ----------
+    Barlow, Bartholomew, Bremner, Brunk (1972), Statistical Inference under Order Restrictions.
+    """
+    least = 1e-6 * max(float(se.max()), 1e-300)
+    found = isotonic_regression(raw, weights=np.maximum(se, least) ** -2.0).x
+    return np.append(np.clip(found, 0.0, 1.0), 1.0)
 
 
 def cumulative(

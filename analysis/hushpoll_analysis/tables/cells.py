@@ -18,7 +18,7 @@ from .independence import IndependenceTest
 from .joint import JointReports
 from .within import COLUMNS, TableShare, share_of, shown_limits, table_rows, within_group
 
-__all__ = ["CrossTable", "conditional_shares", "group_shares"]
+__all__ = ["FAINT", "CrossTable", "conditional_shares", "group_shares"]
 
 FAINT = 2.0
 """A group whose estimated share is below so many of its standard errors is too faint to divide by."""
