@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from hushpoll_client import HushpollError, MechanismError, Question
-from hushpoll_client.exact import Number, is_whole
-from hushpoll_client.kind import compile_mechanism
+from hushpoll_client.exact import Number, is_whole, spell
+from hushpoll_client.kind import Answers, Kind, compile_mechanism
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
+from hushpoll_client.mechanism.base import positive_epsilon
 
 from hushpoll_analysis.channel.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
@@ -32,6 +33,7 @@ __all__ = [
     "read_number",
     "read_whole",
     "recommended",
+    "recommended_for",
 ]
 
 
@@ -121,15 +123,20 @@ def best_channel(options: int, epsilon: Number, target: str, worst: bool = False
 
 def recommended(question: Question, epsilon: Number) -> Mechanism:
     """Give the mechanism that a question would have if its document gave this epsilon and no name."""
-    rows, answers = len(question.labels), question.answers
-    advised = question.kind.recommend(answers, rows, epsilon)
+    return recommended_for(question.kind, question.answers, len(question.labels), epsilon)
+
+
+def recommended_for(kind: Kind, answers: Answers, rows: int, epsilon: Number) -> Mechanism:
+    """Do the same for answers with so many rows."""
+    from .resolving import advised
+
+    named = kind.recommend(answers, rows, epsilon)
     try:
-        return compile_mechanism(question.kind, answers, rows, advised)
+        return compile_mechanism(kind, answers, rows, named)
     except MechanismError as error:
-        if not _needs_solver(MECHANISMS[advised["name"]], error):
+        if not _needs_solver(MECHANISMS[named["name"]], error):
             raise
-    target, worst = answers.optimum
-    return best_channel(rows, epsilon, target, worst)
+    return advised(answers, rows, spell(positive_epsilon(epsilon)))
 
 
 def _check_options(found: type[Mechanism], options: int | None) -> None:

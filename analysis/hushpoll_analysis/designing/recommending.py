@@ -17,7 +17,7 @@ from hushpoll_client.words import at_most as rounded_up
 from hushpoll_analysis.channel.spread import TARGETS, spread
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import PLANNED, build
+from .designs import PLANNED, build, recommended_for
 from .planning import plan
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def recommend_for(
     decoy_share: Number = "1/4",
 ) -> Recommendation:
     """Recommend a mechanism for the answers of a question, which have so many rows."""
-    advised = kind.recommend(answers, rows, epsilon)["name"]
+    advised = recommended_for(kind, answers, rows, epsilon).name
     if kind.several:
         found = _for_sets(rows, answers.about()["at_most"], epsilon)
     elif kind.yes_or_no and rows == 2:

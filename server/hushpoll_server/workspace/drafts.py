@@ -313,15 +313,7 @@ def _is_recommended(question: Question) -> bool:
     mechanism = question.mechanism
     if "epsilon" not in mechanism.parameters:
         return False
-    rows, epsilon = len(question.labels), mechanism.parameters["epsilon"]
-    advised = question.kind.recommend(question.answers, rows, epsilon)
-    if advised != {"name": mechanism.name, **mechanism.parameters}:
-        return False
-    return mechanism.recompiled or _is_own_design(question, epsilon)
-
-
-def _is_own_design(question: Question, epsilon: str) -> bool:
-    """Tell whether a channel that somebody computed is the one that this server would compute."""
     from hushpoll_analysis.designing.designs import recommended
 
-    return recommended(question, epsilon).device == question.channel
+    advised = recommended(question, mechanism.parameters["epsilon"])
+    return advised.name == mechanism.name and advised.device == question.channel

@@ -264,7 +264,7 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     epsilons = fine if mechanism.recompiled else SLIDER_STOPS
     plans = [_plan(_moved(focus, one), n=n) for one in epsilons]
     unit = _unit(focus.question)
-    top = _nice_top(max(margin, plans[len(plans) // 4].margin))
+    top = _nice_top(max(1.1 * margin, plans[len(plans) // 4].margin))
     y = _y_scale(top)
     here = focus.question.epsilon
     inside = low * 0.999 <= here <= high * 1.001

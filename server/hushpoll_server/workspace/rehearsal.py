@@ -81,8 +81,7 @@ def simulated(survey: Survey, n: int, truth: dict[str, Any]) -> Rehearsed:
         rows = EDITORS[part.question.kind.name].rows(
             part.question, part.to_dict(), truth[part.id], asked[part.id]
         )
-        notes = part.estimate.notes if part.estimate else ()
-        parts.append({"question": part.question, "rows": rows, "notes": notes})
+        parts.append({"question": part.question, "rows": rows})
     return Rehearsed(parts, as_body(made, heading=3, method=False))
 
 

@@ -46,7 +46,8 @@ class ScaleEditor(EditorKind):
             return super().rows(question, found, truth, asked)
         rows = []
         for place, entry in enumerate(found["cumulative"][:-1], 1):
-            label, ends = f"{question.options[place]} or more", entry["simultaneous"]
+            last, ends = place == len(question.options) - 1, entry["simultaneous"]
+            label = question.options[place] if last else f"{question.options[place]} or more"
             upwards = (1 - entry["estimate"], 1 - ends["high"], 1 - ends["low"])
             rows.append(Row(label, sum(truth[place:]), *upwards))
         return rows
