@@ -17,12 +17,12 @@ from .channel import Channel, Code
 from .channel.base import Draws
 from .document import Place, read_fields, read_text, short
 from .errors import ChannelError, DocumentError, MechanismError, SurveyError
-from .exact import exp_below, log_below, read_decimal
+from .exact import exp_below, log_below, read_decimal, read_share, spell
 from .kind import KINDS, Answers, Kind, compile_mechanism
 from .limits import CAP, MAX_BYTES, MAX_QUESTIONS, VERSION
 from .mechanism import MECHANISMS, BrokenPromise, Mechanism
 
-__all__ = ["NOT_APPLICABLE", "After", "Question", "Settings", "Survey"]
+__all__ = ["NOT_APPLICABLE", "After", "Anchor", "Question", "Settings", "Survey"]
 
 NOT_APPLICABLE = "does not apply"
 """The answer of everybody whom a question is not shown: the last row of its channel, never offered."""
@@ -40,6 +40,18 @@ class Settings:
 
     kiosk: bool = False
     invitation: bool = False
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A yes/no question whose true share of Yes is known, so that careless answers show."""
+
+    question: str
+    share: Fraction
+
+    def document(self) -> dict[str, Any]:
+        """Give the anchor as JSON."""
+        return {"question": self.question, "share": spell(self.share)}
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,7 @@ class Survey:
     intro: str
     questions: tuple[Question, ...]
     settings: Settings = Settings()
+    anchor: Anchor | None = None
 
     @classmethod
     def from_draft(cls, value: Mapping[str, Any] | str | bytes) -> Survey:
@@ -192,13 +205,14 @@ class Survey:
 
     def as_document(self, published: bool) -> dict[str, Any]:
         """Give the survey as JSON, with the integer channels (published) or without them (draft)."""
-        return {
+        value: dict[str, Any] = {
             "hushpoll": VERSION,
             "title": self.title,
             "intro": self.intro,
             "questions": [question.document(published) for question in self.questions],
             "settings": {"kiosk": self.settings.kiosk, "invitation": self.settings.invitation},
         }
+        return value | ({} if self.anchor is None else {"anchor": self.anchor.document()})
 
     @cached_property
     def canonical(self) -> bytes:
@@ -257,7 +271,8 @@ def _document(data: str | bytes, floats: bool = True) -> Any:
 
 
 def _read_survey(value: object, published: bool) -> Survey:
-    fields = read_fields(value, (), ("hushpoll", "title", "questions"), ("intro", "settings"), published)
+    needed, more = ("hushpoll", "title", "questions"), ("intro", "settings")
+    fields = read_fields(value, (), needed, more, published, ("anchor",))
     version = fields["hushpoll"]
     if type(version) is not int or version != VERSION:
         raise SurveyError(
@@ -275,7 +290,8 @@ def _read_survey(value: object, published: bool) -> Survey:
     for question in listed:
         questions.append(_read_question(question, questions, published))
     _check_ids(questions)
-    survey = Survey(title, intro, tuple(questions), settings)
+    anchor = _anchor(fields["anchor"], questions, published) if "anchor" in fields else None
+    survey = Survey(title, intro, tuple(questions), settings, anchor)
     if len(survey.canonical) > MAX_BYTES:
         raise _too_large(len(survey.canonical))
     return survey
@@ -289,6 +305,29 @@ def _read_settings(value: object, published: bool) -> Settings:
                 ("settings", key), f"must be true or false, got {short(flag)}", "write true or false"
             )
     return Settings(**settings)
+
+
+def _anchor(value: object, questions: Sequence[Question], published: bool) -> Anchor:
+    """Read which question's true share is known; a half would tell nothing about careless answers."""
+    fields = read_fields(value, ("anchor",), ("question", "share"), published=published)
+    found = next((one for one in questions if one.id == fields["question"]), None)
+    if found is None or not found.kind.yes_or_no or found.after is not None:
+        raise SurveyError(
+            ("anchor", "question"),
+            f"{short(fields['question'])} is no yes/no question that everybody is asked",
+            "name one",
+        )
+    try:
+        share = read_share(fields["share"], "share")
+    except MechanismError as error:
+        raise SurveyError(
+            ("anchor", "share"), error.problem, error.remedy or "write a share such as 0"
+        ) from None
+    if share == Fraction(1, 2):
+        raise SurveyError(("anchor", "share"), "1/2 tells nothing", "choose a question of another share")
+    if published and fields["share"] != spell(share):
+        raise SurveyError(("anchor", "share"), "is not in its published spelling", _PUBLISH_AGAIN)
+    return Anchor(found.id, share)
 
 
 def _check_ids(questions: Sequence[Question]) -> None:

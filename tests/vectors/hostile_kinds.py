@@ -191,6 +191,9 @@ def controls() -> Iterator[tuple[str, list[Any]]]:
         "a_designed_table",
         of(SCALE_QUESTION, "channel", {"form": "krr", "options": 5, "weight": SCALE // 6}),
     )
+    document = copy.deepcopy(BASE)
+    document["anchor"] = {"question": "cheated", "share": "1/3"}
+    yield "an_anchor", [dumps(document).decode()]
     yield "a_number_without_unit", of(MEAN, "unit", _GONE)
     yield "a_negative_minimum", of(MEAN, "min", "-80")
     yield "a_rule_of_more_answers", of(CAUGHT, "after", {"question": "set", "answers": [*"abc"]})
@@ -265,6 +268,33 @@ def bad_forms() -> Iterator[tuple[str, Any]]:
             yield f"padded_{key}_{value}", padded | {key: value}
 
 
+def anchors_at_fault() -> Iterator[tuple[str, list[Any]]]:
+    """Anchors that name no yes/no question for everybody, or no share that tells anything."""
+    good = {"question": "cheated", "share": "0"}
+    for name, value in {
+        "null": None,
+        "empty": {},
+        "text": "cheated",
+        "list": ["cheated"],
+        "without_share": {"question": "cheated"},
+        "with_more": {**good, "option": "Yes"},
+        "of_nobody": {**good, "question": "nobody"},
+        "of_a_scale": {**good, "question": "scale"},
+        "of_a_choice": {**good, "question": "set"},
+        "of_a_skipped_question": {**good, "question": "caught"},
+        "of_a_number": {**good, "question": 6},
+        "share_number": {**good, "share": 0},
+        "share_half": {**good, "share": "0.5"},
+        "share_above_one": {**good, "share": "1.1"},
+        "share_negative": {**good, "share": "-0.1"},
+        "share_in_another_spelling": {**good, "share": "0.0"},
+        "share_null": {**good, "share": None},
+    }.items():
+        document = copy.deepcopy(BASE)
+        document["anchor"] = value
+        yield f"anchor_{name}", [dumps(document).decode()]
+
+
 def documents() -> Iterator[tuple[str, list[Any]]]:
     """Give fault and parts."""
     yield from kinds_at_fault()
@@ -272,6 +302,7 @@ def documents() -> Iterator[tuple[str, list[Any]]]:
     yield from forms_at_fault()
     for fault, value in bad_forms():
         yield f"channel_{fault}", of(CHEATED, "channel", value)
+    yield from anchors_at_fault()
     # A rule that points to a decoy: the device may know only the combination of two answers.
     decoy = yes_no("cheated", {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]})
     document = copy.deepcopy(BASE)

@@ -203,6 +203,8 @@ def drafts() -> Iterator[tuple[str, Json]]:
     )
     yield "every kind", survey(*every_kind(), title="Every kind")
     yield "skip rules", survey(*skip_rules(), title="Skip rules")
+    moon = yes_no("moon", {"name": "warner", "epsilon": 1}, text="Were you born on the moon?")
+    yield "an anchor", survey(yes_no("q", warner), moon, anchor={"question": "moon", "share": 0.0})
     yield "ordered mechanisms", survey(*ordered_mechanisms(), title="Ordered mechanisms")
 
 

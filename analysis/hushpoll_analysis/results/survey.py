@@ -213,6 +213,7 @@ def report(
     population: Population = None,
     replicates: Any = None,
     anchor: Any = None,
+    anchor_counts: Tally | None = None,
 ) -> SurveyResults:
     """Make the report of a survey from its randomized reports.
 
@@ -269,7 +270,11 @@ def report(
         rows = sample.in_frame(data)
     elif isinstance(population, int | float):
         alone = float(population)
-    data, joint = _with_anchor(survey, data, anchor, by)
+    if anchor is None and survey.anchor is not None:
+        anchor = (survey.anchor.question, float(survey.anchor.share))
+        if isinstance(data, Tally) and anchor_counts is None and data.by != anchor[0]:
+            anchor = None  # these counts cannot tell; whoever keeps counts gives those of the anchor too
+    data, joint = (data, anchor_counts) if anchor_counts else _with_anchor(survey, data, anchor, by)
     counted = tally(survey, data, by, progress)
     enough = counted.n >= minimum
     parts = tuple(

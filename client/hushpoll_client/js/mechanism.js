@@ -245,7 +245,7 @@ export function readDecimal(text, field) {
   return value;
 }
 
-function readShare(text, field) {
+export function readShare(text, field) {
   const share = readNumber(text, field);
   if (share[0] > share[1]) refuse(field);
   return share;

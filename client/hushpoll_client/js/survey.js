@@ -4,7 +4,7 @@
 import { Channel } from "./channel.js";
 import { BrokenPromise, DocumentError, HushpollError, SurveyError } from "./errors.js";
 import { KINDS, readFields, readText } from "./kind.js";
-import { expBelow, readDecimal, resolve } from "./mechanism.js";
+import { expBelow, readDecimal, readShare, resolve } from "./mechanism.js";
 import { sha256 } from "./sha256.js";
 
 export const CAP = "20"; // of the total epsilon
@@ -39,7 +39,7 @@ function finiteRatio(questions) {
 }
 
 function readSurvey(value) {
-  const fields = readFields(value, [], ["hushpoll", "intro", "questions", "settings", "title"]);
+  const fields = readFields(value, [], ["hushpoll", "intro", "questions", "settings", "title"], ["anchor"]);
   if (fields.hushpoll !== VERSION) throw new SurveyError(["hushpoll"], "is a version that is not known");
   const settings = readFields(fields.settings, ["settings"], ["invitation", "kiosk"]);
   for (const [key, flag] of Object.entries(settings)) {
@@ -56,7 +56,18 @@ function readSurvey(value) {
   const ids = questions.map(({ id }) => id);
   const twice = ids.findIndex((id, index) => ids.indexOf(id) < index);
   if (twice >= 0) throw new SurveyError(["questions", twice, "id"], "is used twice");
+  if (fields.anchor !== undefined) checkAnchor(fields.anchor, questions);
   return { title, intro, questions, settings };
+}
+
+// A yes/no question of a known share, for the analysis alone.
+function checkAnchor(anchor, questions) {
+  const at = ["anchor"];
+  const { question, share } = readFields(anchor, at, ["question", "share"]);
+  const found = questions.find(({ id }) => id === question);
+  if (!found?.kind.yesOrNo || found.after) throw new SurveyError([...at, "question"], "is no yes/no question for all");
+  const [top, bottom] = placed(() => readShare(share, "share"), at, at);
+  if (2n * top === bottom) throw new SurveyError([...at, "share"], "tells nothing");
 }
 
 function readQuestion(value, earlier) {

@@ -276,7 +276,8 @@ def _report(
 
     tallies: Tallies = current_app.extensions["hushpoll_tallies"]
     counted = tallies.get(get_store(), survey, by)
-    return report(survey, counted, by=by, level=level, only=only, reference=reference)
+    joint = tallies.get(get_store(), survey, survey.anchor.question) if survey.anchor else None
+    return report(survey, counted, by=by, level=level, only=only, reference=reference, anchor_counts=joint)
 
 
 def _body(made: SurveyResults, method: bool = True) -> str:
