@@ -281,6 +281,8 @@ def without(document: Document, question_id: str) -> Document:
     """Delete a question."""
     changed = copy.deepcopy(document)
     del changed["questions"][_index(changed, question_id)]
+    if changed.get("anchor", {}).get("question") == question_id:
+        del changed["anchor"]
     rules.check_order(changed)
     return changed
 

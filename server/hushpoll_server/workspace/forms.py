@@ -4,13 +4,13 @@ puts what it says beside the field it is about."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import SurveyError
-from hushpoll_client.kind import DEFAULT
+from hushpoll_client.kind import DEFAULT, KINDS
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from wtforms import (
@@ -80,6 +80,25 @@ class DetailsForm(RevisionForm):
         "Shared device",
         description="For a tablet that is handed on: it forgets everything after each report.",
     )
+    anchor_question = SelectField(
+        "Check for careless answers with",
+        choices=[],
+        validate_choice=False,
+        description="A yes/no question whose true share is known, such as “Were you born on the moon?” or “Please"
+        " answer No here”. Where it shows careless answers, the report also gives the other shares corrected for them.",
+    )
+    anchor_share = StringField(
+        "Its true share of Yes", description="Such as 0, or 1/12 for people born in one month."
+    )
+
+    def offer_anchors(self, questions: Iterable[Mapping[str, Any]]) -> None:
+        """List the yes/no questions that everybody is asked."""
+        offered = [
+            (one["id"], one["text"])
+            for one in questions
+            if KINDS[one["kind"]].yes_or_no and "after" not in one
+        ]
+        self.anchor_question.choices = choices([("", "Nothing"), *offered])
 
 
 class QuestionForm(RevisionForm):
@@ -241,6 +260,9 @@ def place_error(form: FlaskForm, error: SurveyError, place: int | None = None) -
     """Show what the survey's own check said, beside the field it is about; `place` is the form's own question."""
     if place is not None and "after" in error.path and error.path[1] != place:
         _place_elsewhere(form, error)
+        return
+    if error.path[:1] == ("anchor",) and hasattr(form, "anchor_share"):
+        _add(form[f"anchor_{error.path[-1]}"], f"{error.problem}; {error.remedy}")
         return
     parts = [part for part in reversed(error.path) if isinstance(part, str)]
     field = next((found for part in parts if (found := _field(form, part)) is not None), None)

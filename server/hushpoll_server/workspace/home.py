@@ -102,10 +102,13 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
     document = draft.document
     if not form.errors and not stale:
         kept = {"title": document["title"], "intro": document["intro"], **document["settings"]}
+        anchor = document.get("anchor", {})
+        kept |= {"anchor_question": anchor.get("question", ""), "anchor_share": anchor.get("share", "0")}
         form = DetailsForm(formdata=None, revision=draft.revision, **kept)
     if stale:
         # Saving again now means: over the version that the page has warned of.
         form.revision.data = draft.revision
+    form.offer_anchors(document["questions"])
     g.csp = {"frame-src": "'self'"}
     page = render_template(
         "workspace/draft.html",
@@ -133,6 +136,10 @@ def save_details(draft_id: str) -> Page:
         "intro": (form.intro.data or "").replace("\r\n", "\n").strip(),
         "settings": {"kiosk": form.kiosk.data, "invitation": form.invitation.data},
     }
+    document.pop("anchor", None)
+    if form.anchor_question.data:
+        share = (form.anchor_share.data or "").strip()
+        document["anchor"] = {"question": form.anchor_question.data, "share": share}
     try:
         check_details(document)
         drafts.save(get_store(), replace(draft, document=document), form.read_revision())
@@ -147,6 +154,9 @@ def save_details(draft_id: str) -> Page:
 
 def check_details(document: dict[str, Any]) -> None:
     """Check title and introduction also while there is no question yet."""
+    if "anchor" in document:
+        drafts.compiled(document)
+        return
     probe = {"id": "probe", "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
     Survey.from_draft({**document, "questions": [probe]})
 

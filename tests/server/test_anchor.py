@@ -1,0 +1,90 @@
+"""An anchor in the workspace, in the published survey, and on the results page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_analysis import report
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_client import Survey
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import drafts
+
+from tests.server.accounts_kit import make_draft, open_place, signed_in, submit
+
+MOON = {"id": "moon", "kind": "yes_no", "text": "Were you born on the moon?", "mechanism": {"epsilon": "2"}}
+CHEATED = {"id": "cheated", "kind": "yes_no", "text": "Did you cheat?", "mechanism": {"epsilon": "2"}}
+REASON = {
+    "id": "reason",
+    "kind": "choice",
+    "text": "Why?",
+    "options": ["Time", "Fear", "Habit"],
+    "mechanism": {"epsilon": "2"},
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path_factory.mktemp("anchor")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def store(place: tuple[Flask, Store]) -> Store:
+    return place[1]
+
+
+@pytest.fixture(scope="module")
+def owner(place: tuple[Flask, Store]) -> FlaskClient:
+    return signed_in(*place, "owner")
+
+
+def test_a_designer_names_the_anchor_and_its_share(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", MOON, CHEATED, REASON)
+    page = f"/drafts/{draft.id}"
+    shown = owner.get(page).text
+    assert "Check for careless answers with" in shown
+    assert shown.count("<option") == 3, "nothing, and the two yes/no questions"
+    fields = {"title": "Exam", "intro": "", "anchor_question": "moon", "anchor_share": "0"}
+    assert submit(owner, page, **fields).status_code == 302
+    kept = drafts.find(store, draft.id)
+    assert kept is not None
+    assert kept.document["anchor"] == {"question": "moon", "share": "0"}
+    survey = kept.survey()
+    assert survey.anchor is not None
+    assert Survey.from_published(survey.canonical, survey.hash).anchor == survey.anchor
+    for share, said in (("1/2", "tells nothing"), ("x", "must be a number"), ("2", "between 0 and 1")):
+        refused = submit(owner, page, **{**fields, "anchor_share": share})
+        assert refused.status_code == 422
+        assert said in refused.text
+    without = drafts.without(kept.document, "moon")
+    assert "anchor" not in without
+    assert submit(owner, page, **{**fields, "anchor_question": ""}).status_code == 302
+    kept = drafts.find(store, draft.id)
+    assert kept is not None
+    assert "anchor" not in kept.document
+
+
+def test_results_correct_for_careless_answers_by_themselves() -> None:
+    document = {
+        "hushpoll": 1,
+        "title": "Exam",
+        "questions": [MOON, CHEATED],
+        "anchor": {"question": "moon", "share": "0"},
+    }
+    survey = Survey.from_draft(document)
+    # A fifth answers at random: the moon's share is then .1, and .3 cheaters look like .34.
+    truth = {"moon": [0.9, 0.1], "cheated": [0.66, 0.34]}
+    data = {f"{name}_reported": codes for name, codes in simulate_survey(survey, 20_000, truth, seed=3)}
+    found = report(survey, data)
+    assert found.validity is not None
+    assert abs(found.validity.careless.estimate - 0.2) < 0.04
+    share = found.validity.questions[0].shares[0]
+    assert abs(share.estimate - 0.3) < 0.03
+    assert share.low < 0.3 < share.high
+    assert "answered at random" in " ".join(found.to_text().split())
+    plain = Survey.from_draft({key: value for key, value in document.items() if key != "anchor"})
+    assert report(plain, data).validity is None
