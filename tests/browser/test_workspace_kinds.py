@@ -1,0 +1,192 @@
+"""Every kind of question on the designer's way in a real Chromium: written, planned, rehearsed, published."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hushpoll_server.workspace.library import TEMPLATES, document_of
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import test_workspace as workspace
+from tests.browser.test_workspace import axe, make_draft, shoot, sign_in, watch
+from tests.serving import LiveServer
+
+server = workspace.server
+designer = workspace.designer
+
+FIRST = {"id": "first", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
+LONG = {
+    "id": "town",
+    "kind": "choice",
+    "text": "Where do you live?",
+    "options": [f"Town {number}" for number in range(1, 301)],
+    "mechanism": {"epsilon": "0.7"},
+}
+
+
+def add(page: Page, kind: str, text: str) -> None:
+    """Begin a question of a kind, from the list of kinds on the draft's page."""
+    page.get_by_role("link", name=kind, exact=True).click()
+    page.get_by_label("Question", exact=True).fill(text)
+
+
+def finish(page: Page) -> None:
+    page.get_by_role("button", name="Add the question").click()
+    expect(page.get_by_role("status").filter(has_text="Added.")).to_be_visible()
+
+
+def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: LiveServer) -> None:
+    page = designer
+    page.get_by_role("link", name=re.compile("first survey|New survey")).first.click()
+    page.get_by_role("button", name="Blank survey").click()
+    page.get_by_label("Title", exact=True).fill("All kinds")
+    page.get_by_role("button", name="Save").click()
+
+    add(page, "Yes or no", "Did you drink?")
+    finish(page)
+    add(page, "A point on a scale", "How are you?")
+    page.get_by_label("Number of points").fill("7")
+    page.get_by_label(re.compile("^Labels")).fill("Bad\nGood")
+    expect(page.get_by_label("“4 or more”, the median and quartiles")).to_be_checked()
+    page.locator("[name=target_scale][value=mean]").check()
+    page.get_by_text("How the answer is randomized").click()
+    # The first advice loads the analysis.
+    said = "fewer answers than “K-ary randomized response”"
+    expect(page.locator("[data-reason]")).to_contain_text(said, timeout=30_000)
+    page.get_by_text("Compare all ways").click()
+    expect(page.locator("[data-compared] tr").first).to_contain_text("1.00")
+    shown = page.locator("#live-preview iframe")
+    expect(shown).to_have_attribute("src", re.compile("target_scale=mean"), timeout=30_000)
+    finish(page)
+    add(page, "A number", "How many hours?")
+    for label, value in (("Smallest number", "0"), ("Largest number", "80"), ("Step", "0.5")):
+        page.get_by_role("textbox", name=label).fill(value)
+    page.get_by_label(re.compile("^Unit")).fill("hours")
+    expect(page.get_by_label(re.compile("^Number of bins"))).to_be_hidden()
+    page.get_by_label("How the numbers are distributed").check()
+    expect(page.get_by_label(re.compile("^Number of bins"))).to_be_visible()
+    page.get_by_label(re.compile("^Number of bins")).fill("10")
+    finish(page)
+    add(page, "Tick all that apply", "Which did you use?")
+    page.get_by_label("Options", exact=True).fill("tea\ncoffee\nmilk\nwater")
+    page.get_by_label(re.compile("^At most so many")).fill("2")
+    finish(page)
+    add(page, "One choice out of several", "Where?")
+    page.get_by_label("Options", exact=True).fill("\n".join(f"Place {number}" for number in range(1, 41)))
+    expect(page.get_by_text("After these answers")).to_be_hidden()
+    page.get_by_label("Ask it").select_option(index=1)
+    page.get_by_role("group", name="After these answers").get_by_label("Yes").check()
+    finish(page)
+    expect(page.get_by_text("Asked only after “Yes” to “Did you drink?”")).to_be_visible()
+
+    # A question that a rule names stays where it is.
+    page.get_by_role("link", name="Delete question 1").click()
+    page.get_by_role("button", name="Delete the question").click()
+    expect(page.get_by_text("Nothing was changed")).to_be_visible()
+
+    page.get_by_role("link", name="Next: privacy and accuracy").click()
+    page.get_by_label("How many answers do you expect?").fill("3000")
+    page.get_by_label("Figures for").select_option(label="Question 2")
+    margin = page.locator("[data-readout=margin]")
+    expect(margin).to_have_text(re.compile(r"±[\d.]+ (points|on the scale|hours)"))
+    slider = page.get_by_role("slider")
+    slider.focus()
+    before = margin.text_content() or ""
+    page.keyboard.press("Home")
+    expect(margin).not_to_have_text(before)
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("link", name="Next: preview").click()
+    phone = page.frame_locator(".phone iframe")
+    phone.get_by_role("button", name="Start").click()
+    expect(phone.get_by_text("How many hours?")).to_be_visible()
+    page.get_by_role("link", name="Next: rehearse the report").click()
+    expect(page.locator(".rehearsal-table")).to_have_count(5)
+    page.get_by_label("Suppose that the numbers are").select_option("two")
+    page.get_by_role("button", name="Rehearse again").click()
+    expect(page.get_by_label("Suppose that the numbers are")).to_have_value("two")
+    page.get_by_role("link", name="Next: publish").click()
+    expect(page.get_by_text("“Does not apply” is one answer more")).to_be_visible()
+    page.get_by_label("I understand that a published survey cannot be changed").check()
+    page.get_by_role("button", name="Publish for good").click()
+    link = page.get_by_label("The link").input_value()
+    survey = server.store.get_survey(link.rpartition("#")[2])
+    assert survey is not None
+    kinds = sorted(question.kind.name for question in survey.questions)
+    assert kinds == ["choice", "multiple", "number", "scale", "yes_no"]
+
+
+def pages(server: LiveServer) -> dict[str, str]:
+    """The pages of a draft that has something of every kind."""
+    questions = document_of("alcohol")["questions"]
+    draft = make_draft(server.store, TEMPLATES["alcohol"].topic, *questions)
+    long = make_draft(server.store, "A long list", LONG)
+    at = f"/drafts/{draft.id}"
+    found = {"draft": at, "rehearsal": f"{at}/rehearsal", "publish": f"{at}/publish"}
+    found |= {f"edit-{question['id']}": f"{at}/questions/{question['id']}" for question in questions}
+    found["edit-town"] = f"/drafts/{long.id}/questions/town"
+    return found | {f"privacy-{name}": f"{at}/privacy?focus={name}" for name in ("drinks", "occasions")}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (320, "light")])
+def test_axe_finds_nothing_and_nothing_overflows_for_any_kind(
+    browser: Browser, server: LiveServer, width: int, scheme: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    faults = watch(page)
+    sign_in(page, server, "ines")
+    for name, path in pages(server).items():
+        page.goto(server.url + path)
+        for detail in page.locator("details:not([open]) > summary").all():
+            if detail.is_visible():
+                detail.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        if width == 320:
+            continue  # the same pages as on a phone, only narrower
+        axe(page)
+        if name != "rehearsal":
+            shoot(page, f"kinds-{name}-{width}-{scheme}")
+    context.close()
+    assert faults == []
+
+
+def test_a_refused_scale_is_announced_linked_and_free_of_violations(
+    designer: Page, server: LiveServer
+) -> None:
+    page = designer
+    draft = make_draft(server.store, "Refused scale", FIRST)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=scale")
+    page.get_by_label("Question", exact=True).fill("How?")
+    page.get_by_label("Number of points").fill("12")
+    page.get_by_role("button", name="Add the question").click()
+    summary = page.get_by_role("alert")
+    expect(summary).to_be_focused()
+    summary.get_by_role("link", name="Number of points").click()
+    field = page.get_by_label("Number of points")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    axe(page)
+
+
+def test_a_scale_and_a_rule_are_written_without_javascript(browser: Browser, server: LiveServer) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    sign_in(page, server, "ines")
+    draft = make_draft(server.store, "No script", FIRST)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new")
+    page.get_by_label("Question", exact=True).fill("How often?")
+    page.get_by_label("A point on a scale").check()
+    page.get_by_role("button", name="Show the fields of this kind").click()
+    page.get_by_label("Number of points").fill("5")
+    page.get_by_role("button", name="Add the question").click()
+    page.get_by_role("link", name="Yes or no", exact=True).click()
+    page.get_by_label("Question", exact=True).fill("And then?")
+    page.get_by_label("Ask it").select_option(index=1)
+    page.get_by_role("group", name="After these answers").get_by_label("Yes").check()
+    page.get_by_role("button", name="Add the question").click()
+    expect(page.get_by_text("Asked only after “Yes” to “Have you?”")).to_be_visible()
+    page.get_by_role("link", name="Next: privacy and accuracy").click()
+    expect(page.locator("[data-readout=total]")).to_have_text("3")
+    context.close()
