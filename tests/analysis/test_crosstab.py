@@ -403,7 +403,8 @@ def test_permuting_options_permutes_the_table(counts: np.ndarray, order: list[in
     names = {"a": KRR, "b": WARNERS["warner75"]}
     plain, turned = crosstab(counts, names, "a", "b"), crosstab(counts[order], names, "a", "b")
     assert turned.estimate == pytest.approx(plain.estimate[order])
-    assert turned.se == pytest.approx(plain.se[order])
+    # Where all reports are the same the error is 0, but for the rounding of a root.
+    assert turned.se == pytest.approx(plain.se[order], abs=1e-8)
     assert plain.estimate.sum() == pytest.approx(1)
     assert plain.marginal("a")["estimate"].to_numpy() == pytest.approx(plain.estimate.sum(axis=1))
 

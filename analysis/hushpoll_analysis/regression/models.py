@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
@@ -18,6 +19,7 @@ from .correlation import Correlation, correlate
 from .fit import ModelFit
 from .fitting import INFORMATION, NEVER, PENALTIES, WHERE_NEEDED, fit_model
 from .formula import parse_formula
+from .pseudo import formula_options, unbiased_outcome
 from .reading import read_model
 
 __all__ = ["Correlation", "ModelFit", "correlate", "linear", "logit", "multinomial", "ordinal"]
@@ -103,6 +105,7 @@ def logit(
     """
     _check(level, information, penalty)
     family = families.binary(link, event)
+    data, channels = formula_options(formula, data, channels)
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
@@ -138,6 +141,7 @@ def multinomial(
     """
     _check(level, information, penalty)
     family = families.multinomial(reference)
+    data, channels = formula_options(formula, data, channels)
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
@@ -177,6 +181,7 @@ def ordinal(
     """
     _check(level, information, penalty)
     family = families.ordinal(link)
+    data, channels = formula_options(formula, data, channels)
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
@@ -203,9 +208,19 @@ def linear(
 
     Parameters are those of `logit`. The true predictors are summed out of a normal mixture; its last coefficient is the
     log of the errors' standard deviation.
+
+    A scale or a number of a survey may be the outcome too, with exact predictors: each report z then stands for b_z
+    with C b = v, whose mean given the true answer is that number, so least squares are unbiased. Standard errors are
+    the robust (linearised) ones, because the randomization's noise is not normal and differs between answers.
     """
     _check(level, information, NEVER)
     family = families.number()
+    found = unbiased_outcome(formula, data, channels) if designs is None else None
+    if found is not None:
+        data, channels = found
+        if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
+            weights = np.ones(len(data))
+    data, channels = formula_options(formula, data, channels)
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)

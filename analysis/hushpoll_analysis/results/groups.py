@@ -12,7 +12,7 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
-from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.interval import in_words
 from hushpoll_analysis.tables.cells import CrossTable
@@ -194,7 +194,7 @@ def _table(
     labels: tuple[str, ...] = asked.labels if asked is not None else counted.groups or ()
     if asked is None:
         # Exact groups are people who can be counted: a small one would show little more than its members' reports.
-        sizes = joint.sum(axis=1)
+        sizes = np.array([total_of(question, row) for row in joint])
         small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
         if small:
             notes.append(f"Not shown, with fewer than {minimum} reports: {', '.join(small)}.")
@@ -214,13 +214,17 @@ def _table(
         notes += _sentences(said)
         return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     names = {by: labels, question.id: question.labels}
-    known = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
+    known: dict[str, Any] = {question.id: question.mechanism} | (
+        {} if asked is None else {by: asked.mechanism}
+    )
     reports, keys = (joint, {}) if rows is None else _chosen(rows, by, labels, asked is None)
-    cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
+    cross = None
+    if question.channel.listed:
+        cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
     comparison = compare(reports, known, question.id, by, reference=base, labels=names, level=level, **keys)
     said = [*comparison.notes, *dict.fromkeys([*(note for note in comparison.shares["note"] if note), *said])]
     shares = _shares(comparison)
-    if asked is None:
+    if asked is None and question.channel.listed:
         said += _one_report(joint, labels)
     notes += _sentences([*said, *_outside(shares), _methods(comparison), _many(comparison)])
     return GroupTable(
@@ -232,6 +236,8 @@ def _determines_shares(question: Question) -> bool:
     """Whether the reports tell the share of every answer, and these are what people answered."""
     if question.answers.spacing:
         return False
+    if not question.channel.listed:
+        return True
     view = channel_view(question.mechanism)
     try:
         view.shares(np.zeros(view.outcomes))

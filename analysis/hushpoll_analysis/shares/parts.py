@@ -20,6 +20,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .interval import AUTO, Resampling, check_method, method_for
 from .quantities import Quantity, quantity
 from .result import LinearEstimate, linear_estimate
+from .sample import read_sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,6 +99,36 @@ class PartsEstimate:
         asked = (self.level, self.interval_requested, True, self.resampling)
         found, method = _entries(cells, self.channel, self.options, *asked)
         return replace(self, estimates=found, interval=method, simultaneous=True)
+
+    def pair(self, first: str, second: str) -> tuple[LinearEstimate, ...]:
+        """Estimate how often two options are ticked together: neither, only the second, only the first, both.
+
+        Only reports that speak of both tell it, so the design has to ask at least two options of everybody.
+        """
+        places = [self._place(option) for option in (first, second)]
+        low, high = sorted(places)
+        whole = sampler(self.channel)
+        found = next((pair for pair in whole.pairs if pair.members == (low, high)), None)
+        if low == high or found is None:
+            raise AnalysisError(
+                f'pair: no report speaks of "{first}" and "{second}" together',
+                "name two options, of a question that was published with ask of 2 or more",
+            )
+        one, other = self.options[low], self.options[high]
+        names = ("neither", f"only {other}", f"only {one}", "both")
+        sample = read_sample(found.counts(np.asarray(self.counts)), found.channel)
+        wanted = [sample.quantity(sample.view.unit(cell)) for cell in range(4)]
+        method = method_for(wanted, self.interval_requested)
+        order = (0, 1, 2, 3) if places == [low, high] else (0, 2, 1, 3)
+        return tuple(
+            linear_estimate(wanted[cell], names[cell], None, method, self.level, self.resampling)
+            for cell in order
+        )
+
+    def _place(self, option: str) -> int:
+        if option not in self.options:
+            raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options[:12])}")
+        return self.options.index(option)
 
     def number_ticked(self) -> LinearEstimate | None:
         """Estimate the mean number of options that a person ticks; None where one person's reports do not tell it."""

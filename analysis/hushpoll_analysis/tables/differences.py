@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -19,7 +20,7 @@ from .cells import group_shares
 from .joint import JointReports
 from .within import COLUMNS, TableShare, table_rows
 
-__all__ = ["Comparison", "GroupDifference", "compare_groups"]
+__all__ = ["Comparison", "GroupDifference", "compare_groups", "stacked"]
 
 UNCLEAR = "the reference group's share is not clear of zero, so no ratio is given"
 NEGATIVE = "the group's share is below zero by chance, and so is the ratio"
@@ -121,6 +122,28 @@ def compare_groups(
         tuple(differences),
         pd.DataFrame(rows, columns=COLUMNS, index=named),
         joint.notes(),
+    )
+
+
+def stacked(outcome: str, level: float, found: Sequence[tuple[str, Comparison]]) -> Comparison:
+    """Put comparisons of single options (of their Yes) below each other, as one of the whole question."""
+    first = found[0][1]
+    tables, differences = [], []
+    for option, part in found:
+        groups = part.shares.index.get_level_values(0)
+        index = pd.MultiIndex.from_arrays([groups, [option] * len(groups)], names=[first.by, outcome])
+        tables.append(part.shares.set_axis(index))
+        differences += [replace(one, option=option) for one in part.differences]
+    notes = dict.fromkeys(note for _, part in found for note in part.notes)
+    return replace(
+        first,
+        outcome=outcome,
+        n=max(part.n for _, part in found),
+        effective_n=max(part.effective_n for _, part in found),
+        level=level,
+        differences=tuple(differences),
+        shares=pd.concat(tables),
+        notes=tuple(notes),
     )
 
 

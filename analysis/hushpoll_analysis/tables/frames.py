@@ -11,13 +11,14 @@ import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.option_columns import option_reports, options_of, with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
 
 from .cells import CrossTable
-from .differences import Comparison, compare_groups
+from .differences import Comparison, compare_groups, stacked
 from .independence import independence_test
 from .intervals import cell_limits
 from .joint import read_joint
@@ -55,7 +56,8 @@ def crosstab(
         The survey, or a mechanism for each randomized column (with `designs` also a column of their names). A column
         without one is exact: a grouping that was not randomized.
     rows, columns
-        Names of the variables; `columns` may name several.
+        Names of the variables; `columns` may name several. `question[option]` is one option, as Yes or No, of a
+        question whose reports speak of several options at once.
     labels
         Labels of a variable's answers in code order, where the survey does not give them.
     level, simultaneous
@@ -89,6 +91,7 @@ def crosstab(
     """
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
+    reports, mechanisms, labels = _with_options(reports, mechanisms, names, labels)
     mechanisms = with_designs(mechanisms, designs, reports)
     design = sample_design(reports, weights, strata, clusters, margins, population, replicates)
     joint = read_joint(reports, mechanisms, names, design, labels)
@@ -139,7 +142,7 @@ def compare(
     reports, mechanisms, labels, weights, strata, clusters, margins, designs, population, replicates
         As in `crosstab`; a single column of names belongs to the outcome.
     outcome
-        The variable whose shares are compared.
+        The variable whose shares are compared; one option after the other where reports speak of several at once.
     by
         The variable that makes the groups: an exact column, or a randomized question.
     option
@@ -164,6 +167,21 @@ def compare(
     Methods Med. Res. 21 (2012).
     """
     check_level(level)
+    asked = options_of(outcome, mechanisms, labels)
+    if asked:
+        sample = {
+            "weights": weights,
+            "strata": strata,
+            "clusters": clusters,
+            "margins": margins,
+            "population": population,
+            "replicates": replicates,
+        }
+        chosen = asked if option is None else (option,)
+        return _by_option(
+            reports, mechanisms, outcome, by, chosen, reference, labels, level, simultaneous, sample
+        )
+    reports, mechanisms, labels = _with_options(reports, mechanisms, [by, outcome], labels)
     mechanisms = with_designs(mechanisms, designs, reports, outcome)
     joint = read_joint(
         reports,
@@ -178,6 +196,47 @@ def compare(
     else:
         options = [1] if len(answers.labels) == 2 else list(range(len(answers.labels)))
     return compare_groups(joint, options, reference, level, simultaneous)
+
+
+def _with_options(
+    reports: Reports, mechanisms: Mechanisms, names: Sequence[str], labels: Mapping[str, Sequence[Any]] | None
+) -> tuple[Reports, Mechanisms, Mapping[str, Sequence[Any]] | None]:
+    if not isinstance(reports, pd.DataFrame):
+        return reports, mechanisms, labels
+    return with_options(reports, mechanisms, names, labels)
+
+
+def _by_option(
+    reports: Reports,
+    mechanisms: Mechanisms,
+    outcome: str,
+    by: str,
+    chosen: Sequence[str],
+    reference: Any,
+    labels: Mapping[str, Sequence[Any]] | None,
+    level: float,
+    simultaneous: bool,
+    sample: dict[str, Any],
+) -> Comparison:
+    """Compare the groups on every option by itself, and put the tables below each other."""
+    each = 1.0 - (1.0 - level) / len(chosen) if simultaneous else level
+    found = []
+    for option in chosen:
+        name = f"{outcome}[{option}]"
+        data, known, given = option_reports(reports, mechanisms, outcome, option, labels)
+        part = compare(
+            data,
+            known,
+            name,
+            by,
+            reference=reference,
+            labels=given,
+            level=each,
+            simultaneous=simultaneous,
+            **sample,
+        )
+        found.append((option, part))
+    return stacked(outcome, level, found)
 
 
 def sample_design(

@@ -1,0 +1,62 @@
+"""A randomized number as the outcome of a linear model: each report stands for an unbiased number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hushpoll_client import Survey
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.data.columns import Mechanisms, column_of, randomized_variable, report_codes
+from hushpoll_analysis.data.option_columns import option_names, with_options
+from hushpoll_analysis.errors import AnalysisError
+
+from .formula import parse_formula
+
+__all__ = ["formula_options", "unbiased_outcome"]
+
+
+def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd.DataFrame, Any]:
+    """Add the columns of single options that a formula names in backquotes, as in "`used[bus]` ~ age"."""
+    names = option_names(formula) if isinstance(formula, str) else []
+    if not names or not isinstance(data, pd.DataFrame):
+        return data, channels
+    frame, known, _ = with_options(data, channels, names)
+    if known is channels:
+        return data, channels
+    outcome, right, _ = parse_formula(formula)
+    needed = {outcome, *right.required_variables}
+    assert isinstance(known, dict)
+    return frame, {name: one for name, one in known.items() if name in needed}
+
+
+def unbiased_outcome(
+    formula: str, data: pd.DataFrame, channels: Any
+) -> tuple[pd.DataFrame, Mechanisms] | None:
+    """Put b_z with C b = v, whose mean given the truth is the number itself, in place of the outcome's reports.
+
+    None where the outcome is no randomized number of a survey. Least squares of these numbers are unbiased; their
+    errors are neither normal nor of one size, so standard errors have to be robust.
+    """
+    outcome, right, _ = parse_formula(formula)
+    if not isinstance(channels, Survey):
+        return None
+    question = next((one for one in channels.questions if one.id == outcome), None)
+    if question is None or question.answers.values is None:
+        return None
+    hidden = [name for name in right.required_variables if randomized_variable(name, channels) is not None]
+    if hidden:
+        raise AnalysisError(
+            f"{outcome} and {hidden[0]} were both randomized, which a linear model of a number cannot take",
+            "use exact predictors, or compare means between the groups with `report(..., by=...)`",
+        )
+    return data.assign(**{outcome: _numbers(question, data)}), {}
+
+
+def _numbers(question: Question, data: pd.DataFrame) -> Any:
+    view = channel_view(question.mechanism)
+    weights = view.solution([float(value) for value in question.answers.values or ()])
+    return np.asarray(weights[report_codes(column_of(data, question.id), view.outcomes)])
