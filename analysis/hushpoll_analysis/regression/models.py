@@ -18,6 +18,7 @@ from .correlation import Correlation, correlate
 from .fit import ModelFit
 from .fitting import INFORMATION, NEVER, PENALTIES, WHERE_NEEDED, fit_model
 from .formula import parse_formula
+from .mixed import POINTS, fit_mixed, refuse_random
 from .reading import read_model
 
 __all__ = ["Correlation", "ModelFit", "correlate", "linear", "logit", "multinomial", "ordinal"]
@@ -41,6 +42,7 @@ def logit(
     designs: Designs | None = None,
     population: Population = None,
     replicates: Any = None,
+    points: int = POINTS,
 ) -> ModelFit:
     r"""Fit a logistic regression whose outcome, predictors, or both were randomized.
 
@@ -75,9 +77,14 @@ def logit(
     population, replicates
         Finite population and replicate weights, as in `weighted_estimate`; the model is fitted anew for each replicate.
 
+    points
+        Quadrature points of a random intercept, written ``(1 | school)`` in the formula: groups of respondents, or
+        people with one row for each of several answers. 1 is Laplace's approximation, lme4's default.
+
     Returns
     -------
     ModelFit
+        `MixedFit` with a random intercept.
 
     Raises
     ------
@@ -106,7 +113,11 @@ def logit(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
-    return fit_model(formula, model, family, level, information, design, penalty)
+    if model.random is None:
+        return fit_model(formula, model, family, level, information, design, penalty)
+    if design is not None:
+        refuse_random(model, "a sample design")
+    return fit_mixed(formula, model, data, family, level, points)
 
 
 def multinomial(
@@ -141,6 +152,7 @@ def multinomial(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
+    refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
@@ -180,6 +192,7 @@ def ordinal(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
+    refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
@@ -209,6 +222,7 @@ def linear(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
+    refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design)
 
 
