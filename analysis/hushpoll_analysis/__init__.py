@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     from .channel.view import channel_view as channel_view
     from .designing.best_channel import design as design
     from .designing.planning import plan as plan
+    from .designing.power import answers_for_difference as answers_for_difference
+    from .designing.power import answers_for_power as answers_for_power
+    from .designing.power import power as power
+    from .designing.power import power_of_difference as power_of_difference
     from .designing.recommending import recommend as recommend
     from .designing.resolving import resolve as resolve
     from .designing.shuffle import shuffled_epsilon as shuffled_epsilon
     from .errors import AnalysisError as AnalysisError
+    from .regression.latent import impute as impute
+    from .regression.latent import rubin as rubin
     from .regression.models import correlate as correlate
     from .regression.models import linear as linear
     from .regression.models import logit as logit
@@ -49,12 +55,15 @@ if TYPE_CHECKING:
     from .tables.anchoring import anchored as anchored
     from .tables.frames import compare as compare
     from .tables.frames import crosstab as crosstab
+    from .tables.scores import sum_score as sum_score
 
 _HOME = {
     "AnalysisError": "errors",
     "Estimate": "shares.result",
     "Replicates": "sampling.replicates",
     "anchored": "tables.anchoring",
+    "answers_for_difference": "designing.power",
+    "answers_for_power": "designing.power",
     "asks_unknown_decoy": "channel.unknown",
     "channel_view": "channel.view",
     "cheating_detection": "shares.two_groups",
@@ -70,6 +79,7 @@ _HOME = {
     "detects_lies": "channel.unknown",
     "estimate": "shares.estimation",
     "functional": "shares.estimation",
+    "impute": "regression.latent",
     "lie_detection": "shares.two_groups",
     "linear": "regression.models",
     "logit": "regression.models",
@@ -79,14 +89,18 @@ _HOME = {
     "multinomial": "regression.models",
     "ordinal": "regression.models",
     "plan": "designing.planning",
+    "power": "designing.power",
+    "power_of_difference": "designing.power",
     "quantiles": "shares.quantiles",
     "rake": "sampling.weights",
     "recommend": "designing.recommending",
     "report": "results.survey",
     "resolve": "designing.resolving",
+    "rubin": "regression.latent",
     "sensitivity": "shares.compliance",
     "shuffled_epsilon": "designing.shuffle",
     "simulate": "channel.simulation",
+    "sum_score": "tables.scores",
     "trend": "results.trend",
     "unrelated_two_groups": "shares.two_groups",
     "weighted_estimate": "sampling.weighted",
@@ -97,6 +111,8 @@ __all__ = [
     "Estimate",
     "Replicates",
     "anchored",
+    "answers_for_difference",
+    "answers_for_power",
     "asks_unknown_decoy",
     "channel_view",
     "cheating_detection",
@@ -112,6 +128,7 @@ __all__ = [
     "detects_lies",
     "estimate",
     "functional",
+    "impute",
     "lie_detection",
     "linear",
     "logit",
@@ -121,14 +138,18 @@ __all__ = [
     "multinomial",
     "ordinal",
     "plan",
+    "power",
+    "power_of_difference",
     "quantiles",
     "rake",
     "recommend",
     "report",
     "resolve",
+    "rubin",
     "sensitivity",
     "shuffled_epsilon",
     "simulate",
+    "sum_score",
     "trend",
     "unrelated_two_groups",
     "weighted_estimate",

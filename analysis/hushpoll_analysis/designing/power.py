@@ -11,7 +11,7 @@ from hushpoll_client.mechanism import Mechanism
 from hushpoll_analysis.channel.spread import DecoyVariance, spread
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["PowerResult", "answers_for_power", "power", "power_of_difference"]
+__all__ = ["PowerResult", "answers_for_difference", "answers_for_power", "power", "power_of_difference"]
 
 _NORMAL = NormalDist()
 
@@ -100,6 +100,46 @@ def power_of_difference(
     pooled = (n[0] * shares[0] + n[1] * shares[1]) / sum(n)
     null_error = math.sqrt(one.unit_variance(pooled) * (1.0 / n[0] + 1.0 / n[1]))
     return _tail(abs(shares[0] - shares[1]), null_error, error, alpha, two_sided)
+
+
+def answers_for_difference(
+    mechanism: Mechanism,
+    wanted: float,
+    shares: tuple[float, float],
+    alpha: float = 0.05,
+    two_sided: bool = True,
+    ratio: float = 1.0,
+) -> tuple[int, int]:
+    """Give the smallest numbers of answers in two groups whose difference is seen with power `wanted`.
+
+    `ratio` is the size of the second group over that of the first.
+    """
+    if not 0.0 < wanted < 1.0:
+        raise AnalysisError(f"power is {wanted:g}", "give a probability between 0 and 1, such as 0.8")
+    if not (math.isfinite(ratio) and ratio > 0.0):
+        raise AnalysisError(f"ratio is {ratio:g}", "give the second group's size over the first's")
+    if shares[0] == shares[1]:
+        raise AnalysisError(f"both shares are {shares[0]:g}", "no number of answers can tell them apart")
+
+    def sizes(n: int) -> tuple[int, int]:
+        return n, max(math.ceil(n * ratio), 2)
+
+    def chance(n: int) -> float:
+        return power_of_difference(mechanism, sizes(n), shares, alpha, two_sided)
+
+    high = 2
+    while chance(high) < wanted:
+        high *= 2
+        if high > 10**12:
+            raise AnalysisError(
+                "the shares are too close: more than 10^12 answers would be needed",
+                "plan for a larger difference",
+            )
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if chance(middle) >= wanted else (middle, high)
+    return sizes(high)
 
 
 def _power(mechanism: Mechanism, n: int, share: float, null: float, alpha: float, two_sided: bool) -> float:

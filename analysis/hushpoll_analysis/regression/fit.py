@@ -183,6 +183,16 @@ class ModelFit:
 
         return marginal_effects(self, variables, discrete, level)
 
+    def posterior(self, column: str | None = None) -> pd.DataFrame:
+        """Give each respondent's chances of the true answers, given their reports and covariates (Bayes' rule).
+
+        `column` is a randomized predictor; by default the outcome. These are chances under the model, with the
+        coefficients taken as known; nobody's answer is revealed.
+        """
+        from .latent import hidden_answers
+
+        return hidden_answers(self, column)
+
     def summary(self) -> str:
         """Write the fit as text, as statisticians know it from R and statsmodels."""
         from .summary import summary_text

@@ -19,6 +19,7 @@ from .correlation import Correlation, correlate
 from .fit import ModelFit
 from .fitting import INFORMATION, NEVER, PENALTIES, WHERE_NEEDED, fit_model
 from .formula import parse_formula
+from .mixed import POINTS, fit_mixed, refuse_random
 from .pseudo import formula_options, unbiased_outcome
 from .reading import read_model
 
@@ -43,6 +44,7 @@ def logit(
     designs: Designs | None = None,
     population: Population = None,
     replicates: Any = None,
+    points: int = POINTS,
 ) -> ModelFit:
     r"""Fit a logistic regression whose outcome, predictors, or both were randomized.
 
@@ -77,9 +79,14 @@ def logit(
     population, replicates
         Finite population and replicate weights, as in `weighted_estimate`; the model is fitted anew for each replicate.
 
+    points
+        Quadrature points of a random intercept, written ``(1 | school)`` in the formula: groups of respondents, or
+        people with one row for each of several answers. 1 is Laplace's approximation, lme4's default.
+
     Returns
     -------
     ModelFit
+        `MixedFit` with a random intercept.
 
     Raises
     ------
@@ -109,7 +116,11 @@ def logit(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
-    return fit_model(formula, model, family, level, information, design, penalty)
+    if model.random is None:
+        return fit_model(formula, model, family, level, information, design, penalty)
+    if design is not None:
+        refuse_random(model, "a sample design")
+    return fit_mixed(formula, model, data, family, level, points)
 
 
 def multinomial(
@@ -145,6 +156,7 @@ def multinomial(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
+    refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
@@ -185,6 +197,7 @@ def ordinal(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
+    refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
@@ -224,6 +237,7 @@ def linear(
     channels = _with_designs(formula, data, channels, designs)
     design = read_design(data, weights, strata, clusters, margins, population, replicates)
     model = read_model(formula, data, channels, family, predictors, design)
+    refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design)
 
 

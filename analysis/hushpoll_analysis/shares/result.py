@@ -20,6 +20,7 @@ from .constrained import ConstrainedEstimate, constrained_estimate
 from .finite import finite_population
 from .interval import Interval, Resampling, fallback, interval, misfit, outside
 from .quantities import Quantity, quantity
+from .ratios import RatioEstimate, ratio_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,6 +233,10 @@ class Estimate:
         target = np.zeros(self.view.options)
         target[places] = 1.0
         return self.functional(target, " + ".join(self.options[place] for place in places))
+
+    def ratio(self, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
+        """Estimate the share of some answers among others, as in Yes among those who did not decline."""
+        return ratio_of(self, of, among)
 
     def constrained(self) -> ConstrainedEstimate:
         """Maximum likelihood shares: never negative, summing to one."""

@@ -196,7 +196,7 @@ def anchored_joint(
     shares = []
     for k in options:
         means, covariance = _pair(joint, k, place)
-        rate = (means[1] - share) / (chance - share)
+        rate = float(means[1] - share) / (chance - share)
         slope = 1.0 / (chance - share)
         rate_variance, mixed = covariance[1, 1] * slope**2, covariance[0, 1] * slope
         careless = _careless(rate, rate_variance, z)
@@ -204,7 +204,7 @@ def anchored_joint(
             _corrected(
                 asked.labels[k],
                 1.0 / len(asked.labels),
-                means[0],
+                float(means[0]),
                 rate,
                 (covariance[0, 0], rate_variance, mixed),
                 z,

@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "estimate": ("estimate", "estimate", "Estimate true shares, with intervals, from report counts."),
     "export": ("export", "export", "Write a survey's sealed reports with codebook and scripts."),
     "plan": ("plan", "plan", "Number of answers, margin and epsilon: each from the other two."),
+    "power": ("power", "power", "The chance to see a share or a difference, and the answers it takes."),
     "report": ("report", "report", "The debiased report of a survey."),
     "serve": ("serve", "serve", "Run the web server."),
     "simulate": ("simulate", "simulate", "Simulate respondents with a known truth."),

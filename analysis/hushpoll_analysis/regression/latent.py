@@ -1,0 +1,250 @@
+"""Hidden answers of a fit: each person's chances given their reports, and imputations for other software."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import special, stats
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.errors import AnalysisError
+
+from .fit import ModelFit
+from .likelihood import Likelihood
+from .mixed import MixedFit
+from .outcomes import BinaryOutcome, MultinomialOutcome, OrdinalOutcome
+
+__all__ = ["Imputations", "Pooled", "hidden_answers", "impute", "rubin"]
+
+
+def _joint(fit: ModelFit, theta: Floats) -> Floats:
+    """P(class j, answer t | reports, covariates) of each respondent: n x J x K."""
+    if isinstance(fit, MixedFit):
+        raise AnalysisError(
+            "a random intercept has no posterior of one person's answer here", "leave (1 | ...) out"
+        )
+    likelihood = fit.data.likelihood
+    base = getattr(likelihood, "base", likelihood)
+    assert isinstance(base, Likelihood)
+    beta, gamma, extra = base.split(theta)
+    model = base.outcome
+    logs = np.log(np.maximum(base.class_chances(gamma) * base.seen, 1e-300))
+    parts = []
+    for design in base.design:
+        eta = design @ beta.T
+        if isinstance(model, BinaryOutcome):
+            seen = np.stack(model.rows(extra), axis=1)
+        elif isinstance(model, MultinomialOutcome | OrdinalOutcome):
+            seen = model.seen
+        else:
+            parts.append(model.terms(eta, extra).log[:, None])
+            continue
+        parts.append(np.log(np.maximum(model.chances(eta, extra) * seen, 1e-300)))
+    joint = np.stack(parts, axis=1) + logs[:, :, None]
+    total = special.logsumexp(joint, axis=(1, 2), keepdims=True)
+    return np.asarray(np.exp(joint - total), dtype=np.float64)
+
+
+def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
+    """Give the chance of each true answer of one randomized column, one row a respondent."""
+    name = fit.data.outcome_name if column is None else column
+    joint = _joint(fit, fit.theta)
+    index = fit.data.terms.frame.index
+    if name == fit.data.outcome_name:
+        if not fit.data.outcome.randomized:
+            raise AnalysisError(
+                f"{name} was not randomized", f"name one of {', '.join(fit.randomized) or 'none'}"
+            )
+        return pd.DataFrame(joint.sum(axis=1), columns=list(fit.data.outcome.labels), index=index)
+    names = [one for one, _ in fit.data.terms.randomized]
+    if name not in names:
+        raise AnalysisError(
+            f"{name!r} is no randomized column of this fit", f"name one of {', '.join(fit.randomized)}"
+        )
+    place = names.index(name)
+    variable = fit.data.terms.randomized[place][1]
+    levels = np.array([level[place] for level in fit.data.terms.levels])
+    classes = joint.sum(axis=2)
+    columns = {label: classes[:, levels == k].sum(axis=1) for k, label in enumerate(variable.labels)}
+    return pd.DataFrame(columns, index=index)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Estimates of several imputations put together by Rubin's rules.
+
+    `fraction_missing` is the share of the variance that the hidden answers make.
+    """
+
+    estimate: Floats
+    se: Floats
+    degrees_of_freedom: Floats
+    fraction_missing: Floats
+    level: float
+    names: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row for each quantity with its t interval."""
+        half = stats.t.isf((1.0 - self.level) / 2.0, self.degrees_of_freedom) * self.se
+        return pd.DataFrame(
+            {
+                "estimate": self.estimate,
+                "se": self.se,
+                "df": self.degrees_of_freedom,
+                "low": self.estimate - half,
+                "high": self.estimate + half,
+                "fraction_missing": self.fraction_missing,
+            },
+            index=pd.Index(self.names, name="term"),
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
+
+
+def rubin(
+    estimates: Sequence[npt.ArrayLike],
+    variances: Sequence[npt.ArrayLike],
+    level: float = 0.95,
+    names: Sequence[str] | None = None,
+) -> Pooled:
+    r"""Put the results of several imputations together by Rubin's rules.
+
+    Parameters
+    ----------
+    estimates, variances
+        For each imputation the estimates and their squared standard errors.
+
+    Notes
+    -----
+    :math:`T = \bar U + (1 + 1/m) B` with the mean variance within and the variance between the imputations; degrees of
+    freedom :math:`(m - 1)(1 + \bar U / ((1 + 1/m) B))^2`.
+
+    References
+    ----------
+    Rubin, Multiple Imputation for Nonresponse in Surveys (1987).
+    """
+    values = np.atleast_2d(np.asarray(estimates, dtype=np.float64))
+    within = np.atleast_2d(np.asarray(variances, dtype=np.float64))
+    if values.shape != within.shape or len(values) < 2:
+        raise AnalysisError(
+            f"{values.shape} estimates and {within.shape} variances",
+            "give both for each of two imputations or more",
+        )
+    m = len(values)
+    mean, inside = values.mean(axis=0), within.mean(axis=0)
+    between = (1.0 + 1.0 / m) * values.var(axis=0, ddof=1)
+    total = inside + between
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = np.where(between > 0.0, (m - 1) * (1.0 + inside / between) ** 2, np.inf)
+        lost = np.where(total > 0.0, between / total, 0.0)
+    labels = tuple(names) if names is not None else tuple(str(k) for k in range(len(mean)))
+    return Pooled(mean, np.sqrt(total), np.minimum(df, 1e9), lost, level, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Imputations:
+    """Several completed tables: every randomized column of the model holds drawn true answers."""
+
+    frames: tuple[pd.DataFrame, ...]
+    columns: tuple[str, ...]
+    level: float
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return iter(self.frames)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give all of them as one long table with the columns `imputation` (1, 2, ...) and `row`, for any software."""
+        parts = [
+            frame.assign(imputation=number, row=np.arange(len(frame)))
+            for number, frame in enumerate(self.frames, 1)
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def combine(
+        self,
+        analyse: Callable[[pd.DataFrame], tuple[npt.ArrayLike, npt.ArrayLike]],
+        names: Sequence[str] | None = None,
+    ) -> Pooled:
+        """Analyse each completed table (giving estimates and squared standard errors), and pool by Rubin's rules."""
+        found = [analyse(frame) for frame in self.frames]
+        return rubin([one[0] for one in found], [one[1] for one in found], self.level, names)
+
+
+def impute(
+    fit: ModelFit, imputations: int = 20, *, data: pd.DataFrame | None = None, seed: int | None = None
+) -> Imputations:
+    r"""Draw the hidden true answers several times from a fit, as complete tables for any other software.
+
+    Parameters
+    ----------
+    fit
+        The model of `logit`, `multinomial`, `ordinal` or `linear`. What is analysed later should be in it: a model
+        without a predictor imputes as if that had no effect.
+    imputations
+        How many tables.
+    data
+        The table that was fitted, where its other columns shall be carried along.
+    seed
+        Makes the draws repeat; by default they differ each time.
+
+    Notes
+    -----
+    Proper imputation: for each table the parameters are drawn from their normal approximation, then each person's
+    answers from P(answers | reports, covariates) at these. Analyse every table and pool (`combine`, `rubin`). These are
+    draws from a model, not anybody's true answers.
+
+    References
+    ----------
+    Rubin (1987), Multiple Imputation for Nonresponse in Surveys; van den Hout, van der Heijden, JRSS A 165 (2002).
+    """
+    if isinstance(imputations, bool) or not isinstance(imputations, int) or imputations < 1:
+        raise AnalysisError(
+            f"imputations is {imputations!r}", "give the number of completed tables, such as 20"
+        )
+    if not fit.randomized:
+        raise AnalysisError(
+            "nothing in this model was randomized, so nothing is hidden", "use the data as they are"
+        )
+    rng = np.random.default_rng(seed)
+    base = fit.data.terms.frame if data is None else data.reset_index(drop=True)
+    if len(base) != fit.n:
+        raise AnalysisError(
+            f"the data have {len(base)} rows, the fit {fit.n}", "give the table that was fitted"
+        )
+    free = [place for place in range(len(fit.theta)) if place not in fit.held]
+    back = np.linalg.inv(fit.slope[np.ix_(free, free)])
+    covariance = back @ fit.covariance[np.ix_(free, free)] @ back.T
+    frames = []
+    for _ in range(imputations):
+        theta = fit.theta.copy()
+        theta[np.array(free)] = rng.multivariate_normal(fit.theta[free], covariance, method="eigh")
+        frames.append(_drawn(fit, base, _joint(fit, theta), rng))
+    return Imputations(tuple(frames), fit.randomized, fit.level)
+
+
+def _drawn(fit: ModelFit, base: pd.DataFrame, joint: Floats, rng: np.random.Generator) -> pd.DataFrame:
+    """One completed table: class and answer of everybody, drawn together."""
+    n, classes, answers = joint.shape
+    edges = np.cumsum(joint.reshape(n, -1), axis=1)
+    above = (rng.random(size=(n, 1)) > edges).sum(axis=1)
+    chosen = np.minimum(above, classes * answers - 1)
+    level, answer = np.divmod(chosen, answers)
+    values: dict[str, Any] = {}
+    outcome = fit.data.outcome
+    if outcome.randomized:
+        values[fit.data.outcome_name] = np.array(outcome.labels, dtype=object)[answer]
+    levels = np.array(fit.data.terms.levels, dtype=np.int64).reshape(classes, -1)
+    for place, (name, variable) in enumerate(fit.data.terms.randomized):
+        values[name] = np.array(variable.labels, dtype=object)[levels[level, place]]
+    return base.assign(
+        **{name: pd.Series(value, index=base.index).infer_objects() for name, value in values.items()}
+    )

@@ -1,0 +1,88 @@
+"""Ratios of shares within one question: Yes among those who did not decline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.errors import AnalysisError
+
+if TYPE_CHECKING:
+    from .result import Estimate
+
+__all__ = ["RatioEstimate", "ratio_of"]
+
+FURTHEST = 8.0
+
+
+@dataclass(frozen=True)
+class RatioEstimate:
+    """The share of some answers among others; unclipped. `low` and `high` hold the ratios that the data allow."""
+
+    of: tuple[str, ...]
+    among: tuple[str, ...]
+    estimate: float
+    se: float
+    low: float
+    high: float
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the ratio as JSON values."""
+        return {**vars(self), "of": list(self.of), "among": list(self.among)}
+
+
+def ratio_of(found: Estimate, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
+    """Estimate h(of) / h(among).
+
+    A ratio R belongs to the interval where 0 belongs to that of h(of) - R h(among), a linear quantity, whose interval
+    method it takes over; for the normal one this is Fieller's. Where h(among) is not clear of 0 there is no ratio.
+    """
+    top, bottom = _target(found, of), _target(found, among)
+    if np.any(bottom < top):
+        raise AnalysisError("the answers counted are not all among the others", "name them in among= too")
+    whole = found.functional(bottom)
+    if whole.low <= 0.0:
+        raise AnalysisError(
+            f"the share of {' + '.join(map(str, among))} is not clear of 0, so no ratio can be given",
+            "collect more reports, or take more answers together",
+        )
+    part = found.functional(top)
+    estimate = part.estimate / whole.estimate
+    gap = found.functional(top - estimate * bottom, interval="wald")
+
+    def limit(side: str) -> Callable[[float], float]:
+        return lambda ratio: float(getattr(found.functional(top - ratio * bottom), side))
+
+    low, high = _end(limit("low"), estimate, -1.0), _end(limit("high"), estimate, 1.0)
+    names = (tuple(map(str, of)), tuple(map(str, among)))
+    return RatioEstimate(*names, estimate, gap.se / whole.estimate, low, high, found.level)
+
+
+def _target(found: Estimate, chosen: Sequence[str]) -> Floats:
+    if isinstance(chosen, str):
+        chosen = [chosen]
+    target = np.zeros(found.view.options)
+    for option in chosen:
+        if option not in found.options:
+            raise AnalysisError(f"{option!r} is no answer", f"there is {', '.join(found.options)}")
+        target[found.options.index(option)] = 1.0
+    return target
+
+
+def _end(limit: Callable[[float], float], estimate: float, side: float) -> float:
+    """Walk from the estimate until 0 leaves the interval."""
+    inner, step = estimate, 0.02
+    while step < FURTHEST:
+        outer = estimate + side * step
+        value = limit(outer)
+        if value * side < 0.0:
+            return float(brentq(limit, inner, outer, xtol=1e-9))
+        inner, step = outer, 2.0 * step
+    return side * math.inf

@@ -1,0 +1,146 @@
+"""Sum scores over several randomized items of one person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, check_frame, read_variable
+from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.population import Population
+from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
+
+__all__ = ["SumScore", "sum_score"]
+
+
+@dataclass(frozen=True)
+class SumScore:
+    """The mean of a sum over items with its interval, and how widely the true sums scatter.
+
+    `sd` is the estimated standard deviation of the true scores between people (None where its square comes out below
+    0), `reliability` Cronbach's alpha of the true items.
+    """
+
+    items: tuple[str, ...]
+    n: int
+    level: float
+    mean: float
+    se: float
+    low: float
+    high: float
+    sd: float | None
+    reliability: float | None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row."""
+        row = {key: value for key, value in vars(self).items() if key != "items"}
+        return pd.DataFrame([row], index=pd.Index([" + ".join(self.items)], name="score"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the score as JSON values."""
+        return {**vars(self), "items": list(self.items)}
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
+
+
+def sum_score(
+    data: pd.DataFrame,
+    mechanisms: Mechanisms,
+    items: Sequence[str],
+    *,
+    values: Mapping[str, Sequence[float]] | None = None,
+    level: float = 0.95,
+    weights: Column = None,
+    strata: Column = None,
+    clusters: Column = None,
+    margins: Margins | None = None,
+    designs: Designs | None = None,
+    population: Population = None,
+    replicates: Any = None,
+) -> SumScore:
+    r"""Estimate the mean of a sum score over several items, of which some were randomized.
+
+    Parameters
+    ----------
+    data, mechanisms, weights, strata, clusters, margins, designs, population, replicates
+        As in `crosstab`.
+    items
+        The columns.
+    values
+        The points of each answer, where they are not 0, 1, 2, ...
+
+    Notes
+    -----
+    A person's score is estimated without bias by :math:`\sum_j b_j(z_j)` with :math:`C_j b_j = v_j`; the mean has the
+    standard error of these sums, which contains the covariance of the items. The variance of the true scores adds up
+    unbiased estimates of squares and products, since items are randomized independently.
+    """
+    check_level(level)
+    if isinstance(items, str) or len(items) < 2 or len(set(items)) != len(items):
+        raise AnalysisError("a sum score needs at least two items", "name each column once")
+    if len(check_frame(data)) < 2:
+        raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(data)}")
+    mechanisms = with_designs(mechanisms, designs, data)
+    read = [read_variable(data, name, mechanisms) for name in items]
+    points = [_points(variable, values or {}) for variable, _ in read]
+    firsts = np.stack(
+        [one.view.solution(v)[codes] for (one, codes), v in zip(read, points, strict=True)], axis=1
+    )
+    squares = np.stack(
+        [one.view.solution(v**2)[codes] for (one, codes), v in zip(read, points, strict=True)], axis=1
+    )
+    design = read_design(data, weights, strata, clusters, margins, population, replicates)
+    simple = design is None
+    if design is None:
+        design = SurveyDesign(np.ones(len(data)), np.zeros(len(data), dtype=np.int64), np.arange(len(data)))
+    total = firsts.sum(axis=1)
+    mean = float(design.mean(total[:, None])[0])
+    noise = None if design.fractions is None else _noise(read, points)[:, None, None]
+    se = math.sqrt(max(float(design.covariance((total - mean)[:, None], noise)[0, 0]), 0.0))
+    tail = (1.0 - level) / 2.0
+    half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
+    sd, alpha = _spread(firsts, squares, design)
+    return SumScore(tuple(items), len(data), level, mean, se, mean - half, mean + half, sd, alpha)
+
+
+def _points(variable: Variable, values: Mapping[str, Sequence[float]]) -> Any:
+    if variable.name in values:
+        found = finite_numbers(values[variable.name], f"values of {variable.name}")
+        if len(found) != len(variable.labels):
+            raise AnalysisError(
+                f"{variable.name} has {len(variable.labels)} answers, {len(found)} values are given",
+                "give one for each",
+            )
+        return found
+    return np.arange(len(variable.labels), dtype=np.float64)
+
+
+def _noise(read: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> Any:
+    """Add up what the randomization adds to each person's sum: items are randomized independently."""
+    parts = []
+    for (one, codes), v in zip(read, points, strict=True):
+        view = one.view
+        parts.append(view.solution(view.noise(view.solution(v)))[codes])
+    return np.sum(parts, axis=0)
+
+
+def _spread(firsts: Any, squares: Any, design: SurveyDesign) -> tuple[float | None, float | None]:
+    """Give the standard deviation of the true sums, and alpha, from unbiased squares and products."""
+    means = design.mean(firsts)
+    own = design.mean(squares) - means**2
+    products = firsts.T @ (design.weights[:, None] * firsts) / design.total - np.outer(means, means)
+    between = float(products.sum() - np.trace(products))
+    whole = float(own.sum()) + between
+    if whole <= 0.0:
+        return None, None
+    k = firsts.shape[1]
+    return math.sqrt(whole), k / (k - 1.0) * between / whole

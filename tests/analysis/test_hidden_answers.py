@@ -1,0 +1,255 @@
+"""What stays hidden, put to use: posteriors, imputations, sum scores, ratios, power of differences."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from hushpoll_analysis import (
+    answers_for_difference,
+    estimate,
+    impute,
+    linear,
+    logit,
+    ordinal,
+    power_of_difference,
+    rubin,
+    sum_score,
+    weighted_estimate,
+)
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_client import mechanisms
+from hushpoll_client.channel import SCALE
+from hushpoll_server.cli import main
+from scipy import special
+
+COIN = mechanisms.warner(epsilon=2)
+TABLE = np.array(COIN.analysis.rows) / SCALE
+
+
+def said(truth: np.ndarray, mechanism: mechanisms.Mechanism, rng: np.random.Generator) -> np.ndarray:
+    edges = np.cumsum(np.array(mechanism.analysis.rows) / SCALE, axis=1)
+    return (rng.random(len(truth))[:, None] > edges[truth]).sum(axis=1).clip(max=edges.shape[1] - 1)
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(6)
+    n = 3000
+    x = rng.standard_normal(n)
+    truth = (rng.random(n) < special.expit(-0.5 + x)).astype(int)
+    t = (rng.random(n) < special.expit(0.5 * x)).astype(int)
+    score = 1.0 + 0.8 * t + 0.3 * x + rng.normal(0, 1, n)
+    return pd.DataFrame(
+        {"x": x, "truth": truth, "y": said(truth, COIN, rng), "t": said(t, COIN, rng), "score": score}
+    )
+
+
+def test_a_posterior_is_bayes_rule(people: pd.DataFrame) -> None:
+    fit = logit("y ~ x", people, {"y": COIN})
+    got = fit.posterior()
+    mu = special.expit(fit.coef[0] + fit.coef[1] * people["x"])
+    yes = mu * TABLE[1][people["y"]]
+    assert got[1].to_numpy() == pytest.approx(
+        (yes / (yes + (1 - mu) * TABLE[0][people["y"]])).to_numpy(), abs=1e-9
+    )
+    assert got.sum(axis=1).to_numpy() == pytest.approx(1.0)
+    # Calibrated: among people with a chance near .8, about .8 have the trait.
+    high = got[1] > 0.7
+    assert people.loc[high.to_numpy(), "truth"].mean() == pytest.approx(got.loc[high, 1].mean(), abs=0.05)
+    both = linear("score ~ t + x", people, {"t": COIN})
+    assert both.posterior("t").sum(axis=1).to_numpy() == pytest.approx(1.0)
+    with pytest.raises(AnalysisError, match="not randomized"):
+        both.posterior()
+    with pytest.raises(AnalysisError, match="no randomized column"):
+        both.posterior("x")
+
+
+def test_imputations_give_the_fit_back(people: pd.DataFrame) -> None:
+    fit = logit("y ~ x", people, {"y": COIN})
+    tables = impute(fit, 60, data=people, seed=3)
+    assert len(tables) == 60
+
+    def analyse(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        found = sm.Logit(frame["y"].to_numpy(), sm.add_constant(frame["x"].to_numpy())).fit(disp=0)
+        return found.params, found.bse**2
+
+    pooled = tables.combine(analyse, ["Intercept", "x"])
+    assert np.abs(pooled.estimate - fit.coef).max() < 0.03
+    assert pooled.se == pytest.approx(fit.se, rel=0.2)
+    assert (pooled.fraction_missing > 0.2).all()
+    frame = tables.to_frame()
+    assert {"imputation", "row", "x", "y", "score"} <= set(frame.columns)
+    assert len(frame) == 60 * len(people)
+    assert pooled.to_frame().loc["x", "low"] < 1.0 < pooled.to_frame().loc["x", "high"]
+    again = impute(fit, 2, seed=3)
+    assert again.frames[0].equals(impute(fit, 2, seed=3).frames[0])
+
+
+def test_a_hidden_predictor_is_imputed_with_the_outcome(people: pd.DataFrame) -> None:
+    fit = linear("score ~ t + x", people, {"t": COIN})
+    tables = impute(fit, 40, seed=5)
+
+    def analyse(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        x = np.column_stack([np.ones(len(frame)), frame["t"], frame["x"]]).astype(float)
+        found = sm.OLS(people["score"].to_numpy(), x).fit()
+        return found.params, found.bse**2
+
+    pooled = tables.combine(analyse)
+    assert np.abs((pooled.estimate - [1.0, 0.8, 0.3]) / pooled.se).max() < 4
+    assert pooled.se[1] == pytest.approx(fit.se[1], rel=0.25)
+
+
+def test_ordered_answers_are_imputed() -> None:
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal(1500)
+    four = mechanisms.krr(options=4, epsilon=3)
+    truth = np.searchsorted([-1, 0, 1], x + rng.logistic(size=1500))
+    fit = ordinal("y ~ x", pd.DataFrame({"x": x, "y": said(truth, four, rng)}), {"y": four})
+    shares = np.mean(
+        [np.bincount(frame["y"], minlength=4) / 1500 for frame in impute(fit, 20, seed=1)], axis=0
+    )
+    assert shares == pytest.approx(np.bincount(truth, minlength=4) / 1500, abs=0.05)
+
+
+def test_rubins_rules_by_hand() -> None:
+    got = rubin([[1.0], [2.0], [3.0]], [[0.5], [0.5], [0.5]])
+    assert got.estimate[0] == 2.0
+    assert got.se[0] == pytest.approx(np.sqrt(0.5 + 4 / 3))
+    assert got.degrees_of_freedom[0] == pytest.approx(2 * (1 + 0.5 / (4 / 3)) ** 2)
+    with pytest.raises(AnalysisError, match="two imputations"):
+        rubin([[1.0]], [[1.0]])
+
+
+def test_a_sum_score_adds_its_items() -> None:
+    rng = np.random.default_rng(4)
+    n = 4000
+    trait = rng.standard_normal(n)
+    three = mechanisms.krr(options=3, epsilon=2)
+    truths = {k: (trait + rng.normal(0, 1, n) > 0.3 * i).astype(int) for i, k in enumerate("ab")}
+    truths["c"] = np.digitize(trait + rng.normal(0, 1, n), [-0.5, 0.8])
+    how = {"a": COIN, "b": COIN, "c": three}
+    data = pd.DataFrame({name: said(truth, how[name], rng) for name, truth in truths.items()})
+    got = sum_score(data, how, ["a", "b", "c"])
+    sums = sum(truths.values())
+    parts = [weighted_estimate(data, how, name) for name in "abc"]
+    wanted = sum(share.option * share.estimate for part in parts for share in part.shares)
+    assert got.mean == pytest.approx(wanted, abs=1e-12)
+    assert abs(got.mean - sums.mean()) < 4 * got.se
+    assert got.sd == pytest.approx(sums.std(), rel=0.15)
+    items = np.stack(list(truths.values()), axis=1)
+    alpha = 1.5 * (1 - items.var(axis=0).sum() / sums.var())
+    assert got.reliability == pytest.approx(alpha, abs=0.1)
+    doubled = sum_score(data, how, ["a", "b", "c"], values={"a": [0, 2]})
+    assert doubled.mean > got.mean
+    census = sum_score(data, how, ["a", "b", "c"], population=n)
+    assert census.se < got.se
+    assert json.dumps(got.to_dict())
+    for wrong, message in ((["a"], "two items"), (["a", "z"], "no column 'z'")):
+        with pytest.raises(AnalysisError, match=message):
+            sum_score(data, how, wrong)
+    with pytest.raises(AnalysisError, match="give one for each"):
+        sum_score(data, how, ["a", "b"], values={"a": [1]})
+
+
+def test_a_sum_score_covers() -> None:
+    rng = np.random.default_rng(14)
+    inside = 0
+    for _ in range(400):
+        truths = [(rng.random(300) < p).astype(int) for p in (0.2, 0.4)]
+        data = pd.DataFrame({"a": said(truths[0], COIN, rng), "b": said(truths[1], COIN, rng)})
+        got = sum_score(data, {"a": COIN, "b": COIN}, ["a", "b"])
+        inside += got.low <= 0.6 <= got.high
+    assert 0.92 <= inside / 400 <= 0.98
+
+
+def test_a_ratio_within_a_question() -> None:
+    three = mechanisms.krr(options=3, epsilon=2)
+    names = ["No", "Yes", "Declined"]
+    found = estimate([500, 300, 200], three, options=names)
+    got = found.ratio(["Yes"], ["No", "Yes"])
+    h = [one.estimate for one in found.estimates]
+    assert got.estimate == pytest.approx(h[1] / (h[0] + h[1]))
+    v = found.covariance()
+    slope = np.array([-h[1], h[0], 0.0]) / (h[0] + h[1]) ** 2
+    assert got.se == pytest.approx(np.sqrt(slope @ v @ slope), rel=1e-6)
+    assert got.low < got.estimate < got.high
+    assert json.dumps(got.to_dict())
+    for call, message in (
+        (lambda: found.ratio(["Maybe"], ["No"]), "no answer"),
+        (lambda: found.ratio(["Yes"], ["No"]), "not all among"),
+        (lambda: estimate([20, 20, 20], three, options=names).ratio(["No"], ["No"]).low, ""),
+    ):
+        if message:
+            with pytest.raises(AnalysisError, match=message):
+                call()
+    with pytest.raises(AnalysisError, match="not clear of 0"):
+        estimate([10, 10, 180], three, options=names).ratio(["Yes"], ["No", "Yes"])
+
+
+def test_ratios_cover_at_the_edges() -> None:
+    rng = np.random.default_rng(3)
+    three = mechanisms.krr(options=3, epsilon=2)
+    table = np.array(three.analysis.rows) / SCALE
+    for h in ([0.6, 0.1, 0.3], [0.75, 0.0, 0.25]):
+        inside = 0
+        for _ in range(200):
+            found = estimate(
+                rng.multinomial(600, np.array(h) @ table), three, options=["No", "Yes", "Declined"]
+            )
+            got = found.ratio(["Yes"], ["No", "Yes"])
+            inside += got.low <= h[1] / (h[0] + h[1]) <= got.high
+        assert inside / 200 >= 0.92
+
+
+def test_answers_for_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = answers_for_difference(COIN, 0.8, (0.1, 0.2))
+    assert first == second
+    assert power_of_difference(COIN, (first, second), (0.1, 0.2)) >= 0.8
+    assert power_of_difference(COIN, (first - 1, second - 1), (0.1, 0.2)) < 0.8
+    one, two = answers_for_difference(COIN, 0.8, (0.1, 0.2), ratio=2.0)
+    assert two == 2 * one
+    assert one < first < two
+    rng = np.random.default_rng(2)
+    seen = 0
+    for _ in range(400):
+        z = []
+        for share, n in ((0.1, first), (0.2, second)):
+            yes = rng.binomial(n, TABLE[0, 1] + share * (TABLE[1, 1] - TABLE[0, 1]))
+            z.append(estimate([n - yes, yes], COIN)["Yes"])
+        seen += abs(z[1].estimate - z[0].estimate) / np.hypot(z[0].se, z[1].se) > 1.96
+    assert 0.74 <= seen / 400 <= 0.86
+    base = ["power", "--mechanism=warner", "--epsilon=2", "--share=.1"]
+    for extra, check in (
+        (["--other=.2", "--power=.8", "--json"], lambda out: json.loads(out)["n"] == [first, second]),
+        (["--null=.05", "--n=1000", "--json"], lambda out: 0 < json.loads(out)["power"] < 1),
+        (["--null=.05", "--power=.9"], lambda out: "answers tell 0.1 from 0.05" in out),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([*base, *extra])
+        assert not ended.value.code
+        assert check(capsys.readouterr().out)
+    with pytest.raises(SystemExit) as ended:
+        main(base)
+    assert ended.value.code == 2
+    for wrong in ((1.2, (0.1, 0.2), 1.0), (0.8, (0.1, 0.1), 1.0), (0.8, (0.1, 0.2), 0.0)):
+        with pytest.raises(AnalysisError):
+            answers_for_difference(COIN, wrong[0], wrong[1], ratio=wrong[2])
+
+
+def test_odd_imputations_are_explained(people: pd.DataFrame) -> None:
+    fit = logit("y ~ x", people, {"y": COIN})
+    for call, message in (
+        (lambda: impute(fit, 0), "number of completed tables"),
+        (lambda: impute(logit("truth ~ x", people, {})), "nothing is hidden"),
+        (lambda: impute(fit, data=people.head(3)), "3 rows"),
+        (
+            lambda: impute(logit("y ~ (1 | g)", people.head(200).assign(g=np.arange(200) % 5), {"y": COIN})),
+            "random intercept",
+        ),
+    ):
+        with pytest.raises(AnalysisError, match=message):
+            call()
