@@ -3,8 +3,8 @@
     python bench/design.py
 
 Nothing shipped or kept is used. Printed: the time of search, reduction and rounding together, what of it one core was
-used, the gap that is proven, what bringing the columns down to 64 costs, and the number of reports. Exit status 1 when 5
-points use .3 s, 11 points 5 s or 20 bins 30 s, or a proven gap exceeds 1e-4.
+used, the gap that is proven, what bringing the columns down to 64 costs, and the number of reports. Exit status 1 when
+5 points use .3 s, 11 points 5 s or 20 bins 30 s, or a proven gap exceeds 1e-4.
 """
 
 from __future__ import annotations
