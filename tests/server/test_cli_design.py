@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,7 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from hushpoll_server.cli import main; main()", "design"]
     command += ["--options", "9", "--epsilon", "0.77", "--target", "cumulative", "--json"]
     there, here = pty.openpty()
+    termios.tcsetwinsize(here, (24, 80))  # in a terminal without a width nothing can be shown
     # Nothing is kept in a fresh folder, so that there is something to wait for.
     fresh = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "DATA": str(tmp_path)}
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=here, check=True, env=fresh)

@@ -22,7 +22,7 @@ __all__ = ["GAP", "Progress", "Solution", "priced", "solve"]
 GAP = 1e-4
 _CLOSE, _CHEAP = 1e-6, 12  # a smaller gap, which is cheap up to so many answers
 _ROUGH = 1e-2  # where nothing is proven, and bringing the columns down to 64 loses more
-_MOST_COLUMNS = 700
+_MOST_COLUMNS, _MOST_KEPT = 700, 500
 _MOST_ADDED = 150
 _MOST_ROUNDS = 60
 
@@ -56,7 +56,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Solution:
         if gap < wanted or not useful.any():
             break
         order = np.argsort(-worth[useful])[:_MOST_ADDED]
-        masks = np.union1d(_kept(problem, masks, found), _paired(problem, added[useful][order]))
+        masks = np.union1d(_kept(masks, found), _paired(problem, added[useful][order]))
     return Solution(masks, found.chances, value, bound if proven else None)
 
 
@@ -73,13 +73,11 @@ def priced(problem: Problem, masks: Masks, found: Optimum) -> tuple[float, float
     return value, max(largest, value), added, worth
 
 
-def _kept(problem: Problem, masks: Masks, found: Optimum) -> Masks:
-    """Let go of columns that carry nothing once there are many."""
+def _kept(masks: Masks, found: Optimum) -> Masks:
+    """Let go of the columns that carry least once there are many: a step costs the cube of their number."""
     if len(masks) <= _MOST_COLUMNS:
         return masks
-    carried = np.argsort(-found.chances)[: _MOST_COLUMNS // 2]
-    strong = np.flatnonzero(found.chances > 1e-4 * found.chances.max())
-    return masks[np.union1d(carried, strong)]
+    return masks[np.sort(np.argsort(-found.chances)[:_MOST_KEPT])]
 
 
 def _paired(problem: Problem, masks: Masks) -> Masks:
