@@ -33,7 +33,9 @@ from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, tokens
 from hushpoll_server.store.key import forget as forget_key
+from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store, get_store, open_store
+from sqlalchemy import select
 
 from tests.client.documents import exam
 
@@ -210,6 +212,19 @@ def post(client: FlaskClient, survey: Survey, data: bytes, **options: object):  
     """Send a report's bytes."""
     options.setdefault("content_type", "application/json")
     return client.post(f"/api/surveys/{survey.hash}/reports", data=data, **options)
+
+
+def waiting_records(store: Store, survey_hash: str) -> dict[bytes, bytes]:
+    """What waits, opened with the server's key: records by the digest of their id."""
+    known = store.published(survey_hash)
+    assert known is not None
+    found = {}
+    with store.read() as tx:
+        for row in tx.execute(select(inbox).where(inbox.c.survey == known.number)):
+            opened = store.waiting.open(known.number, bytes(row.digest), bytes(row.box))
+            assert opened is not None
+            found[bytes(row.digest)] = opened[0]
+    return found
 
 
 _tokens: weakref.WeakKeyDictionary[Store, str] = weakref.WeakKeyDictionary()

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.store.schema import inbox, surveys
 from playwright.sync_api import Page, Request, expect
-from sqlalchemy import select
 
 from tests.client.documents import question
-from tests.serving import LiveServer, Postgres
+from tests.serving import LiveServer, Postgres, waiting_records
 from tests.vectors.surveys import two_valued
 
 TOWN_NAMES = (
@@ -195,10 +193,13 @@ class Posts:
         return [request.post_data or "" for request in self.requests]
 
 
-def stored(server: LiveServer, survey: Survey) -> dict[str, tuple[int, ...]]:
-    """What the server keeps of a survey: reports by id."""
+def stored(server: LiveServer, survey: Survey) -> dict[bytes, tuple[int, ...]]:
+    """What the server keeps of a survey: reports by what it keeps of their ids."""
     layout = server.store.record_format(survey.hash)
-    query = select(inbox.c.id, inbox.c.record).join(surveys, surveys.c.number == inbox.c.survey)
-    with server.store.read() as tx:
-        rows = tx.execute(query.where(surveys.c.hash == survey.hash)).all()
-    return {bytes(row.id).hex(): layout.unpack(bytes(row.record)) for row in rows}
+    rows = waiting_records(server.store, survey.hash)
+    return {digest: layout.unpack(record) for digest, record in rows.items()}
+
+
+def kept_id(server: LiveServer, survey: Survey, report_id: str) -> bytes:
+    """What the server keeps of an id."""
+    return server.store.id_digest(survey.hash, bytes.fromhex(report_id))

@@ -302,7 +302,7 @@ def test_the_description_names_every_route_and_status(client: FlaskClient, app: 
     described = client.get("/api/openapi.json").get_json()
     assert described["openapi"].startswith("3.1")
     routes = {
-        rule.rule.replace("<survey_hash>", "{hash}")
+        rule.rule.replace("<survey_hash>", "{hash}").replace("<code>", "{code}")
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith(("/api/", *problems.HEALTH))
     }

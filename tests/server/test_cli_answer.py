@@ -13,12 +13,10 @@ from hushpoll_client import Survey
 from hushpoll_server.cli import main
 from hushpoll_server.cli.answer import one_sided_truths
 from hushpoll_server.collect.invitations import invite
-from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store
-from sqlalchemy import select
 from werkzeug.serving import make_server
 
-from tests.serving import make_survey
+from tests.serving import make_survey, waiting_records
 
 ANSWERS = {"cheated": "Yes", "reason": "Habit", "tax": {"answer": "No", "decoy": "Yes"}}
 
@@ -78,11 +76,8 @@ def run(
     return command
 
 
-def stored(server: Server) -> list[tuple[str, bytes]]:
-    with server.store.read() as tx:
-        return [
-            (bytes(row.id).hex(), bytes(row.record)) for row in tx.execute(select(inbox.c.id, inbox.c.record))
-        ]
+def stored(server: Server, survey: Survey) -> dict[bytes, bytes]:
+    return waiting_records(server.store, survey.hash)
 
 
 def test_a_file_of_answers_is_sent_once_and_the_same_again(
@@ -98,14 +93,16 @@ def test_a_file_of_answers_is_sent_once_and_the_same_again(
     assert "cheated" not in err
     assert sent["reports"][2] == 1  # the OR of No and Yes
     record = server.store.record_format(survey.hash).pack(tuple(sent["reports"]))
-    assert stored(server) == [(sent["id"], record)]
+    kept = server.store.id_digest(survey.hash, bytes.fromhex(sent["id"]))
+    assert stored(server, survey) == {kept: record}
     # Whatever is answered the second time, the first draw is what counts.
     (tmp_path / "answers.json").write_text(json.dumps({**ANSWERS, "tax": "No"}))
     status, out, err = run(url, "--answers", file, "--json")
     assert status == 0
     assert json.loads(out) == {**sent, "status": 200, "new": False}
     assert "nothing is drawn anew" in err
-    assert stored(server) == [(sent["id"], record)]
+    kept = server.store.id_digest(survey.hash, bytes.fromhex(sent["id"]))
+    assert stored(server, survey) == {kept: record}
     status, out, _ = run(url, "--clear")
     assert (status, out) == (0, "This machine is cleared.\n")
     assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
@@ -134,7 +131,7 @@ def test_a_server_that_is_down_keeps_the_report_for_the_next_time(
     status, out, _ = run(url, "--json")
     assert (status, json.loads(out)["id"]) == (0, waiting["id"])
     assert json.loads(kept.read_bytes()) == {**waiting, "state": "sent"}
-    assert len(stored(server)) == 1
+    assert len(stored(server, survey)) == 1
 
 
 def dying(server: Server) -> Callable[..., int]:
@@ -175,7 +172,7 @@ def test_an_invitation_is_taken_from_the_link_and_a_kiosk_keeps_nothing(
     assert "invitation" in err.splitlines()[-1]
     assert run(f"{url}.{code}", "--answers", file)[0] == 0
     assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
-    assert len(stored(server)) == 1
+    assert len(stored(server, survey)) == 1
 
 
 @pytest.mark.parametrize(
@@ -205,7 +202,7 @@ def test_bad_answers_end_in_one_line_and_nothing_is_sent(
     assert (status, out) == (2, "")
     assert len(err.splitlines()) == 1, "what a No reveals is told to those whose answers are sent"
     assert message in err
-    assert stored(server) == []
+    assert stored(server, survey) == {}
     assert not (tmp_path / "state").exists()
 
 

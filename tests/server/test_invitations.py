@@ -9,8 +9,9 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.link import survey_link
-from hushpoll_server.collect import invitations
+from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.writer import Writer
+from hushpoll_server.security import Throttle
 from hushpoll_server.store.schema import invitations as table
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
@@ -96,12 +97,10 @@ def _incoming(store: Store, survey: Survey, code: str):  # type: ignore[no-untyp
     known = store.published(survey.hash)
     assert known is not None
     report = new_report(survey)
-    identity = bytes.fromhex(report.id)
     return Incoming(
         known.number,
-        identity,
+        store.id_digest(survey.hash, bytes.fromhex(report.id)),
         known.format.pack(report.reports),
-        store.id_digest(survey.hash, identity),
         invitations.digest(survey.hash, code),
     )
 
@@ -137,3 +136,60 @@ def test_what_cannot_be_invited_to_is_said(store: Store, invited: Survey) -> Non
 def test_the_code_stands_in_the_fragment() -> None:
     link = survey_link("https://example.org", "ab" * 32, "code")
     assert link == f"https://example.org/s/{'ab' * 32}#{'ab' * 32}.code"
+
+
+def looked_up(client: FlaskClient, survey: Survey, code: str) -> int:
+    answer = client.get(f"/api/surveys/{survey.hash}/invitations/{code}")
+    assert answer.headers["Cache-Control"] == "no-store"
+    return answer.status_code
+
+
+def test_a_code_can_be_looked_up_before_anything_is_typed(
+    client: FlaskClient, store: Store, invited: Survey
+) -> None:
+    code, other = invitations.invite(store, invited.hash, 2)
+    assert looked_up(client, invited, code) == 204
+    assert looked_up(client, invited, "0" * 20) == 403
+    assert looked_up(client, invited, "\N{SNOWMAN}" * 200) == 403
+    assert invitations.counts(store, invited.hash) == (2, 0)
+    assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 201
+    # While its report waits, and when it is sealed.
+    assert looked_up(client, invited, code) == 403
+    closing.close(store, invited.hash)
+    assert store.sealed_count(invited.hash) == 1
+    assert (looked_up(client, invited, code), looked_up(client, invited, other)) == (403, 204)
+    assert invitations.counts(store, invited.hash) == (2, 1)
+    assert client.get(f"/api/surveys/{'0' * 64}/invitations/{code}").status_code == 404
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_looking_codes_up_stores_nothing_and_is_paced(
+    client: FlaskClient, store: Store, invited: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = make_survey("No invitations")
+    store.publish(plain)
+    assert client.get(f"/api/surveys/{plain.hash}/invitations/x").status_code == 404
+    (code,) = invitations.invite(store, invited.hash, 1)
+    store.database.empty_log()
+    before = store.database.path.read_bytes()
+    monkeypatch.setitem(client.application.extensions, "hushpoll_code_checks", Throttle(5))
+    assert [looked_up(client, invited, code) for _ in range(5)] == [204] * 5
+    refused = client.get(f"/api/surveys/{invited.hash}/invitations/{code}")
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) > 0
+    store.database.empty_log()
+    assert store.database.path.read_bytes() == before
+
+
+def test_more_invitations_leave_the_spent_ones_spent(
+    client: FlaskClient, store: Store, invited: Survey
+) -> None:
+    first = invitations.invite(store, invited.hash, 9)
+    for code in first[:5]:
+        assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 201
+    more = invitations.invite(store, invited.hash, 30)
+    assert [looked_up(client, invited, code) for code in first] == [403] * 5 + [204] * 4
+    assert {looked_up(client, invited, code) for code in more} == {204}
+    with store.read() as tx:
+        assert sorted(tx.execute(select(table.c.place)).scalars()) == list(range(39))
+    assert invitations.counts(store, invited.hash) == (39, 5)

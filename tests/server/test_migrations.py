@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import hushpoll_server
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from hushpoll_client import HushpollError, Report, Survey
+from hushpoll_server import create_app
+from hushpoll_server.collect import closing, invitations
 from hushpoll_server.config import Config
-from hushpoll_server.store import schema, workspace_schema
+from hushpoll_server.store import key, schema, workspace_schema
 from hushpoll_server.store.migrations import upgrade
 from hushpoll_server.store.surveys import Store, open_store
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
-from tests.serving import make_survey
+from tests.serving import make_survey, new_report, post, waiting_records
+
+# Where reports waited in plain sight, and each invitation was a row that changed.
+BEFORE_LOCKS = ["0001_collect", "0002_workspace", "0003_server_state", "0004_second_factor", "0005_tokens"]
 
 
 def test_migrations_make_the_schema(config: Config) -> None:
@@ -69,4 +77,91 @@ def test_migrations_are_in_the_package_and_in_one_line(config: Config) -> None:
     )
     upgrade(store.database)
     assert set(workspace_schema.metadata.tables) <= set(inspect(store.engine).get_table_names())
+    store.close()
+
+
+@pytest.fixture
+def empty_url(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database without tables; the empty string means SQLite."""
+    if backend == "sqlite":
+        yield ""
+        return
+    cluster = request.getfixturevalue("postgres")
+    name = f"old_{secrets.token_hex(8)}"
+    yield cluster.create(name)
+    cluster.drop(name)
+
+
+def old_database(config: Config, revision: str, survey: Survey, codes: list[str]) -> list[Report]:
+    """Write what an older version had: 60 reports waiting, by invitation, and 40 codes that nobody used."""
+    config.make_folder()
+    store = Store(config)
+    upgrade(store.database, revision)
+    store.publish(survey)
+    known = store.published(survey.hash)
+    assert known is not None
+    reports = [new_report(survey) for _ in range(60)]
+    for report in reports:
+        with store.write() as tx:
+            values = {
+                "survey": known.number,
+                "id": bytes.fromhex(report.id),
+                "record": known.format.pack(report.reports),
+            }
+            tx.execute(text("INSERT INTO inbox (survey, id, record) VALUES (:survey, :id, :record)"), values)
+    with store.write() as tx:
+        for place, code in enumerate(codes):
+            values = {
+                "survey": known.number,
+                "digest": invitations.digest(survey.hash, code),
+                "spent": place < 60,
+            }
+            tx.execute(text("INSERT INTO invitations VALUES (:survey, :digest, :spent)"), values)
+    store.close()
+    return reports
+
+
+@pytest.mark.parametrize("revision", BEFORE_LOCKS)
+def test_what_waited_in_an_older_database_is_locked_and_its_codes_stay_spent(
+    backend: str, empty_url: str, folder: Path, revision: str
+) -> None:
+    config = Config(data=folder / "data", database_url=empty_url, seal_every=86_400, testing=True)
+    survey = make_survey(invitation=True)
+    codes = [secrets.token_hex(10) for _ in range(100)]
+    reports = old_database(config, revision, survey, codes)
+    open_store(config).close()
+    app = create_app(config)
+    store, client = app.extensions["hushpoll"], app.test_client()
+    assert (store.count(survey.hash), store.sealed_count(survey.hash)) == (60, 0)
+    assert invitations.counts(store, survey.hash) == (100, 60)
+    if backend == "sqlite":
+        files = b"".join(path.read_bytes() for path in config.data.iterdir())
+        assert not [report for report in reports if bytes.fromhex(report.id) in files]
+    # What waits is known again, with its own bytes only.
+    assert post(client, survey, reports[0].to_bytes(codes[0])).status_code == 200
+    other = Report(reports[0].id, (1 - reports[0].reports[0], *reports[0].reports[1:]))
+    assert post(client, survey, other.to_bytes(codes[0])).status_code == 409
+    assert post(client, survey, new_report(survey).to_bytes(codes[0])).status_code == 403
+    assert post(client, survey, new_report(survey).to_bytes(codes[99])).status_code == 201
+    closing.close(store, survey.hash)
+    assert store.sealed_count(survey.hash) == 61
+    assert invitations.counts(store, survey.hash) == (100, 61)
+    store.close()
+
+
+def test_another_key_locks_nothing_of_an_older_database(empty_url: str, folder: Path) -> None:
+    """A wrong key is refused before the reports that wait are locked with it."""
+    config = Config(data=folder / "data", database_url=empty_url, testing=True)
+    survey = make_survey(invitation=True)
+    old_database(config, BEFORE_LOCKS[-1], survey, [secrets.token_hex(10) for _ in range(100)])
+    store = Store(config)
+    key.check(config, store.secret, store.database)
+    store.close()
+    right = config.key_path.read_bytes()
+    config.key_path.write_text("ab" * 32)
+    with pytest.raises(HushpollError, match="not the key"):
+        open_store(config)
+    config.key_path.write_bytes(right)
+    store = open_store(config)
+    assert len(waiting_records(store, survey.hash)) == 60
     store.close()

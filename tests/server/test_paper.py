@@ -18,11 +18,10 @@ from hushpoll_client.words import at_most
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.invitations import invite
 from hushpoll_server.respond.paper import any_answer, is_possible, report_labels, warnings
-from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store
-from sqlalchemy import select
 from werkzeug.test import TestResponse
 
+from tests.serving import waiting_records
 from tests.vectors import surveys
 
 DECOY = {"decoy": "Born in May?", "decoy_share": "1/12"}
@@ -221,8 +220,9 @@ def send(client: FlaskClient, survey: Survey, form: dict[str, str]) -> TestRespo
 
 
 def stored(store: Store) -> list[bytes]:
-    with store.read() as tx:
-        return [bytes(record) for record in tx.execute(select(inbox.c.record)).scalars()]
+    return [
+        record for state in store.list_surveys() for record in waiting_records(store, state.hash).values()
+    ]
 
 
 def test_the_page_gives_steps_warnings_and_no_cookie(client: FlaskClient, paper_survey: Survey) -> None:

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 from hushpoll_client import HushpollError
+from hushpoll_server import create_app
 from hushpoll_server.cli import main
+from hushpoll_server.collect import invitations
 from hushpoll_server.config import Config
 from hushpoll_server.store import database, key
 from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import text
 
-from tests.serving import make_survey
+from tests.serving import make_survey, new_report, post
 
 Run = Callable[..., tuple[int, str]]
 
@@ -68,6 +70,25 @@ def test_a_lost_key_is_not_replaced_in_silence(config: Config, run: Run) -> None
     assert key.known_fingerprint(store.database) == key.fingerprint(store.secret)
     store.close()
     assert run("survey", "list")[0] == 0
+
+
+def test_reports_that_a_lost_key_locked_are_let_go_and_their_codes_are_good_again(config: Config) -> None:
+    survey = make_survey(invitation=True)
+    open_store(config).close()
+    app = create_app(config)
+    store = app.extensions["hushpoll"]
+    store.publish(survey)
+    (code,) = invitations.invite(store, survey.hash, 1)
+    report = new_report(survey).to_bytes(code)
+    assert post(app.test_client(), survey, report).status_code == 201
+    store.close()
+    config.key_path.unlink()
+    open_store(config, new_key=True).close()
+    app = create_app(config)
+    store = app.extensions["hushpoll"]
+    assert (store.count(survey.hash), invitations.counts(store, survey.hash)) == (0, (1, 0))
+    assert post(app.test_client(), survey, report).status_code == 201
+    store.close()
 
 
 def test_an_old_database_takes_the_key_that_it_was_used_with(config: Config) -> None:

@@ -156,7 +156,7 @@ def test_sqlite_is_set_up_as_designed(store: Store) -> None:
         tables = tx.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'").all()
     assert found == wanted
     for name, sql in tables:
-        if name in ("inbox", "sealed", "seen", "invitations"):
+        if name in ("inbox", "sealed", "seen", "invitations", "spent"):
             assert "WITHOUT ROWID" in sql, name
 
 

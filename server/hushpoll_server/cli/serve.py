@@ -20,7 +20,7 @@ from hushpoll_server.store.surveys import open_store
     "--new-key",
     is_flag=True,
     help="The secret key was lost: let the database belong to the present one. A report that is sent again after this"
-    " counts twice.",
+    " counts twice, and reports that wait to be sealed are lost.",
 )
 def serve(new_key: bool) -> None:
     """Run the web server; the first start makes the data folder, a demo survey and an account.

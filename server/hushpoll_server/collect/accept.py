@@ -5,7 +5,7 @@ Reports come in jobs; a job is stored as a whole or not at all. Many jobs share 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -24,11 +24,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.exc import IntegrityError
 
-from hushpoll_server.store.schema import binary, inbox, invitations, seen, surveys, whole
+from hushpoll_server.store.schema import binary, inbox, seen, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, SurveyState, today
+from hushpoll_server.store.waiting import Waiting
 
-# SQLite takes at least 32,766 variables in a statement; PostgreSQL 65,535.
-_CHUNK = 10_000
+from .codes import among, unspent
 
 
 class Outcome(Enum):
@@ -48,10 +48,9 @@ class Incoming(NamedTuple):
     """A report that was checked and waits to be stored."""
 
     survey: int
-    id: bytes
-    record: bytes
-    # Keyed hash under which the id is remembered once it is sealed.
+    # Keyed hash of the id, under which it waits and is remembered.
     digest: bytes
+    record: bytes
     # None where the survey asks for no invitation; empty where it does and none was given.
     invitation: bytes | None
 
@@ -65,21 +64,30 @@ class _Known:
     """What the tables say about the reports at hand, with what this transaction adds."""
 
     states: dict[int, SurveyState]
-    waiting: dict[tuple[int, bytes], bytes]
+    # None for a box that cannot be opened.
+    waiting: dict[tuple[int, bytes], bytes | None]
     seen: set[tuple[int, bytes]]
     # How many more reports a survey takes, where it closes at a number.
     room: dict[int, int]
-    unspent: set[tuple[int, bytes]]
+    # The places of the invitations that are good.
+    unspent: dict[tuple[int, bytes], int]
 
 
-# All reports of one survey in one statement, whatever their number: ids, records and digests are each one string of
-# bytes, cut here. All or nothing: nothing is stored where the survey is not open or one of the ids is known, and an id
+class _New(NamedTuple):
+    """A report to store, with the place of the invitation that it spends."""
+
+    report: Incoming
+    place: int | None
+
+
+# All reports of one survey in one statement, whatever their number: digests and boxes are each one string of bytes, cut
+# here. All or nothing: nothing is stored where the survey is not open or one of the ids is known, and an id
 # that another node stores at the same moment breaks the primary key, which takes the whole statement back.
 _STORE_NEW = text(
     """
-    INSERT INTO inbox (survey, id, record)
+    INSERT INTO inbox (survey, digest, box)
     WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)
-    SELECT :survey, substr(:ids, i * 16 + 1, 16), substr(:records, i * :width + 1, :width)
+    SELECT :survey, substr(:digests, i * 16 + 1, 16), substr(:boxes, i * :width + 1, :width)
     FROM place
     WHERE EXISTS (
         SELECT 1 FROM surveys WHERE number = :survey AND closed_on IS NULL AND closes_at IS NULL
@@ -90,13 +98,11 @@ _STORE_NEW = text(
         WHERE seen.survey = :survey AND seen.digest = substr(:digests, p.i * 16 + 1, 16)
     )
     """
-).bindparams(
-    *binary("ids", "records", "digests"), *whole("n", "survey", "width"), bindparam("today", type_=Date)
-)
+).bindparams(*binary("digests", "boxes"), *whole("n", "survey", "width"), bindparam("today", type_=Date))
 _WAIT_FOR_SEALING = text("LOCK TABLE inbox IN ROW EXCLUSIVE MODE")
 
 
-def store_new(connection: Connection, reports: list[Incoming]) -> bool:
+def store_new(connection: Connection, waiting: Waiting, reports: list[Incoming]) -> bool:
     """Store reports of one survey that are all new, where it is open and asks for no invitation: the usual case.
 
     One statement on a connection that commits by itself: one round trip, and one wait for the disk. On PostgreSQL the
@@ -106,12 +112,12 @@ def store_new(connection: Connection, reports: list[Incoming]) -> bool:
     if any(report.invitation is not None for report in reports):
         return False
     reports.sort()
+    boxes = [waiting.lock(report.survey, report.digest, report.record) for report in reports]
     values = {
         "n": len(reports),
         "survey": reports[0].survey,
-        "width": len(reports[0].record),
-        "ids": b"".join([report.id for report in reports]),
-        "records": b"".join([report.record for report in reports]),
+        "width": len(boxes[0]),
+        "boxes": b"".join(boxes),
         "digests": b"".join([report.digest for report in reports]),
         "today": today(),
     }
@@ -124,13 +130,12 @@ def store_new(connection: Connection, reports: list[Incoming]) -> bool:
         connection.rollback()
 
 
-def accept(tx: Connection, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
+def accept(tx: Connection, waiting: Waiting, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
     """Store what can be stored; give each job's outcomes in its order."""
-    known = _look_up(tx, [report for job in jobs for report in job])
-    fresh: list[Incoming] = []
+    known = _look_up(tx, waiting, [report for job in jobs for report in job])
+    fresh: list[_New] = []
     outcomes = [_decide(job, known, fresh) for job in jobs]
-    _insert(tx, fresh)
-    _spend(tx, [report for report in fresh if report.invitation is not None])
+    _insert(tx, waiting, fresh)
     full = [
         number for number, room in known.room.items() if room <= 0 and known.states[number].closed_on is None
     ]
@@ -139,20 +144,15 @@ def accept(tx: Connection, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outc
     return outcomes
 
 
-def _decide(job: Sequence[Incoming], known: _Known, fresh: list[Incoming]) -> list[Outcome]:
+def _decide(job: Sequence[Incoming], known: _Known, fresh: list[_New]) -> list[Outcome]:
     """Decide a job's reports one after the other; forget all of them again if one cannot be stored."""
     outcomes: list[Outcome] = []
-    added: list[Incoming] = []
+    added: list[_New] = []
     for report in job:
         outcome = _judge(report, known)
         outcomes.append(outcome)
         if outcome is Outcome.NEW:
-            added.append(report)
-            known.waiting[report.survey, report.id] = report.record
-            if report.survey in known.room:
-                known.room[report.survey] -= 1
-            if report.invitation is not None:
-                known.unspent.remove((report.survey, report.invitation))
+            added.append(_note(report, known))
         elif outcome not in _STORED:
             _forget(added, known)
             return outcomes
@@ -162,10 +162,10 @@ def _decide(job: Sequence[Incoming], known: _Known, fresh: list[Incoming]) -> li
 
 def _judge(report: Incoming, known: _Known) -> Outcome:
     # The contract's order: a known id comes before closing and before a spent invitation.
-    waiting = known.waiting.get((report.survey, report.id))
-    if waiting is not None:
-        return Outcome.KNOWN if waiting == report.record else Outcome.OTHER_CONTENT
-    if (report.survey, report.digest) in known.seen:
+    name = (report.survey, report.digest)
+    if name in known.waiting:
+        return Outcome.KNOWN if known.waiting[name] == report.record else Outcome.OTHER_CONTENT
+    if name in known.seen:
         return Outcome.KNOWN
     if not known.states[report.survey].is_open or known.room.get(report.survey, 1) <= 0:
         return Outcome.CLOSED
@@ -174,22 +174,31 @@ def _judge(report: Incoming, known: _Known) -> Outcome:
     return Outcome.NEW
 
 
-def _forget(added: list[Incoming], known: _Known) -> None:
-    for report in added:
-        del known.waiting[report.survey, report.id]
+def _note(report: Incoming, known: _Known) -> _New:
+    known.waiting[report.survey, report.digest] = report.record
+    if report.survey in known.room:
+        known.room[report.survey] -= 1
+    place = None
+    if report.invitation is not None:
+        place = known.unspent.pop((report.survey, report.invitation))
+    return _New(report, place)
+
+
+def _forget(added: list[_New], known: _Known) -> None:
+    for report, place in added:
+        del known.waiting[report.survey, report.digest]
         if report.survey in known.room:
             known.room[report.survey] += 1
-        if report.invitation is not None:
-            known.unspent.add((report.survey, report.invitation))
+        if report.invitation is not None and place is not None:
+            known.unspent[report.survey, report.invitation] = place
 
 
-def _look_up(tx: Connection, reports: list[Incoming]) -> _Known:
+def _look_up(tx: Connection, waiting: Waiting, reports: list[Incoming]) -> _Known:
     """Read what is known, on PostgreSQL under locks that two nodes take in the same order.
 
     The locks come first: whoever waited for another node's transaction must then see what it stored.
     """
-    postgresql = tx.dialect.name == "postgresql"
-    if postgresql:
+    if tx.dialect.name == "postgresql":
         # Waits while reports are being sealed: the sealing transaction truncates this table.
         tx.execute(_WAIT_FOR_SEALING)
     by_survey: dict[int, list[Incoming]] = {}
@@ -197,21 +206,19 @@ def _look_up(tx: Connection, reports: list[Incoming]) -> _Known:
         by_survey.setdefault(report.survey, []).append(report)
     states = _states(tx, sorted(by_survey))
     room = {number: _room(tx, state) for number, state in states.items() if state.closes_at is not None}
-    known = _Known(states, {}, set(), room, set())
-    for number in sorted(by_survey):
-        codes = {report.invitation for report in by_survey[number] if report.invitation}
-        query = select(invitations.c.digest).where(invitations.c.survey == number, ~invitations.c.spent)
-        if postgresql:
-            query = query.order_by(invitations.c.digest).with_for_update()
-        found = _among(tx, query, invitations.c.digest, codes)
-        known.unspent.update((number, bytes(row.digest)) for row in found)
+    known = _Known(states, {}, set(), room, {})
     for number, group in by_survey.items():
-        query = select(inbox.c.id, inbox.c.record).where(inbox.c.survey == number)
-        rows = _among(tx, query, inbox.c.id, {report.id for report in group})
-        known.waiting.update({(number, bytes(row.id)): bytes(row.record) for row in rows})
+        codes = {report.invitation for report in group if report.invitation}
+        if codes:
+            places = unspent(tx, waiting, number, codes)
+            known.unspent.update({(number, code): place for code, place in places.items()})
+        digests = {report.digest for report in group}
+        query = select(inbox.c.digest, inbox.c.box).where(inbox.c.survey == number)
+        for digest, box in among(tx, query, inbox.c.digest, digests):
+            opened = waiting.open(number, bytes(digest), bytes(box))
+            known.waiting[number, bytes(digest)] = opened and opened[0]
         query = select(seen.c.digest).where(seen.c.survey == number)
-        rows = _among(tx, query, seen.c.digest, {report.digest for report in group})
-        known.seen.update((number, bytes(row.digest)) for row in rows)
+        known.seen.update((number, bytes(row.digest)) for row in among(tx, query, seen.c.digest, digests))
     return known
 
 
@@ -231,17 +238,16 @@ def _room(tx: Connection, state: SurveyState) -> int:
     return (state.closes_at or 0) - state.sealed_n - waiting
 
 
-def _among(tx: Connection, query: Any, column: Any, values: Iterable[bytes]) -> list[Any]:
-    """Run a query for the rows whose `column` is one of `values`."""
-    wanted = sorted(values)
-    rows: list[Any] = []
-    for start in range(0, len(wanted), _CHUNK):
-        rows += tx.execute(query.where(column.in_(wanted[start : start + _CHUNK]))).all()
-    return rows
-
-
-def _insert(tx: Connection, reports: list[Incoming]) -> None:
-    rows = [{"survey": report.survey, "id": report.id, "record": report.record} for report in sorted(reports)]
+def _insert(tx: Connection, waiting: Waiting, fresh: list[_New]) -> None:
+    rows = [
+        {
+            "survey": report.survey,
+            "digest": report.digest,
+            "tag": None if place is None else waiting.tag(report.survey, report.invitation or b""),
+            "box": waiting.lock(report.survey, report.digest, report.record, place),
+        }
+        for report, place in sorted(fresh)
+    ]
     if not rows:
         return
     if tx.dialect.name != "postgresql":
@@ -250,14 +256,3 @@ def _insert(tx: Connection, reports: list[Incoming]) -> None:
     statement: Any = postgresql_insert(inbox).on_conflict_do_nothing().returning(literal_column("1"))
     if len(tx.execute(statement, rows).all()) != len(rows):
         raise Raced
-
-
-def _spend(tx: Connection, reports: list[Incoming]) -> None:
-    """Mark invitations as spent, in the transaction that stores their reports."""
-    by_survey: dict[int, list[bytes]] = {}
-    for report in reports:
-        by_survey.setdefault(report.survey, []).append(report.invitation or b"")
-    for number, digests in by_survey.items():
-        for start in range(0, len(digests), _CHUNK):
-            part = invitations.c.digest.in_(sorted(digests)[start : start + _CHUNK])
-            tx.execute(update(invitations).where(invitations.c.survey == number, part).values(spent=True))

@@ -12,14 +12,19 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.compression import compressible
 from hushpoll_server.people.access import needed_account
-from hushpoll_server.problems import unavailable
+from hushpoll_server.problems import Problem, unavailable
+from hushpoll_server.security import Throttle
 from hushpoll_server.store.surveys import get_store
 
 from .health import Readiness
 from .intake import Answer, Intake, unknown
+from .invitations import is_unspent
 from .openapi import openapi
 
 bp = Blueprint("api", __name__)
+
+# Codes looked up from one address: nobody guesses one of 100 random bits, but each costs a look into the database.
+CODES_PER_MINUTE = 600
 
 
 @bp.get("/api/surveys/<survey_hash>")
@@ -52,6 +57,23 @@ def submit_batch(survey_hash: str) -> Response:
     """Store many reports, all or none, for an account: anonymous ones would let an outsider isolate a report."""
     needed_account("batch")
     return _respond(_intake().many(request.environ, survey_hash))
+
+
+@bp.get("/api/surveys/<survey_hash>/invitations/<code>")
+def invitation(survey_hash: str, code: str) -> Response:
+    """Tell, before anything is typed, whether an invitation is good; stores nothing and spends nothing."""
+    known = get_store().published(survey_hash)
+    if known is None:
+        raise unknown()
+    if not known.asks_invitation:
+        raise Problem(404, "this survey asks for no invitation; answer it without one")
+    seconds = current_app.extensions["hushpoll_code_checks"].wait(request.remote_addr or "")
+    if seconds:
+        detail = "too many codes were looked up from this address; try again later"
+        raise Problem(429, detail, {"Retry-After": str(int(seconds) + 1)})
+    if not is_unspent(get_store(), survey_hash, code):
+        raise Problem(403, "this invitation is unknown or spent; ask whoever sent it")
+    return _respond(Answer(204, b""))
 
 
 @bp.get("/api/openapi.json")
@@ -96,5 +118,6 @@ def _init(state: Any) -> None:
     app = state.app
     intake = Intake(app.config["HUSHPOLL"], app.extensions["hushpoll"], app.wsgi_app)
     app.extensions["hushpoll_intake"] = intake
+    app.extensions["hushpoll_code_checks"] = Throttle(CODES_PER_MINUTE)
     app.extensions["hushpoll_readiness"] = Readiness(app.extensions["hushpoll"])
     app.wsgi_app = intake

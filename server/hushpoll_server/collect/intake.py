@@ -164,7 +164,7 @@ class Intake:
 
     def _pack(self, known: Published, identity: bytes, reports: tuple[Code, ...]) -> Incoming:
         digest = self.store.id_digest(known.survey.hash, identity)
-        return Incoming(known.number, identity, known.format.pack(reports), digest, None)
+        return Incoming(known.number, digest, known.format.pack(reports), None)
 
 
 def unknown() -> Problem:

@@ -1,4 +1,4 @@
-"""Invitations: one-time codes, kept only as hashes, spent in the transaction that stores the report."""
+"""Invitations: one-time codes, kept only as hashes, taken in the transaction that stores the report."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import secrets
 from hushpoll_client import HushpollError
 from sqlalchemy import func, insert, select
 
-from hushpoll_server.store.schema import invitations
+from hushpoll_server.store.schema import inbox, invitations, surveys
 from hushpoll_server.store.surveys import Store, unknown_survey
+
+from .codes import spent_bits, unspent
 
 # No letter that is taken for a digit when read aloud or typed; 20 of 32 signs are 100 bits.
 _SIGNS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -36,9 +38,29 @@ def invite(store: Store, survey_hash: str, n: int) -> list[str]:
     codes = ["".join(secrets.choice(_SIGNS) for _ in range(CODE_LENGTH)) for _ in range(n)]
     # In the order of the hashes: the table must not keep the order of the list that was handed out.
     digests = sorted(digest(survey_hash, code) for code in codes)
+    of_survey = invitations.c.survey == known.number
     with store.write() as tx:
-        tx.execute(insert(invitations), [{"survey": known.number, "digest": item} for item in digests])
+        # Two who invite at the same time get places one after the other.
+        tx.execute(select(surveys.c.number).where(surveys.c.number == known.number).with_for_update())
+        first = tx.execute(select(func.count()).where(of_survey)).scalar_one()
+        tx.execute(
+            insert(invitations),
+            [
+                {"survey": known.number, "digest": item, "place": place}
+                for place, item in enumerate(digests, first)
+            ],
+        )
     return codes
+
+
+def is_unspent(store: Store, survey_hash: str, code: str) -> bool:
+    """Tell whether a report with this code would be taken; looking leaves no trace."""
+    known = store.published(survey_hash)
+    if known is None:
+        raise unknown_survey(survey_hash)
+    name = digest(survey_hash, code)
+    with store.read() as tx:
+        return bool(unspent(tx, store.waiting, known.number, [name]))
 
 
 def counts(store: Store, survey_hash: str) -> tuple[int, int]:
@@ -46,7 +68,8 @@ def counts(store: Store, survey_hash: str) -> tuple[int, int]:
     known = store.published(survey_hash)
     if known is None:
         raise unknown_survey(survey_hash)
-    query = select(invitations.c.spent, func.count()).where(invitations.c.survey == known.number)
     with store.read() as tx:
-        found = {bool(spent): int(n) for spent, n in tx.execute(query.group_by(invitations.c.spent))}
-    return sum(found.values()), found.get(True, 0)
+        made = tx.execute(select(func.count()).where(invitations.c.survey == known.number)).scalar_one()
+        waiting = select(func.count()).where(inbox.c.survey == known.number, inbox.c.tag.is_not(None))
+        sealed = int.from_bytes(spent_bits(tx, known.number)).bit_count()
+        return made, sealed + tx.execute(waiting).scalar_one()

@@ -17,6 +17,8 @@ from .seal import seal_due
 __all__ = ["Keeper"]
 
 KEEP_SECONDS = 1.0
+# SQLite's log holds the order in which locked reports came; it is emptied this often while they wait.
+LOG_SECONDS = 5.0
 WAIT_SECONDS = 30
 
 log = logging.getLogger(__name__)
@@ -40,10 +42,13 @@ class Keeper:
         self._thread.join(WAIT_SECONDS)
 
     def _run(self) -> None:
-        tidied = time.monotonic()
+        tidied = emptied = time.monotonic()
         while not self._over.wait(min(KEEP_SECONDS, self._store.config.seal_every or KEEP_SECONDS)):
             try:
                 self._store.database.checkpoint()
+                if time.monotonic() - emptied >= LOG_SECONDS:
+                    emptied = time.monotonic()
+                    self._store.database.empty_log()
                 if time.monotonic() - tidied >= self._store.config.seal_every:
                     tidied = time.monotonic()
                     close_due(self._store)

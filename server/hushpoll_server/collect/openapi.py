@@ -65,6 +65,14 @@ _HASH = {
     "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
 }
 
+_CODE = {
+    "name": "code",
+    "in": "path",
+    "required": True,
+    "description": "The invitation's code.",
+    "schema": {"type": "string"},
+}
+
 _REPORT = {
     "type": "object",
     "additionalProperties": False,
@@ -179,6 +187,20 @@ def openapi() -> dict[str, Any]:
                     "security": _ACCOUNT,
                     "requestBody": _json({"type": "object", "properties": {"number": {"type": "integer"}}}),
                     "responses": _made("The codes and links, which are kept nowhere.", ()),
+                },
+            },
+            "/api/surveys/{hash}/invitations/{code}": {
+                "parameters": [_HASH, _CODE],
+                "get": {
+                    "operationId": "checkInvitation",
+                    "summary": "Whether an invitation is good; nothing is stored or spent",
+                    "responses": {
+                        "204": {"description": "Known and not spent."},
+                        "403": _problem("Unknown or spent."),
+                        "404": _problem("No survey with this hash, or one that asks for no invitation."),
+                        "429": _problem("Too many codes from one address; see Retry-After."),
+                        "503": _problem("The database does not answer; see Retry-After."),
+                    },
                 },
             },
             "/api/surveys/{hash}/results": {

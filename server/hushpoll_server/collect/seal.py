@@ -6,13 +6,19 @@ ids is a set of keyed hashes without content, so that a report that is sent agai
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
-from hushpoll_server.store.schema import binary, inbox, sealed, surveys, whole
+from hushpoll_server.store.schema import binary, inbox, sealed, spent, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState
+
+from .codes import marked
+
+log = logging.getLogger(__name__)
 
 # Any fixed number: one node seals at a time.
 _LOCK = 0x7365616C
@@ -50,16 +56,9 @@ def seal_due(store: Store, wait: bool = True) -> int:
             due = _due(tx)
             if not due:
                 return 0
-            moved = sum(_seal(store, tx, state) for state in due)
-            if database.is_sqlite:
-                tx.execute(delete(inbox).where(inbox.c.survey.in_([state.number for state in due])))
-            else:
-                _empty_inbox(tx, due)
+            moved = _seal_all(store, tx, due)
         store.wal_holds_order = database.is_sqlite
-    # Most of the copying while others may write again; the rest, which needs them to stand still, is then short.
-    database.checkpoint()
-    with database.turn():
-        store.wal_holds_order = not database.truncate_wal()
+    store.wal_holds_order = not database.empty_log()
     if not database.is_sqlite and any(not state.is_open for state in due):
         _vacuum(store)
     return moved
@@ -88,14 +87,74 @@ def _due(tx: Connection) -> list[SurveyState]:
     return [state for state, n in found if n >= state.minimum_batch or not state.is_open]
 
 
-def _seal(store: Store, tx: Connection, state: SurveyState) -> int:
-    """Copy a survey's waiting reports to `sealed` and `seen`, each in the order of its own random keys."""
-    rows = tx.execute(select(inbox.c.id, inbox.c.record).where(inbox.c.survey == state.number)).all()
-    records = [bytes(row.record) for row in rows] + _companions(tx, state, len(rows))
+class _Opened(NamedTuple):
+    """A waiting report, unlocked."""
+
+    digest: bytes
+    tag: bytes | None
+    record: bytes
+    place: int | None
+
+
+def _seal_all(store: Store, tx: Connection, due: list[SurveyState]) -> int:
+    """Seal what is due; write what stays, and which invitations are spent, again as a whole and in no order.
+
+    On PostgreSQL deleted rows would stay in the file, in order of arrival, until a vacuum; TRUNCATE gives the file back
+    at once.
+    """
+    rows = [row._asdict() for row in tx.execute(select(inbox))]
+    values = {row.survey: bytes(row.bits) for row in tx.execute(select(spent))}
+    numbers = {state.number for state in due}
+    stays = [row for row in rows if row["survey"] not in numbers]
+    moved = 0
+    for state in due:
+        mine = [row for row in rows if row["survey"] == state.number]
+        go, unreadable = _open_all(store, state, mine)
+        stays += unreadable
+        if not go:
+            continue
+        _seal(tx, state, go)
+        places = [report.place for report in go if report.place is not None]
+        if places:
+            values[state.number] = marked(values.get(state.number, b""), places)
+        moved += len(go)
+    if moved:
+        stays.sort(key=lambda row: (row["survey"], row["digest"]))
+        _write_again(tx, inbox, stays)
+        _write_again(tx, spent, [{"survey": key, "bits": bits} for key, bits in sorted(values.items())])
+    return moved
+
+
+def _open_all(
+    store: Store, state: SurveyState, rows: list[dict[str, Any]]
+) -> tuple[list[_Opened], list[dict[str, Any]]]:
+    """Open a survey's boxes; give also the rows that do not open, which nobody throws away."""
+    reports, unreadable = [], []
+    for row in rows:
+        digest = bytes(row["digest"])
+        opened = store.waiting.open(state.number, digest, bytes(row["box"]))
+        if opened is None:
+            unreadable.append(row)
+        else:
+            reports.append(_Opened(digest, row["tag"], *opened))
+    if unreadable:
+        log.error("%d waiting reports were locked with another key or altered", len(unreadable))
+    return reports, unreadable
+
+
+def _write_again(tx: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    tx.execute(delete(table) if tx.dialect.name == "sqlite" else text(f"TRUNCATE TABLE {table.name}"))
+    if rows:
+        tx.execute(insert(table), rows)
+
+
+def _seal(tx: Connection, state: SurveyState, reports: list[_Opened]) -> None:
+    """Write a survey's reports to `sealed` and `seen`, each in the order of its own random keys."""
+    records = [report.record for report in reports] + _companions(tx, state, len(reports))
     pool = os.urandom(_KEY_BYTES * len(records))
     keys = [pool[place : place + _KEY_BYTES] for place in range(0, len(pool), _KEY_BYTES)]
     pairs = sorted(zip(keys, records, strict=True))
-    digests = sorted(store.id_digest(state.hash, bytes(row.id)) for row in rows)
+    digests = sorted(report.digest for report in reports)
     values = {"survey": state.number, "width": len(records[0])}
     for place in range(0, len(pairs), _PART):
         part = pairs[place : place + _PART]
@@ -107,9 +166,8 @@ def _seal(store: Store, tx: Connection, state: SurveyState) -> int:
     for place in range(0, len(digests), _PART):
         some = digests[place : place + _PART]
         tx.execute(_INSERT_SEEN, {"survey": state.number, "n": len(some), "digests": b"".join(some)})
-    counted = {"sealed_n": surveys.c.sealed_n + len(rows)}
+    counted = {"sealed_n": surveys.c.sealed_n + len(reports)}
     tx.execute(update(surveys).where(surveys.c.number == state.number).values(**counted))
-    return len(rows)
 
 
 def _companions(tx: Connection, state: SurveyState, waiting: int) -> list[bytes]:
@@ -130,18 +188,6 @@ def _companions(tx: Connection, state: SurveyState, waiting: int) -> list[bytes]
     for row in rows:
         tx.execute(delete(sealed).where(mine, sealed.c.key == row.key))
     return [bytes(row.record) for row in rows]
-
-
-def _empty_inbox(tx: Connection, due: list[SurveyState]) -> None:
-    """Truncate PostgreSQL's inbox and put back what is not sealed yet.
-
-    Deleted rows would stay in the file, in order of arrival, until a vacuum; TRUNCATE gives the file back at once.
-    """
-    stays = select(inbox).where(inbox.c.survey.not_in([state.number for state in due]))
-    rows = [row._asdict() for row in tx.execute(stays.order_by(inbox.c.survey, inbox.c.id))]
-    tx.execute(text("TRUNCATE TABLE inbox"))
-    if rows:
-        tx.execute(insert(inbox), rows)
 
 
 def _vacuum(store: Store) -> None:

@@ -131,14 +131,14 @@ class Writer:
         if self._connection is None or self._connection.closed:
             self._connection = self._store.database.autocommit()
         try:
-            if store_new(self._connection, [report for job in jobs for report in job]):
+            if store_new(self._connection, self._store.waiting, [report for job in jobs for report in job]):
                 return [[Outcome.NEW] * len(job) for job in jobs]
         except Exception:
             self._connection.close()
             raise
         for _ in range(_ATTEMPTS):
             with suppress(Raced), self._store.engine.begin() as tx:
-                return accept(tx, jobs)
+                return accept(tx, self._store.waiting, jobs)
         raise Raced
 
 

@@ -182,9 +182,7 @@ def _incoming(known: Published, form: Form) -> Incoming:
         if survey.settings.invitation
         else None
     )
-    return Incoming(
-        known.number, name, known.format.pack(reports), get_store().id_digest(survey.hash, name), code
-    )
+    return Incoming(known.number, get_store().id_digest(survey.hash, name), known.format.pack(reports), code)
 
 
 def rule(survey: Survey, question: Question) -> str | None:

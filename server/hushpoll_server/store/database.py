@@ -86,6 +86,14 @@ class Database:
         """Empty SQLite's write-ahead log, which keeps the order of arrival; False while somebody still reads it."""
         return not self.is_sqlite or not self._log_size() or self._checkpoint("TRUNCATE")
 
+    def empty_log(self) -> bool:
+        """Empty SQLite's log: most of it while others write, so that they need not stand still for long."""
+        if not self.is_sqlite or not self._log_size():
+            return True
+        self._checkpoint("PASSIVE")
+        with self.turn():
+            return self.truncate_wal()
+
     def _checkpoint(self, mode: str) -> bool:
         # Not from the pool: it must not wait long for a reader while everybody waits for it.
         with closing(sqlite3.connect(self.path, timeout=0.2)) as connection:

@@ -7,6 +7,7 @@ a server that silently made a new key for a lost one.
 from __future__ import annotations
 
 import hmac
+from contextlib import suppress
 
 from hushpoll_client import HushpollError
 from sqlalchemy import delete, insert, inspect, select
@@ -59,18 +60,17 @@ def forget(database: Database) -> None:
             tx.execute(delete(server_state).where(server_state.c.name == _ROW))
 
 
+def refuse_another(config: Config, secret: bytes, database: Database) -> None:
+    """Refuse a key that is not the database's."""
+    known = known_fingerprint(database)
+    if known is not None and known != fingerprint(secret):
+        raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to", _HOW)
+
+
 def check(config: Config, secret: bytes, database: Database) -> None:
     """Adopt the key where the database has none yet; refuse another one."""
-    ours = fingerprint(secret)
-    known = known_fingerprint(database)
-    if known is None:
-        try:
-            with database.write() as tx:
-                tx.execute(insert(server_state).values(name=_ROW, value=ours))
-        except IntegrityError:
-            # Another node was quicker.
-            known = known_fingerprint(database)
-        else:
-            return
-    if known != ours:
-        raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to", _HOW)
+    if known_fingerprint(database) is None:
+        # Unless another node is quicker.
+        with suppress(IntegrityError), database.write() as tx:
+            tx.execute(insert(server_state).values(name=_ROW, value=fingerprint(secret)))
+    refuse_another(config, secret, database)

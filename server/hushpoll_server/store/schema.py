@@ -1,8 +1,10 @@
 """Tables of the collecting server.
 
-No column can hold a true answer, a time of arrival, an address or an order of arrival. Reports wait in `inbox` under
-the random id that the client made; sealing moves them to `sealed` under fresh random keys and leaves in `seen` only a
-keyed hash of the id, so that a replay is recognised and nothing links an id to a report.
+No column can hold a true answer, a time of arrival, an address or an order of arrival. Reports wait in `inbox`, locked
+with a key that is not in the database (see waiting.py), under a keyed hash of the random id that the client made.
+Sealing moves them to `sealed` under fresh random keys and leaves in `seen` only that hash, so that a replay is
+recognised and nothing links an id to a report. Which invitations are spent is one value per survey, written anew at
+each sealing: a row for each would have a history of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from sqlalchemy import (
     Column,
     Date,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -51,15 +54,26 @@ surveys = Table(
     Column("sealed_n", Integer, nullable=False, server_default="0"),
 )
 
-# A SQLite table with a rowid would keep the order of arrival: none of these has one. Nor has any a foreign key but the
-# invitations: surveys are never deleted, and PostgreSQL would look one up again for every report.
+# A SQLite table with a rowid would keep the order of arrival: none of these has one. Nor has any a foreign key but
+# those about invitations: surveys are never deleted, and PostgreSQL would look one up again for every report.
 inbox = Table(
     "inbox",
     metadata,
     Column("survey", Integer, primary_key=True, autoincrement=False),
-    Column("id", LargeBinary(16), primary_key=True),
-    Column("record", LargeBinary, nullable=False),
+    Column("digest", LargeBinary(16), primary_key=True),
+    # A keyed hash of the invitation's code, where the survey asks for one.
+    Column("tag", LargeBinary(16)),
+    Column("box", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
+)
+# Two nodes cannot store two reports for one code. Only where there is one: other reports need not pay for it.
+Index(
+    "uq_inbox_tag",
+    inbox.c.survey,
+    inbox.c.tag,
+    unique=True,
+    sqlite_where=inbox.c.tag.is_not(None),
+    postgresql_where=inbox.c.tag.is_not(None),
 )
 
 sealed = Table(
@@ -84,7 +98,16 @@ invitations = Table(
     metadata,
     Column("survey", ForeignKey("surveys.number"), primary_key=True),
     Column("digest", LargeBinary(32), primary_key=True),
-    Column("spent", Boolean, nullable=False, server_default=false()),
+    # Its bit in `spent`; given in the order of the digests, and never changed.
+    Column("place", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+spent = Table(
+    "spent",
+    metadata,
+    Column("survey", ForeignKey("surveys.number"), primary_key=True),
+    Column("bits", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.record import RecordFormat
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.config import Config
@@ -20,6 +20,7 @@ from hushpoll_server.config import Config
 from . import key
 from .database import Database
 from .schema import inbox, sealed, surveys
+from .waiting import Waiting
 
 
 class ReportWriter(Protocol):
@@ -90,6 +91,7 @@ class Store:
         self.config = config
         self._make_writer = make_writer
         self.secret = config.secret()
+        self.waiting = Waiting(self.secret)
         self.database = Database(config.url)
         self.engine = self.database.engine
         self.read = self.database.read
@@ -253,7 +255,7 @@ class Store:
                     yield b"".join([row[0] for row in block])
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
-        """Give what is left of a sealed report's id: a keyed hash, useless to whoever has only the database."""
+        """Give what is kept of a report's id: a keyed hash, useless to whoever has only the database."""
         return hmac.digest(self.secret, b"seen:" + bytes.fromhex(survey_hash) + report_id, "sha256")[:16]
 
 
@@ -290,14 +292,27 @@ def _open(config: Config, new_key: bool) -> Store:
         key.refuse_to_replace(config)
     store = Store(config)
     try:
-        upgrade(store.database)
+        if not new_key:
+            key.refuse_another(config, store.secret, store.database)
+        upgrade(store.database, secret=store.secret)
         if new_key:
             key.forget(store.database)
+            _drop_unreadable(store)
         key.check(config, store.secret, store.database)
+        # A migration may have left what it wrote over in SQLite's log.
+        store.database.truncate_wal()
     except BaseException:
         store.close()
         raise
     return store
+
+
+def _drop_unreadable(store: Store) -> None:
+    """Let go of reports that a lost key locked. Their invitations are not spent: devices may send them again."""
+    with store.write() as tx:
+        for row in tx.execute(select(inbox)).all():
+            if store.waiting.open(row.survey, bytes(row.digest), bytes(row.box)) is None:
+                tx.execute(delete(inbox).where(inbox.c.survey == row.survey, inbox.c.digest == row.digest))
 
 
 def today() -> datetime.date:

@@ -15,8 +15,8 @@ from hushpoll_server.store.database import Database
 _LOCK = 0x68757368
 
 
-def upgrade(database: Database, revision: str = "head") -> None:
-    """Bring the tables up to date; data stay."""
+def upgrade(database: Database, revision: str = "head", secret: bytes | None = None) -> None:
+    """Bring the tables up to date; data stay. Reports that wait unlocked are locked with the server's `secret`."""
     settings = AlembicConfig()
     settings.set_main_option("script_location", "hushpoll_server:store/migrations")
     with database.turn(), database.engine.begin() as connection:
@@ -24,6 +24,7 @@ def upgrade(database: Database, revision: str = "head") -> None:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         _refuse_newer(settings, connection)
         settings.attributes["connection"] = connection
+        settings.attributes["secret"] = secret
         command.upgrade(settings, revision)
 
 

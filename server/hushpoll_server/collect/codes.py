@@ -1,0 +1,54 @@
+"""Which invitations are spent: one value per survey for those that are sealed, keyed tags for those that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from hushpoll_server.store.schema import inbox, invitations, spent
+from hushpoll_server.store.waiting import Waiting
+
+# SQLite takes at least 32,766 variables in a statement; PostgreSQL 65,535.
+_CHUNK = 10_000
+
+
+def unspent(tx: Connection, waiting: Waiting, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
+    """Give the places of those codes, by their hashes, that are known and that no report has spent."""
+    query = select(invitations.c.digest, invitations.c.place).where(invitations.c.survey == survey)
+    places = {bytes(row.digest): row.place for row in among(tx, query, invitations.c.digest, codes)}
+    tags = {waiting.tag(survey, code): code for code in places}
+    taken = among(tx, select(inbox.c.tag).where(inbox.c.survey == survey), inbox.c.tag, tags)
+    for row in taken:
+        del places[tags[bytes(row.tag)]]
+    bits = spent_bits(tx, survey)
+    return {code: place for code, place in places.items() if not is_set(bits, place)}
+
+
+def spent_bits(tx: Connection, survey: int) -> bytes:
+    """Read the value that says which of a survey's invitations are spent by sealed reports."""
+    return bytes(tx.execute(select(spent.c.bits).where(spent.c.survey == survey)).scalar() or b"")
+
+
+def is_set(bits: bytes, place: int) -> bool:
+    """Tell whether a place is marked; those beyond the end are not."""
+    return place >> 3 < len(bits) and bool(bits[place >> 3] >> (place & 7) & 1)
+
+
+def marked(bits: bytes, places: Iterable[int]) -> bytes:
+    """Mark more places."""
+    changed = bytearray(bits)
+    for place in places:
+        changed.extend(bytes(max(0, (place >> 3) + 1 - len(changed))))
+        changed[place >> 3] |= 1 << (place & 7)
+    return bytes(changed)
+
+
+def among(tx: Connection, query: Any, column: Any, values: Iterable[bytes]) -> list[Any]:
+    """Run a query for the rows whose `column` is one of `values`."""
+    wanted = sorted(values)
+    rows: list[Any] = []
+    for start in range(0, len(wanted), _CHUNK):
+        rows += tx.execute(query.where(column.in_(wanted[start : start + _CHUNK]))).all()
+    return rows

@@ -1,0 +1,53 @@
+"""Waiting reports are locked: a copy of the database tells neither what they say nor which invitation each one spent.
+
+The keys are made from the server's secret, which is outside the database and its backups. A box holds a record and the
+place of its invitation; the invitation is marked as spent when the report is sealed, together with many others. Until
+then a keyed tag says that the code is taken, to those who have the key.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_NONCE_BYTES = 12
+_PLACE_BYTES = 4
+_NO_PLACE = (1 << 8 * _PLACE_BYTES) - 1
+
+
+class Waiting:
+    """Locks and opens the waiting reports of one server."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._ciphers: dict[int, AESGCM] = {}
+
+    def tag(self, survey: int, code: bytes) -> bytes:
+        """Give what stands beside a waiting report for its code's hash: useless to whoever has only the database."""
+        return hmac.digest(self._secret, b"hushpoll: waiting code %d " % survey + code, "sha256")[:16]
+
+    def lock(self, survey: int, digest: bytes, record: bytes, place: int | None = None) -> bytes:
+        """Lock a record with its invitation's place, for the row that has this digest of the report's id."""
+        nonce = os.urandom(_NONCE_BYTES)
+        text = (_NO_PLACE if place is None else place).to_bytes(_PLACE_BYTES) + record
+        return nonce + self._cipher(survey).encrypt(nonce, text, digest)
+
+    def open(self, survey: int, digest: bytes, box: bytes) -> tuple[bytes, int | None] | None:
+        """Give the record and the place; None where the box was locked with another key or was altered."""
+        try:
+            text = self._cipher(survey).decrypt(box[:_NONCE_BYTES], box[_NONCE_BYTES:], digest)
+        except (InvalidTag, ValueError):
+            return None
+        place = int.from_bytes(text[:_PLACE_BYTES])
+        return text[_PLACE_BYTES:], None if place == _NO_PLACE else place
+
+    def _cipher(self, survey: int) -> AESGCM:
+        # One key for each survey: with random nonces of 96 bits a key is good for some 2^32 reports.
+        known = self._ciphers.get(survey)
+        if known is None:
+            key = hmac.digest(self._secret, b"hushpoll: waiting reports %d" % survey, "sha256")
+            known = self._ciphers[survey] = AESGCM(key)
+        return known

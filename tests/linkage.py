@@ -1,0 +1,452 @@
+"""An attack with all files in hand: which report came with which invitation?
+
+    .venv/bin/python -m tests.linkage [--people 400] [--no-postgres]
+
+People come singly, each with a code that the attacker knows, and each report says who sent it, so that the attacker's
+success can be counted. At several moments of a survey's life the script takes everything that a thief of the database
+has (SQL with `xmin`, `xmax` and `ctid`; `pg_dump`; the pages of tables and indexes, dead rows included; all of SQLite's
+files), reads out of it every order in which codes and reports stand there, and matches each order of codes with each
+order of reports. Chance puts one pair together and gives no correlation. What is beyond three standard deviations is
+measured again on a new survey: a leak shows twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+from flask import Flask
+from hushpoll_client import Report, Survey
+from hushpoll_server import create_app
+from hushpoll_server.collect import accept, closing, invitations
+from hushpoll_server.collect.codes import is_set, marked, spent_bits
+from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.config import Config
+from hushpoll_server.store import waiting
+from hushpoll_server.store.schema import inbox, seen, spent
+from hushpoll_server.store.schema import invitations as invited
+from hushpoll_server.store.schema import sealed as sealed_table
+from hushpoll_server.store.surveys import Store, open_store
+from sqlalchemy import delete, insert, select, text, update
+
+from tests.serving import DRAFT, Postgres, post
+
+MINIMUM = 50
+SIGMAS = 3.0
+FEWEST_IN_ORDER = 20
+TABLES = (inbox, sealed_table, seen, invited, spent)
+WIDTH = 12
+# A report of twelve questions with 256 outcomes: as good as a signature.
+SIGNED = Survey.from_draft(
+    {
+        **DRAFT,
+        "questions": [
+            {
+                "id": f"q{number}",
+                "kind": "choice",
+                "text": "?",
+                "options": [str(option) for option in range(256)],
+                "mechanism": {"name": "krr", "epsilon": "1"},
+            }
+            for number in range(WIDTH)
+        ],
+        "settings": {"invitation": True},
+    }
+)
+
+Order = list[int]
+
+
+class Person(NamedTuple):
+    """Whoever comes: a code, and a report that can be recognised."""
+
+    code: str
+    digest: bytes
+    record: bytes
+
+
+@dataclass
+class Evidence:
+    """Every order in which the attacker finds codes, and every order in which he finds reports."""
+
+    codes: dict[str, Order] = field(default_factory=dict)
+    reports: dict[str, Order] = field(default_factory=dict)
+
+    def add(self, name: str, codes: Order, reports: Order) -> None:
+        """Keep an order that is long enough to tell something."""
+        for kept, order in ((self.codes, codes), (self.reports, reports)):
+            if len(order) >= FEWEST_IN_ORDER:
+                kept[name] = order
+
+
+class Match(NamedTuple):
+    """How well an order of codes and an order of reports fit together."""
+
+    codes: str
+    reports: str
+    people: int
+    hits: int
+    z: float
+
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether it is more than three standard deviations from chance; right guesses have mean 1 and deviation 1."""
+        return self.hits > 1 + SIGMAS or abs(self.z) > SIGMAS
+
+
+# Reading the files -----------------------------------------------------------------------------------------------
+
+
+def evidence(store: Store, people: list[Person], came: int) -> Evidence:
+    """Take what a thief of the whole database has."""
+    found = Evidence()
+    gone = people[:came]
+    bits = _bits(store)
+    for name, data in _files(store):
+        codes = {i: _places(data, person.digest[:16]) for i, person in enumerate(gone)}
+        reports = {i: _places(data, person.record) for i, person in enumerate(gone)}
+        for which, at in (("first", 0), ("last", -1)):
+            found.add(f"{name}, {which}", _sorted(codes, at), _sorted(reports, at))
+        found.add(f"{name}, marks", _marks(data, bits, _place_of(store, gone)), [])
+    if not store.database.is_sqlite:
+        for name, order in _rows(store, gone):
+            found.add(name, *order)
+    return found
+
+
+def _files(store: Store) -> Iterator[tuple[str, bytes]]:
+    if store.database.is_sqlite:
+        for path in sorted(store.database.path.parent.glob(f"{store.database.path.name}*")):
+            yield path.name.removeprefix(store.database.path.name) or "main", path.read_bytes()
+        return
+    with store.database.autocommit() as tx:
+        tx.execute(text("CHECKPOINT"))
+        folder = Path(tx.execute(text("SHOW data_directory")).scalar_one())
+        query = text(
+            "SELECT relname, pg_relation_filepath(oid) FROM pg_class WHERE relkind IN ('r', 'i', 't')"
+            " AND relnamespace IN ('public'::regnamespace, 'pg_toast'::regnamespace) AND oid >= 16384 ORDER BY 1"
+        )
+        for name, path in tx.execute(query).all():
+            yield name, (folder / path).read_bytes()
+    yield "dump", _dump(store)
+
+
+def _dump(store: Store) -> bytes:
+    """Give what `pg_dump` prints, with its hexadecimal digits as bytes again."""
+    program = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_dump"))[-1]
+    done = subprocess.run(
+        [str(program), "--data-only", store.config.database_url], capture_output=True, check=True
+    )
+    lines = []
+    for line in done.stdout.split(b"\n"):
+        parts = line.split(b"\t")
+        lines.append(
+            b"\t".join(
+                bytes.fromhex(part[3:].decode()) if part.startswith(b"\\\\x") else part for part in parts
+            )
+        )
+    return b"\n".join(lines)
+
+
+def _rows(store: Store, people: list[Person]) -> Iterator[tuple[str, tuple[Order, Order]]]:
+    """Sort the rows of each table by whatever PostgreSQL knows of them."""
+    for table in TABLES:
+        for by in ("xmin::text::bigint, ctid", "xmax::text::bigint, ctid", "ctid"):
+            with store.read() as tx:
+                query = text(f"SELECT * FROM {table.name} ORDER BY {by}")
+                rows = [
+                    b"".join(bytes(value) for value in row if isinstance(value, bytes | memoryview))
+                    for row in tx.execute(query)
+                ]
+            yield (
+                f"{table.name} by {by.split(':')[0]}",
+                (_who(rows, people, "digest"), _who(rows, people, "record")),
+            )
+
+
+def _who(rows: list[bytes], people: list[Person], what: str) -> Order:
+    tokens = [getattr(person, what)[:16] for person in people]
+    return [i for row in rows for i, token in enumerate(tokens) if token in row]
+
+
+def _places(data: bytes, token: bytes) -> list[int]:
+    first = data.find(token)
+    return [] if first < 0 else [first, data.rfind(token)]
+
+
+def _sorted(places: dict[int, list[int]], at: int) -> Order:
+    return sorted((i for i, found in places.items() if found), key=lambda i: places[i][at])
+
+
+def _bits(store: Store) -> bytes:
+    known = store.published(SIGNED.hash)
+    assert known is not None
+    with store.read() as tx:
+        return spent_bits(tx, known.number)
+
+
+def _place_of(store: Store, people: list[Person]) -> dict[int, int]:
+    with store.read() as tx:
+        places = {bytes(row.digest): row.place for row in tx.execute(select(invited))}
+    return {places[person.digest]: i for i, person in enumerate(people)}
+
+
+def _marks(data: bytes, bits: bytes, person_at: dict[int, int]) -> Order:
+    """Find older versions of the value that says which codes are spent, and the order in which they were marked.
+
+    An older version is a run of bytes that has no mark that today's has not. Half of the codes are never used, so
+    that other bytes do not look like one.
+    """
+    # An older one may be a little shorter.
+    bits = bits[: max(8, len(bits) * 3 // 4)]
+    array, width = np.frombuffer(data, dtype=np.uint8), len(bits)
+    if not width or len(array) < width:
+        return []
+    filled = np.concatenate([[0], np.cumsum(array != 0)])
+    starts = np.flatnonzero(filled[width:] - filled[:-width] > 0)
+    for at, byte in enumerate(bits):
+        starts = starts[(array[starts + at] & (~byte & 0xFF)) == 0]
+    versions = {bytes(array[start : start + width]) for start in starts}
+    order: Order = []
+    met: set[int] = set()
+    for version in sorted(versions, key=lambda version: int.from_bytes(version).bit_count()):
+        for place, person in sorted(person_at.items()):
+            if is_set(version, place) and person not in met:
+                met.add(person)
+                order.append(person)
+    return order
+
+
+# Matching --------------------------------------------------------------------------------------------------------
+
+
+def matches(found: Evidence) -> list[Match]:
+    """Match each order of codes with each of reports: from the front, from the back, and by rank."""
+    return [
+        _match(codes, reports, found.codes[codes], found.reports[reports])
+        for codes in found.codes
+        for reports in found.reports
+    ]
+
+
+def _match(first: str, second: str, codes: Order, reports: Order) -> Match:
+    codes, reports = list(dict.fromkeys(codes)), list(dict.fromkeys(reports))
+    hits = max(
+        sum(a == b for a, b in zip(codes, reports, strict=False)),
+        sum(a == b for a, b in zip(reversed(codes), reversed(reports), strict=False)),
+    )
+    rank = {person: place for place, person in enumerate(reports)}
+    shared = [rank[person] for person in codes if person in rank]
+    n = len(shared)
+    if n < FEWEST_IN_ORDER:
+        return Match(first, second, n, hits, 0.0)
+    ranks = np.argsort(np.argsort(shared))
+    rho = float(np.corrcoef(np.arange(n), ranks)[0, 1])
+    return Match(first, second, n, hits, rho * (n - 1) ** 0.5)
+
+
+# A survey's life -------------------------------------------------------------------------------------------------
+
+
+def live_through(app: Flask, n: int, moments: Sequence[str]) -> dict[str, Evidence]:
+    """Let n people come singly; look at each moment that is asked for."""
+    store: Store = app.extensions["hushpoll"]
+    store.publish(SIGNED, minimum_batch=MINIMUM)
+    # Twice as many codes as people: the others never come.
+    codes = invitations.invite(store, SIGNED.hash, 2 * n)[:n]
+    people = [
+        Person(code, invitations.digest(SIGNED.hash, code), hashlib.sha256(code.encode()).digest()[:WIDTH])
+        for code in codes
+    ]
+    looks: dict[str, Evidence] = {}
+    at = {MINIMUM * 3 // 2: "while all wait", n * 3 // 4: "between two releases", n: "before closing"}
+    client = app.test_client()
+    for came, person in enumerate(people, 1):
+        report = Report(os.urandom(16).hex(), tuple(person.record))
+        assert post(client, SIGNED, report.to_bytes(person.code)).status_code == 201
+        released = seal_due(store) if came % 10 == 0 else 0
+        if released and "after a release" not in looks and "after a release" in moments:
+            looks["after a release"] = evidence(store, people, came)
+        if at.get(came) in moments:
+            looks[at[came]] = evidence(store, people, came)
+        if len(looks) == len(moments):
+            return looks
+    if "after closing" in moments:
+        closing.close(store, SIGNED.hash)
+        assert store.sealed_count(SIGNED.hash) == n
+        looks["after closing"] = evidence(store, people, n)
+    return looks
+
+
+MOMENTS = ("while all wait", "after a release", "between two releases", "before closing", "after closing")
+
+
+@contextmanager
+def server(database_url: str = "") -> Iterator[Flask]:
+    """An application on an empty store."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = Config(data=Path(folder) / "data", database_url=database_url, seal_every=86_400)
+        open_store(config).close()
+        app = create_app(config)
+        try:
+            yield app
+        finally:
+            app.extensions["hushpoll"].close()
+
+
+class Look(NamedTuple):
+    """What an attack at one moment found: how many pairs of orders there were to match, and which of them link."""
+
+    pairs: int
+    leaks: list[Match]
+
+
+def attack(make: Callable[[], Any], n: int, moments: Sequence[str] = MOMENTS) -> dict[str, Look]:
+    """Look at each moment for leaks: what is beyond chance on a survey and again on another one."""
+    with make() as app:
+        first = {moment: matches(found) for moment, found in live_through(app, n, moments).items()}
+    suspects = {
+        moment: {(one.codes, one.reports) for one in found if one.is_beyond_chance}
+        for moment, found in first.items()
+    }
+    looks = {moment: Look(len(found), []) for moment, found in first.items()}
+    if not any(suspects.values()):
+        return looks
+    with make() as app:
+        again = live_through(app, n, [moment for moment in moments if suspects[moment]])
+    for moment, found in again.items():
+        looks[moment].leaks.extend(
+            one
+            for one in matches(found)
+            if one.is_beyond_chance and (one.codes, one.reports) in suspects[moment]
+        )
+    return looks
+
+
+# Leaks on purpose ------------------------------------------------------------------------------------------------
+
+
+def _plain_lock(self: Any, survey: int, digest: bytes, record: bytes, place: int | None = None) -> bytes:
+    return bytes(12) + ((1 << 32) - 1 if place is None else place).to_bytes(4) + record
+
+
+def _plain_open(self: Any, survey: int, digest: bytes, box: bytes) -> tuple[bytes, int | None]:
+    return box[16:], int.from_bytes(box[12:16])
+
+
+def _plain_tag(self: Any, survey: int, code: bytes) -> bytes:
+    return code[:16]
+
+
+_insert = accept._insert
+
+
+def _insert_and_mark(tx: Any, locks: Any, fresh: Any) -> None:
+    _insert(tx, locks, fresh)
+    for report, place in fresh:
+        bits = marked(spent_bits(tx, report.survey).ljust(100, b"\0"), [place])
+        if tx.dialect.name == "postgresql":
+            done = tx.execute(update(spent).where(spent.c.survey == report.survey).values(bits=bits)).rowcount
+        else:
+            tx.execute(delete(spent).where(spent.c.survey == report.survey))
+            done = 0
+        if not done:
+            tx.execute(insert(spent).values(survey=report.survey, bits=bits))
+
+
+def _insert_and_touch(tx: Any, locks: Any, fresh: Any) -> None:
+    _insert(tx, locks, fresh)
+    for report, _ in fresh:
+        mine = invited.c.digest == report.invitation
+        tx.execute(update(invited).where(mine).values(place=invited.c.place))
+
+
+@contextmanager
+def planted(leak: str) -> Iterator[None]:
+    """Break a protection: reports that wait in plain sight, codes marked one by one, rows with a history."""
+    patches = [
+        mock.patch.object(waiting.Waiting, "lock", _plain_lock),
+        mock.patch.object(waiting.Waiting, "open", _plain_open),
+    ]
+    if leak == "unlocked":
+        patches.append(mock.patch.object(waiting.Waiting, "tag", _plain_tag))
+    elif leak == "marked":
+        patches.append(mock.patch.object(accept, "_insert", _insert_and_mark))
+    else:
+        patches.append(mock.patch.object(accept, "_insert", _insert_and_touch))
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
+        for patch in patches:
+            patch.stop()
+
+
+# Rows with a history of their own are PostgreSQL's; a row of SQLite that is written with the same value is not written.
+PLANTS = {"sqlite": ("unlocked", "marked"), "postgresql": ("unlocked", "marked", "touched")}
+
+
+def main() -> int:
+    """Print what the attack finds at each moment, and that it finds what is planted."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--people", type=int, default=400)
+    parser.add_argument("--no-postgres", action="store_true")
+    options = parser.parse_args()
+    cluster = None if options.no_postgres else Postgres()
+    failed = 0
+    try:
+        for backend in ("sqlite",) if cluster is None else ("sqlite", "postgresql"):
+            failed += _run(backend, cluster, options.people)
+    finally:
+        if cluster is not None:
+            cluster.close()
+    return 1 if failed else 0
+
+
+def fresh(backend: str, cluster: Postgres | None) -> Callable[[], Any]:
+    """Make empty stores of a kind, one after the other."""
+
+    def make() -> Any:
+        if cluster is None or backend == "sqlite":
+            return server()
+        return server(cluster.create(f"link_{os.urandom(6).hex()}", "migrated"))
+
+    return make
+
+
+def _run(backend: str, cluster: Postgres | None, n: int) -> int:
+    failed = 0
+    for moment, look in attack(fresh(backend, cluster), n).items():
+        print(f"{backend:10}  {n} people  {moment:22} {_words(look)}", flush=True)
+        failed += bool(look.leaks)
+    for leak in PLANTS[backend]:
+        with planted(leak):
+            look = attack(fresh(backend, cluster), n, MOMENTS[:1])[MOMENTS[0]]
+        print(f"{backend:10}  {n} people  planted leak {leak:9} {_words(look)}", flush=True)
+        failed += not look.leaks
+    return failed
+
+
+def _words(look: Look) -> str:
+    if not look.leaks:
+        return f"at chance ({look.pairs} pairs of orders)"
+    worst = max(look.leaks, key=lambda one: one.hits)
+    return f"LINKED: {worst.hits} of {worst.people} ({worst.codes} with {worst.reports})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Whoever has all files of the database, at any moment, links no invitation to a report (see tests/linkage.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import linkage
+
+
+@pytest.fixture
+def make(backend: str, request: pytest.FixtureRequest) -> Callable[[], Any]:
+    """Empty stores, one after the other."""
+    cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
+    return linkage.fresh(backend, cluster)
+
+
+@pytest.mark.parametrize("people", [160, pytest.param(400, marks=pytest.mark.long)])
+def test_codes_and_reports_are_linked_at_chance_at_every_moment(make: Callable[[], Any], people: int) -> None:
+    looks = linkage.attack(make, people)
+    assert set(looks) == set(linkage.MOMENTS)
+    assert {moment: look.leaks for moment, look in looks.items()} == {
+        moment: [] for moment in linkage.MOMENTS
+    }
+    # Once reports are sealed, the attacker has something to work with.
+    assert all(looks[moment].pairs for moment in linkage.MOMENTS[1:])
+
+
+def test_the_same_script_catches_planted_leaks(make: Callable[[], Any], backend: str) -> None:
+    for leak in linkage.PLANTS[backend]:
+        with linkage.planted(leak):
+            (look,) = linkage.attack(make, 80, linkage.MOMENTS[:1]).values()
+        # Most who came are linked; a page that is full forgets some versions of the value that says who is spent.
+        assert max(one.hits for one in look.leaks) >= 8, (leak, look)
