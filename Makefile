@@ -16,7 +16,7 @@ BIN     := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes \
            --no-emit-index-url --no-annotate
 
-.PHONY: help run demo test test-long lint bench docs docs-check docs-current requirements wheel clean
+.PHONY: help run demo test test-long prove lint bench docs docs-check docs-current requirements wheel clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,6 +34,10 @@ test: $(VENV)/.test  ## Run all tests; installs Chromium and PostgreSQL through 
 test-long: $(VENV)/.test  ## Run also the tests that take minutes (full audit, 100 kills, 100,000 hostile requests)
 	@sh tests/install-system.sh
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long $(TESTS)
+
+prove: $(VENV)/.test  ## Run every test, the long ones too, and what other programs make of our files (R)
+	@sh tests/install-system.sh Rscript:r-base-core
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v $(TESTS)
 
 lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and complexity
 	$(BIN)/ruff check .

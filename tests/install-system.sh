@@ -7,7 +7,8 @@ missing=""
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"
 [ -n "$(find /lib /usr/lib /usr/lib64 -name 'libatomic.so.1' 2>/dev/null | head -n 1)" ] || missing="$missing libatomic1"
-for program in curl "$@"; do command -v "$program" >/dev/null 2>&1 || missing="$missing $program"; done
+# An argument is a program, or program:package where Debian's package has another name.
+for program in curl "$@"; do command -v "${program%%:*}" >/dev/null 2>&1 || missing="$missing ${program##*:}"; done
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null 2>&1; then

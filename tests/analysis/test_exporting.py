@@ -20,11 +20,12 @@ from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.results.export import (
     export_files,
     guard_cell,
+    report_files,
     shuffled,
     write_export,
     zip_export,
 )
-from hushpoll_analysis.results.labels import _names
+from hushpoll_analysis.results.labels import column_names
 from hushpoll_client import HushpollError, Survey
 
 NASTY = "It's \"5 $\" `x' \\ a|b*c"
@@ -175,8 +176,16 @@ def test_names_are_unique_for_programs_that_ignore_case() -> None:
         for name in ("Q2", "q2", "q3")
     ]
     survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": questions})
-    assert _names(survey.questions, 64, fold_case=True) == ["Q2_reported", "xq2_reported", "q3_reported"]
-    assert _names(survey.questions, 64, fold_case=False) == ["Q2_reported", "q2_reported", "q3_reported"]
+    assert column_names(survey.questions, 64, fold_case=True) == [
+        "Q2_reported",
+        "xq2_reported",
+        "q3_reported",
+    ]
+    assert column_names(survey.questions, 64, fold_case=False) == [
+        "Q2_reported",
+        "q2_reported",
+        "q3_reported",
+    ]
 
 
 def test_zip_has_the_same_files_and_no_times(survey: Survey, frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -186,7 +195,7 @@ def test_zip_has_the_same_files_and_no_times(survey: Survey, frame: pd.DataFrame
         assert archive.testzip() is None
         names = {Path(name).name for name in archive.namelist()}
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    assert names == {name for name, _ in export_files(survey, 500)} | {"reports.csv", "reports.parquet"}
+    assert names == {name for name, _ in export_files(survey, 500)} | set(report_files())
 
 
 def test_places_that_cannot_be_written_are_named(survey: Survey, frame: pd.DataFrame, tmp_path: Path) -> None:

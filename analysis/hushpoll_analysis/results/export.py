@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .labels import r_script, spss_script, stata_script
 from .method import method_of, question_note, total_note
+from .packages import STATISTICAL, package_files, write_statistical
 
 __all__ = [
     "export_files",
@@ -41,6 +43,7 @@ __all__ = [
 # The full-width signs are those of East Asian keyboards, which spreadsheets there take for the same.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 CSV_ROWS = 1 << 18
+STATISTICAL_ENDINGS = {Path(name).suffix for name in STATISTICAL}
 
 
 def write_export(survey: Survey, data: Any, folder: Path, level: float = 0.95) -> list[Path]:
@@ -56,7 +59,7 @@ def write_export(survey: Survey, data: Any, folder: Path, level: float = 0.95) -
     for name, content in export_files(survey, len(frame), level):
         (folder / name).write_bytes(content)
         paths.append(folder / name)
-    for name in ("reports.csv", "reports.parquet"):
+    for name in report_files():
         write_reports(survey, frame, folder / name)
         paths.append(folder / name)
     return sorted(paths)
@@ -69,7 +72,7 @@ def zip_export(survey: Survey, data: Any, target: Path, level: float = 0.95) -> 
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in export_files(survey, len(frame), level):
             archive.writestr(_member(f"{folder}/{name}"), content)
-        for name in ("reports.csv", "reports.parquet"):
+        for name in report_files():
             part = target.with_name(f"{target.name}.{name}")
             try:
                 write_reports(survey, frame, part)
@@ -83,6 +86,12 @@ def zip_export(survey: Survey, data: Any, target: Path, level: float = 0.95) -> 
                 part.unlink(missing_ok=True)
 
 
+def report_files() -> tuple[str, ...]:
+    """Give the names of the files of reports; .sav and .dta where pyreadstat is installed."""
+    found = ("reports.csv", "reports.parquet")
+    return (*found, *STATISTICAL) if find_spec("pyreadstat") is not None else found
+
+
 def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
     """Put the rows in a random order that the operating system's generator chose."""
     keys = np.frombuffer(os.urandom(8 * len(frame)), dtype=np.uint64)
@@ -90,11 +99,14 @@ def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Progress | None = None) -> None:
-    """Write reports as CSV or Parquet, by the ending of the name; Parquet also carries the survey's hash."""
+    """Write reports by the ending of the name: .csv, .parquet (which carries the survey's hash), .sav or .dta."""
     import pyarrow
     import pyarrow.csv
     import pyarrow.parquet
 
+    if path.suffix in STATISTICAL_ENDINGS:
+        write_statistical(survey, frame, path)
+        return
     columns = [column_of(question.id) for question in survey.questions]
     table = pyarrow.Table.from_pandas(frame[columns], preserve_index=False)
     table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode()})
@@ -129,6 +141,7 @@ def export_files(survey: Survey, n: int, level: float = 0.95) -> Iterator[tuple[
     yield "labels.do", stata_script(survey, labels).encode()
     yield "labels.R", r_script(survey, labels).encode()
     yield "reproduce.py", reproduce_script(survey, level).encode()
+    yield from package_files(survey, n)
 
 
 def guard_cell(value: object) -> object:

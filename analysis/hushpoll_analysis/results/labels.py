@@ -14,7 +14,16 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.tally import column_of
 
-__all__ = ["r_script", "spss_script", "stata_script"]
+__all__ = [
+    "SPSS_NAME",
+    "STATA_LABEL",
+    "STATA_NAME",
+    "WARNING",
+    "column_names",
+    "r_script",
+    "spss_script",
+    "stata_script",
+]
 
 Labels = Sequence[tuple[Question, Sequence[str]]]
 
@@ -25,7 +34,7 @@ STATA_NAME, STATA_LABEL = 32, 80
 
 def spss_script(survey: Survey, labels: Labels) -> str:
     """Write the SPSS syntax."""
-    names = _names([question for question, _ in labels], SPSS_NAME, fold_case=True)
+    names = column_names([question for question, _ in labels], SPSS_NAME, fold_case=True)
     formats = [_spss_format(question) for question, _ in labels]
     lines = [
         f"* Survey {survey.hash}.",
@@ -48,7 +57,7 @@ def spss_script(survey: Survey, labels: Labels) -> str:
 
 def stata_script(survey: Survey, labels: Labels) -> str:
     """Write the Stata do-file. Columns are read by position: Stata would cut names at 32 characters by itself."""
-    names = _names([question for question, _ in labels], STATA_NAME, fold_case=False)
+    names = column_names([question for question, _ in labels], STATA_NAME, fold_case=False)
     lines = [
         "version 14",
         f"* Survey {survey.hash}",
@@ -102,7 +111,7 @@ def _label(question: Question) -> str:
     return f"reported, not true: {question.text}"
 
 
-def _names(questions: Sequence[Question], limit: int, fold_case: bool) -> list[str]:
+def column_names(questions: Sequence[Question], limit: int, fold_case: bool) -> list[str]:
     """Give every column a name the program accepts; one that is too long or taken becomes q<place>_reported."""
     taken: set[str] = set()
     names = []

@@ -17,6 +17,7 @@ from hushpoll_server.store.surveys import Store, SurveyState
 from .output import json_option, print_json, read_survey
 from .stored import find_survey, opened_store
 from .survey_check import check
+from .survey_import import import_
 
 # More people than there are in most countries, and a whole number that every database takes.
 MOST_REPORTS = 2_000_000_000
@@ -28,6 +29,7 @@ def survey() -> None:
 
 
 survey.add_command(check)
+survey.add_command(import_)
 
 
 @survey.command(short_help="Publish a survey document for good.")

@@ -1,0 +1,5 @@
+"""Questionnaires of other programs, read into a draft; what cannot be carried over is listed."""
+
+from .draft import Imported, read_questionnaire
+
+__all__ = ["Imported", "read_questionnaire"]
