@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 
 from .fit import ModelFit
@@ -102,6 +103,12 @@ class Pooled:
             },
             index=pd.Index(self.names, name="term"),
         )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["estimate"], frame["low"], frame["high"])
+        return draw_whiskers(frame.index, *limits, f"pooled estimate, {self.level:.0%} interval", axes)
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
