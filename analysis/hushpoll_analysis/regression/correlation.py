@@ -20,7 +20,9 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
 )
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
@@ -59,10 +61,19 @@ class Correlation:
         """Give the matrix of correlations."""
         return pd.DataFrame(self.r, index=self.names, columns=self.names)
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["r"], frame["low"], frame["high"])
+        return draw_whiskers(
+            list(frame.index), *limits, f"correlation, {self.level:.0%} interval", axes, zero=True
+        )
+
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
+@takes_missing
 def correlate(
     data: pd.DataFrame,
     channels: Mechanisms,

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import optimize, stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 
 from .reading import ModelData
@@ -298,6 +299,12 @@ class ModelFit:
             "notes": list(self.notes),
             "coefficients": plain,
         }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["coef"], frame["low"], frame["high"])
+        return draw_whiskers(frame.index, *limits, f"coefficient, {self.level:.0%} interval", axes, zero=True)
 
     def _repr_html_(self) -> str:
         return self.to_frame(everything=True).to_html(float_format=lambda value: f"{value:.4f}", na_rep="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +12,21 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 
-from .fit import ModelFit
 from .likelihood import Likelihood
-from .mixed import MixedFit
 from .outcomes import BinaryOutcome, MultinomialOutcome, OrdinalOutcome
+
+if TYPE_CHECKING:
+    from .fit import ModelFit
 
 __all__ = ["Imputations", "Pooled", "hidden_answers", "impute", "rubin"]
 
 
 def _joint(fit: ModelFit, theta: Floats) -> Floats:
     """P(class j, answer t | reports, covariates) of each respondent: n x J x K."""
-    if isinstance(fit, MixedFit):
+    if fit.data.random is not None:
         raise AnalysisError(
             "a random intercept has no posterior of one person's answer here", "leave (1 | ...) out"
         )
@@ -102,6 +104,12 @@ class Pooled:
             },
             index=pd.Index(self.names, name="term"),
         )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["estimate"], frame["low"], frame["high"])
+        return draw_whiskers(frame.index, *limits, f"pooled estimate, {self.level:.0%} interval", axes)
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")

@@ -9,6 +9,7 @@ import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.population import Population
@@ -26,6 +27,7 @@ from .reading import read_model
 __all__ = ["Correlation", "ModelFit", "correlate", "linear", "logit", "multinomial", "ordinal"]
 
 
+@takes_missing
 def logit(
     formula: str,
     data: pd.DataFrame,
@@ -123,6 +125,7 @@ def logit(
     return fit_mixed(formula, model, data, family, level, points)
 
 
+@takes_missing
 def multinomial(
     formula: str,
     data: pd.DataFrame,
@@ -160,6 +163,7 @@ def multinomial(
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
+@takes_missing
 def ordinal(
     formula: str,
     data: pd.DataFrame,
@@ -201,6 +205,7 @@ def ordinal(
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
+@takes_missing
 def linear(
     formula: str,
     data: pd.DataFrame,

@@ -20,6 +20,7 @@ from hushpoll_analysis.data.columns import Codes
 from .links import chance_of
 
 __all__ = [
+    "TINY",
     "BinaryOutcome",
     "GaussianOutcome",
     "MultinomialOutcome",

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weighted import WeightedEstimate
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits
@@ -74,6 +75,12 @@ class Trend:
         """Give the trend as JSON values."""
         waves = [{**vars(one), "shown": dict(vars(one.shown))} for one in self.waves]
         return {**vars(self), "waves": waves, "notes": list(self.notes)}
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
+        return draw_line(frame["time"], *limits, ("time", f"share of {self.option}"), axes)
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}", na_rep="")

@@ -14,7 +14,9 @@ from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, read_variable
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, method_for, misfit, outside
 from hushpoll_analysis.shares.quantities import Quantity
@@ -109,10 +111,17 @@ class WeightedEstimate:
         shares = [{**vars(share), "shown": dict(vars(share.shown))} for share in self.shares]
         return {**vars(self), "shares": shares, "notes": list(self.notes)}
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
+        return draw_whiskers(frame.index, *limits, f"estimated share, {self.level:.0%} interval", axes)
+
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
+@takes_missing
 def weighted_estimate(
     reports: pd.DataFrame,
     mechanisms: Mechanisms,

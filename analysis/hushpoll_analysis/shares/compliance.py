@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from hushpoll_analysis.data.counts import finite_numbers
+from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError
 
 from .result import Estimate, LinearEstimate
@@ -40,6 +41,14 @@ class Sensitivity:
     def to_dict(self) -> dict[str, Any]:
         """Give the curve as JSON values."""
         return {"option": self.option, "level": self.level, "curve": self.frame.to_dict(orient="records")}
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.frame[self.frame["protective"] == self.frame["protective"].min()]
+        limits = (frame["estimate"], frame["low"], frame["high"])
+        return draw_line(
+            frame["careless"], *limits, ("share who answer at random", f"share of {self.option}"), axes
+        )
 
     def _repr_html_(self) -> str:
         return self.frame.to_html(float_format=lambda value: f"{value:.4f}", index=False)

@@ -19,6 +19,7 @@ from scipy.stats import norm
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, whole_numbers
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .result import Shown
@@ -115,6 +116,14 @@ class TwoGroupEstimate:
 
         rows = [entry | {"shown": entry["shown"]["estimate"]} for entry in self.to_dict()["estimates"]]
         return pd.DataFrame(rows).set_index("option")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        shown = [one.shown for one in self.parameters]
+        limits = [[getattr(one, end) for one in shown] for end in ("estimate", "low", "high")]
+        names = [one.name for one in self.parameters]
+        words = f"share, {self.level:.0%} interval"
+        return draw_whiskers(names, limits[0], limits[1], limits[2], words, axes)
 
     def _repr_html_(self) -> str:
         table: str = self.to_frame().to_html(float_format="{:.4f}".format)

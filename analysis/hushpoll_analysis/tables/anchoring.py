@@ -18,7 +18,9 @@ import pandas as pd
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Mechanisms, Variable
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins
@@ -108,10 +110,17 @@ class Anchored:
             "notes": list(self.notes),
         }
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
+        return draw_whiskers(frame.index, *limits, f"corrected share, {self.level:.0%} interval", axes)
+
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
+@takes_missing
 def anchored(
     reports: pd.DataFrame | npt.ArrayLike,
     mechanisms: Mechanisms,

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.constrained import Maximum
 
@@ -165,6 +166,12 @@ class CrossTable:
             "independence": test,
             "notes": list(self.notes),
         }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
+        return draw_whiskers(list(frame.index), *limits, f"estimated share, {self.level:.0%} interval", axes)
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, stats
 
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval import Interval
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
@@ -84,6 +85,13 @@ class Comparison:
             "shares": [_plain(row) for row in self.shares.reset_index().to_dict(orient="records")],
             "notes": list(self.notes),
         }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        labels = [f"{option}: {group} - {reference}" for option, group, reference in frame.index]
+        limits = (frame["difference"], frame["low"], frame["high"])
+        return draw_whiskers(labels, *limits, f"difference, {self.level:.0%} interval", axes, zero=True)
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")

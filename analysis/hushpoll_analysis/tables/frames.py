@@ -11,6 +11,7 @@ import pandas as pd
 
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import option_reports, options_of, with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
@@ -28,6 +29,7 @@ __all__ = ["compare", "crosstab", "sample_design"]
 Reports = pd.DataFrame | npt.ArrayLike
 
 
+@takes_missing
 def crosstab(
     reports: Reports,
     mechanisms: Mechanisms,
@@ -116,6 +118,7 @@ def crosstab(
     )
 
 
+@takes_missing
 def compare(
     reports: Reports,
     mechanisms: Mechanisms,

@@ -13,7 +13,9 @@ from scipy import stats
 
 from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, check_frame, read_variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
@@ -48,10 +50,18 @@ class SumScore:
         """Give the score as JSON values."""
         return {**vars(self), "items": list(self.items)}
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        limits = ([self.mean], [self.low], [self.high])
+        return draw_whiskers(
+            [" + ".join(self.items)], *limits, f"mean score, {self.level:.0%} interval", axes
+        )
+
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
+@takes_missing
 def sum_score(
     data: pd.DataFrame,
     mechanisms: Mechanisms,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hushpoll_client import HushpollError
 
-__all__ = ["Builder", "Imported", "plain_text", "read_questionnaire"]
+__all__ = ["Builder", "Imported", "plain_text"]
 
 TITLE, TEXT, INTRO = 200, 1000, 4000
 
@@ -68,21 +67,3 @@ def plain_text(text: str) -> str:
     for sign, plain in (("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
         without = without.replace(sign, plain)
     return " ".join("".join(c if c.isprintable() else " " for c in without).split())
-
-
-def read_questionnaire(path: Path, epsilon: float = 1.0) -> Imported:
-    """Read an XLSForm (.xlsx) or a LimeSurvey structure (.txt, .tsv)."""
-    from .limesurvey import read_limesurvey
-    from .xlsform import read_xlsform
-
-    readers = {".xlsx": read_xlsform, ".tsv": read_limesurvey, ".txt": read_limesurvey}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise HushpollError(
-            f"{path.name}: cannot tell whose questionnaire this is",
-            "give an XLSForm (.xlsx) or a LimeSurvey .txt",
-        )
-    try:
-        return reader(path, epsilon)
-    except OSError as error:
-        raise HushpollError(f"{path.name}: cannot be read ({error.strerror})", "check the path") from None

@@ -1,0 +1,83 @@
+"""One picture for every result: dots with whiskers, in the colours of the report (matplotlib, an extra)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushpoll_analysis.errors import AnalysisError
+
+__all__ = ["COLOUR", "draw_line", "draw_whiskers", "new_axes"]
+
+COLOUR = "#17605d"
+PALE = "#9fb8b6"
+ROW = 0.32
+
+
+def new_axes(rows: int) -> Any:
+    """Make axes of a height that fits the rows; no window is opened."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise AnalysisError("matplotlib is not installed", 'run pip install "hushpoll[plot]"') from None
+    return Figure(figsize=(7.0, 0.9 + ROW * max(rows, 2)), layout="constrained").subplots()
+
+
+def draw_whiskers(
+    labels: Iterable[Any],
+    estimates: npt.ArrayLike,
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    words: str,
+    axes: Any = None,
+    zero: bool = False,
+) -> Any:
+    """Draw one row an estimate and give the axes; `zero` marks no effect."""
+    middle, left, right = (np.asarray(one, dtype=np.float64) for one in (estimates, low, high))
+    axes = new_axes(len(middle)) if axes is None else axes
+    places = np.arange(len(middle))
+    for place, a, b in zip(places, left, right, strict=True):
+        if np.isfinite(a) and np.isfinite(b):
+            axes.plot([a, b], [place, place], color=COLOUR, linewidth=1.4)
+    axes.plot(middle, places, "o", color=COLOUR, markersize=6)
+    if zero:
+        axes.axvline(0.0, color=PALE, linewidth=1.0)
+    axes.set_yticks(places, [plain(label) for label in labels])
+    axes.set_ylim(len(middle) - 0.5, -0.5)
+    axes.set_xlabel(words, fontsize=9)
+    finish(axes)
+    return axes
+
+
+def draw_line(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    words: tuple[str, str],
+    axes: Any = None,
+) -> Any:
+    """Draw a curve with its band and give the axes; `words` are those of the two axes."""
+    axes = new_axes(8) if axes is None else axes
+    axes.fill_between(np.asarray(x), np.asarray(low), np.asarray(high), color=COLOUR, alpha=0.15, linewidth=0)
+    axes.plot(np.asarray(x), np.asarray(y), "o-", color=COLOUR, markersize=4)
+    axes.set_xlabel(words[0], fontsize=9)
+    axes.set_ylabel(words[1], fontsize=9)
+    finish(axes)
+    return axes
+
+
+def plain(label: Any) -> str:
+    """Write a label; matplotlib would read a dollar sign as the beginning of a formula."""
+    text = " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    text = text.replace("$", r"\$")
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def finish(axes: Any) -> None:
+    """Take away what says nothing."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="x", alpha=0.3)
