@@ -446,11 +446,23 @@ def _mechanism(
             place, problem = (*here, error.field), error.predicate or problem
         raise SurveyError(place, problem, error.remedy or "correct it") from None
     _check_decoy(mechanism, decoy, here)
+    _check_target(mechanism, answers, (*here, "target"))
     if published:
         _check_spelling(mechanism, answers.in_mechanism(), parameters, here)
     elif channel is not None and mechanism.recompiled:
         raise SurveyError((*at, "channel"), "a draft has none", "remove it")
     return mechanism, decoy
+
+
+def _check_target(mechanism: Mechanism, answers: Answers, at: Place) -> None:
+    """Refuse to ask people for reports that cannot tell what shall be reported."""
+    only = mechanism.tells_only
+    if only is not None and answers.target != only and mechanism.options > 2:
+        raise SurveyError(
+            at,
+            f"the reports of “{mechanism.label}” cannot tell this",
+            f"report something else ({only}), or choose another mechanism",
+        )
 
 
 def _check_decoy(mechanism: Mechanism, decoy: str | None, at: Place) -> None:

@@ -226,3 +226,40 @@ def test_a_plan_that_makes_no_sense_ends_in_one_line(
     said = capsys.readouterr().err
     assert message in said
     assert "Traceback" not in said
+
+
+def test_simulated_numbers_and_sets_have_shares_of_their_own(tmp_path: Path, survey: Survey) -> None:
+    file, out = tmp_path / "survey.json", tmp_path / "reports.csv"
+    file.write_text(json.dumps(DOCUMENT))
+    truth = {
+        "drank": [0.6, 0.4],
+        "where": [1 / len(PLACES)] * len(PLACES),
+        "mood": [0.1, 0.2, 0.4, 0.2, 0.1],
+        "hours": {"values": [0, 37.5], "shares": [0.25, 0.75]},
+        "used": {"sets": [[], ["tea", "milk, warm"]], "shares": [0.5, 0.5]},
+    }
+    done = CliRunner().invoke(
+        hushpoll, ["simulate", str(file), "-n", "60", "--truth", json.dumps(truth), "--out", str(out)]
+    )
+    assert (done.exit_code, done.exception) == (0, None)
+    assert len(out.read_text().splitlines()) == 61
+
+
+@pytest.mark.parametrize(
+    ("question", "target"),
+    [("mood", "cumulative"), ("mood", "shares"), ("hours", "distribution"), ("mood", None)],
+)
+def test_a_target_that_the_reports_cannot_tell_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], question: str, target: str | None
+) -> None:
+    asked = next(one for one in QUESTIONS if one["id"] == question)
+    mechanism = {"name": "one_bit", "epsilon": 1} | ({} if target is None else {"target": target})
+    file = tmp_path / "survey.json"
+    file.write_text(json.dumps(DOCUMENT | {"questions": [asked | {"mechanism": mechanism}]}))
+    with pytest.raises(SystemExit) as stopped:
+        main(["survey", "check", str(file)])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == (
+        f'hushpoll: question 1 ("{question}"), mechanism.target: the reports of “One bit for the mean” cannot tell '
+        "this; report something else (mean), or choose another mechanism\n"
+    )

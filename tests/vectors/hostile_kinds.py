@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from hushpoll_client import SCALE, Survey
+from hushpoll_client import SCALE, Survey, mechanisms
 from hushpoll_client.strict_json import dumps
 from surveys import choice, skip_rules, survey, two_valued, yes_no
 
@@ -73,6 +73,9 @@ def kinds_at_fault() -> Iterator[tuple[str, list[Any]]]:
     yield "target_of_a_number_under_a_scale", of(SCALE_QUESTION, "mechanism", "target", "distribution")
     yield "target_missing", of(SCALE_QUESTION, "mechanism", "target", _GONE)
     yield "target_on_a_choice", of(SET, "mechanism", "target", "shares")
+    yield "target_cumulative_under_one_bit", _one_bit(SCALE_QUESTION, 5, {"target": "cumulative"})
+    yield "target_shares_under_one_bit", _one_bit(SCALE_QUESTION, 5, {"target": "shares"})
+    yield "target_distribution_under_one_bit", _one_bit(BINS, 20, {"target": "distribution", "bins": 20})
     yield "bins_on_a_scale", of(SCALE_QUESTION, "mechanism", "bins", 5)
     for key in ("min", "max", "step"):
         yield f"{key}_missing", of(MEAN, key, _GONE)
@@ -175,6 +178,17 @@ def forms_at_fault() -> Iterator[tuple[str, list[Any]]]:
         yield f"{name}_under_designed", of(SCALE_QUESTION, "channel", channel)
 
 
+def _one_bit(number: int, rows: int, target: dict[str, Any]) -> list[Any]:
+    """A question under the one bit for a mean, whose integers keep its epsilon."""
+    made = mechanisms.one_bit(rows, 1)
+    document = copy.deepcopy(BASE)
+    document["questions"][number] |= {
+        "mechanism": {"name": made.name, "epsilon": "1", **target},
+        "channel": made.device.to_json(),
+    }
+    return [dumps(document).decode()]
+
+
 def _squeezed(channel: dict[str, Any]) -> dict[str, Any]:
     """Columns within the epsilon whose remainder is not: they leave next to nothing to the answers in many sets."""
     low = SCALE // 10
@@ -187,6 +201,7 @@ def controls() -> Iterator[tuple[str, list[Any]]]:
     yield "a_scale_without_labels", of(SCALE_QUESTION, "labels", _GONE)
     yield "a_scale_with_a_label_for_each_point", of(SCALE_QUESTION, "labels", [*"abcde"])
     yield "another_target", of(SCALE_QUESTION, "mechanism", "target", "mean")
+    yield "target_mean_under_one_bit", _one_bit(SCALE_QUESTION, 5, {"target": "mean"})
     yield (
         "a_designed_table",
         of(SCALE_QUESTION, "channel", {"form": "krr", "options": 5, "weight": SCALE // 6}),

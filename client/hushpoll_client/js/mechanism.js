@@ -15,6 +15,7 @@ export const MECHANISM = {
   reportsAnswers: true, // a report says one of the answers
   takesCombined: true, // the combined answer alone will do
   recompiled: true, // the integers are computed anew
+  tellsOnly: null, // the one target that its reports can tell of more than two answers
 
   /** Make it from published parameters and integers; `about` is what the question says of itself. */
   check(given, options, channel, about) {

@@ -331,7 +331,7 @@ const ADDED = {
   designed: { __proto__: CHECKED, fits: "ordered", reportsAnswers: false },
   geometric: { __proto__: CHECKED, fits: "ordered" },
   exponential: { __proto__: CHECKED, fits: "ordered" },
-  one_bit: { __proto__: CHECKED, fits: "ordered", reportsAnswers: false },
+  one_bit: { __proto__: CHECKED, fits: "ordered", reportsAnswers: false, tellsOnly: "mean" },
   square_wave: { __proto__: CHECKED, fits: "ordered", reportsAnswers: false },
 };
 Object.assign(MECHANISMS, named(ADDED));

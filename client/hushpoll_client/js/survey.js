@@ -114,6 +114,9 @@ function readMechanism({ mechanism: value, channel }, at, kind, answers, after) 
   const published = placed(() => Channel.fromJson(channel), at);
   const rows = answers.labels.length + (after ? 1 : 0);
   const mechanism = placed(() => resolve(kind.mechanisms, rows, given, published, answers), at, here);
+  if (mechanism.tellsOnly && mechanism.tellsOnly !== value.target && rows > 2) {
+    throw new SurveyError([...here, "target"], "cannot be told by these reports");
+  }
   if (mechanism.hasDecoy !== (decoy !== null)) throw new SurveyError([...here, "decoy"], "is missing, or out of place");
   return { mechanism, decoy };
 }

@@ -95,6 +95,8 @@ class Mechanism(ABC):
     """Whether the device can be given the combined answer alone."""
     recompiled: ClassVar[bool] = True
     """Whether clients compute the integers anew; otherwise they check the published ones against the epsilon."""
+    tells_only: ClassVar[str | None] = None
+    """The one target that its reports can tell, where there are more than two answers; None where they tell all."""
     count_linear: ClassVar[bool] = False
     """Whether the estimate is linear in the number that a report is, where several solutions exist."""
 

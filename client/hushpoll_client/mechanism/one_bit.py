@@ -29,6 +29,7 @@ class OneBit(Ordered):
         "estimation. Journal of the American Statistical Association 113, 182–201."
     )
     reports_answers = False
+    tells_only = "mean"
 
     @classmethod
     def weights(cls, options: int, epsilon: Fraction) -> list[list[Fraction]]:

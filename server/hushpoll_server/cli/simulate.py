@@ -24,7 +24,8 @@ MOST = 100_000_000
     "--truth",
     required=True,
     metavar="TRUTH",
-    help='True shares, {"question id": [share per option, ...], ...}: a JSON file, or the JSON itself.',
+    help='True shares, {"question id": [share per option, ...], ...}; of a number {"values": [...], "shares": [...]}, '
+    'of options with at_most {"sets": [[...], ...], "shares": [...]}. A JSON file, or the JSON itself.',
 )
 @click.option("--out", required=True, type=click.Path(), help="Where to write: a .parquet or .csv file.")
 @click.option(
@@ -85,10 +86,13 @@ def read_truth(text: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         shown = json.dumps(value)[:40]
         raise HushpollError(f'{where}: must be an object {{"question id": [share per option]}}, got {shown}')
-    # Strict JSON keeps decimals exact; shares may be doubles.
-    return {
-        name: [float(x) if isinstance(x, Decimal) else x for x in listed]
-        if isinstance(listed, list)
-        else listed
-        for name, listed in value.items()
-    }
+    return {name: _with_floats(listed) for name, listed in value.items()}
+
+
+def _with_floats(truth: Any) -> Any:
+    """Make doubles of the shares, which strict JSON keeps as exact decimals; numbers on a grid stay exact."""
+    if isinstance(truth, list):
+        return [float(share) if isinstance(share, Decimal) else share for share in truth]
+    if isinstance(truth, dict) and "shares" in truth:
+        return truth | {"shares": _with_floats(truth["shares"])}
+    return truth
