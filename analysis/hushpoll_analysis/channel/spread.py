@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.channel import SCALE
@@ -102,20 +102,24 @@ class MeanSpread:
     moments: tuple[float, ...]
     weight: float
 
+    @cached_property
+    def hull(self) -> tuple[tuple[Spot, Spot], ...]:
+        """The lines between answers above which no mixture of answers lies."""
+        kept: list[Spot] = []
+        for spot in zip(self.points, self.moments, strict=True):
+            while len(kept) > 1 and _between(kept[-2], spot, kept[-1][0]) >= kept[-1][1]:
+                kept.pop()
+            kept.append(spot)
+        return tuple(pairwise(kept))
+
     def unit_variance(self, share: float) -> float:
-        """n times the variance at a true average, with the answers at their worst."""
-        held = zip(self.points, self.moments, strict=True)
-        largest = max(
-            _between(one, other, share)
-            for one, other in combinations(list(held), 2)
-            if one[0] <= share <= other[0]
-        )
-        return largest - share * share
+        """Give n times the variance at a true average, with the answers at their worst."""
+        line = next(one for one in self.hull if share <= one[1][0])
+        return _between(*line, share) - share * share
 
     def worst_share(self, n: float = 1.0, decoy: DecoyVariance | None = None) -> float:
         """Give the true average with the largest variance: two answers share the people, in the worst way."""
-        held = list(zip(self.points, self.moments, strict=True))
-        spots = {spot for one, other in combinations(held, 2) for spot in _turning(one, other)}
+        spots = [spot for one, other in self.hull for spot in _turning(one, other)]
         return max(spots, key=self.unit_variance)
 
 
