@@ -12,7 +12,7 @@ from hushpoll_analysis import compare, crosstab, estimate, linear, logit, report
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import channel_view, sampler
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_client import Survey
+from hushpoll_client import Survey, mechanisms
 
 N = 6000
 SURVEY = Survey.from_draft(
@@ -148,6 +148,27 @@ def test_robust_errors_of_a_randomized_number_are_as_the_theory_says(frame: pd.D
     )
     slope = linear("mood ~ late", frame, SURVEY).to_frame()
     assert slope.loc["late", "se"] == pytest.approx(math.sqrt(variance), rel=0.05)
+
+
+def test_a_long_list_has_a_table_of_its_largest(frame: pd.DataFrame) -> None:
+    made = report(SURVEY, frame.drop(columns=["late", "group"]))
+    part = made["town"]
+    assert [one.option for one in part.top[:2]] == ["t1", "t0"]
+    assert [one.estimate for one in part.top] == sorted(
+        (one.entry.estimate for one in part.lines), reverse=True
+    )[:10]
+    alone = {line.option: line.entry for line in part.lines}
+    for one in part.top:
+        # The lower limit pays for the choice among all forty, the upper one for the ten that are shown.
+        assert one.low < alone[one.option].low
+        assert alone[one.option].high < one.high
+    assert made["mood"].top == ()
+    assert len(part.to_dict()["top"]) == 10
+    assert "the 10 largest" in made.to_text()
+    assert "The 10 largest shares" in made.to_html()
+    listed = estimate([300, *[100] * 29], mechanisms.krr(options=30, epsilon=1)).top(3)
+    assert listed[0].option == "0"
+    assert listed[0].low > 0
 
 
 def test_pairs_of_options_are_estimated_where_the_design_allows(frame: pd.DataFrame) -> None:

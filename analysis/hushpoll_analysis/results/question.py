@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.estimation import estimate
+from hushpoll_analysis.shares.parts import PartsEstimate
 from hushpoll_analysis.shares.quantiles import Quantile
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate
 from hushpoll_analysis.shares.sample import read_sample
@@ -29,6 +31,9 @@ __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
 
 # The share of dishonest people that the report's "could move by" speaks of.
 DISHONEST = 0.01
+# Longer lists get a table of their largest shares.
+LONG_LIST = 20
+TOP = 10
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,13 @@ class QuestionResults:
         """Whether there is anything but counts."""
         return bool(self.lines) or self.numbers is not None
 
+    @cached_property
+    def top(self) -> tuple[LinearEstimate, ...]:
+        """The largest shares of a long list, with intervals that hold together; none of a short one."""
+        if len(self.lines) <= LONG_LIST or not isinstance(self.estimate, Estimate | PartsEstimate):
+            return ()
+        return self.estimate.top(TOP)
+
     @property
     def interval(self) -> str | None:
         """The method of the intervals."""
@@ -186,6 +198,7 @@ class QuestionResults:
             "n_effective": self.n_effective,
             "dishonest_weight": None if self.estimate is None else self.dishonest_weight,
             "estimates": [line.to_dict() for line in self.lines],
+            **({"top": [entry.to_dict() for entry in self.top]} if self.top else {}),
             **({} if self.numbers is None else self.numbers.to_dict()),
             "notes": list(self.remarks),
         }

@@ -162,6 +162,13 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
         *_wrapped(f"{part.id}: {part.question.text}"),
         *_wrapped(f"{part.question.mechanism.name}; {part.privacy}"),
     ]
+    if part.top:
+        rows = [[f"the {len(part.top)} largest", "estimate", f"{100 * report.level:g} % together"]]
+        rows += [
+            [_cut(one.option, 30), percent(one.shown.estimate), _interval(one.shown.low, one.shown.high)]
+            for one in part.top
+        ]
+        lines += _aligned(rows)
     if part.lines:
         lines += _share_text(part, f"{100 * report.level:g} %")
     if part.reports_are_options and part.lines:

@@ -18,8 +18,9 @@ from hushpoll_analysis.data.counts import Counts, check_level, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 
 from .interval import AUTO, Resampling, check_method, method_for
+from .interval.listed import listed_interval
 from .quantities import Quantity, quantity
-from .result import LinearEstimate, linear_estimate
+from .result import LinearEstimate, linear_estimate, with_interval
 from .sample import read_sample
 
 if TYPE_CHECKING:
@@ -84,14 +85,15 @@ class PartsEstimate:
         return view.solution(view.unit(_YES))
 
     def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
-        """Give the k options with the largest estimates; their intervals hold for all options together.
-
-        Which options are shown was decided by the same data, so only intervals that hold for every option at once
-        (Bonferroni over all, exact) can be read beside each other.
-        """
-        together = self if self.simultaneous else self.together()
-        order = np.argsort(-self.shares, kind="stable")[:k]
-        return tuple(together.estimates[int(place)] for place in order)
+        """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
+        order = [int(place) for place in np.argsort(-self.shares, kind="stable")[:k]]
+        cells, parts = np.asarray(self.counts), sampler(self.channel).parts
+        found = []
+        for place in order:
+            wanted = _quantity(parts[place], cells)
+            limits = listed_interval(wanted, len(parts), len(order), self.level)
+            found.append(with_interval(wanted, limits, self.options[place], None, self.level))
+        return tuple(found)
 
     def together(self) -> PartsEstimate:
         """Give the same estimates with intervals that hold for all options at once."""

@@ -19,6 +19,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .constrained import ConstrainedEstimate, constrained_estimate
 from .finite import finite_population
 from .interval import Interval, Resampling, fallback, interval, misfit, outside
+from .interval.listed import listed_interval
 from .quantities import Quantity, quantity
 from .ratios import RatioEstimate, ratio_of
 
@@ -237,6 +238,19 @@ class Estimate:
     def ratio(self, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
         """Estimate the share of some answers among others, as in Yes among those who did not decline."""
         return ratio_of(self, of, among)
+
+    def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
+        """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
+        counts = np.asarray(self.counts, dtype=np.int64)
+        shares = self.view.shares(counts / counts.sum())
+        order = [int(place) for place in np.argsort(-shares, kind="stable")[:k]]
+        found = []
+        for place in order:
+            plain = quantity(self.view, counts, self.view.unit(place), shares, self.decoy)
+            wanted = finite_population(plain, self.fraction)
+            limits = listed_interval(wanted, self.view.options, len(order), self.level)
+            found.append(with_interval(wanted, limits, self.options[place], None, self.level))
+        return tuple(found)
 
     def constrained(self) -> ConstrainedEstimate:
         """Maximum likelihood shares: never negative, summing to one."""
