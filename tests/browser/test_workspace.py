@@ -75,6 +75,11 @@ def make_draft(store: Store, title: str, *questions: dict[str, object]) -> draft
     return drafts.create(store, "ines", document)
 
 
+def unfold(page: Page) -> None:
+    """Open every fold of the page, also those within others."""
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+
+
 def axe(page: Page) -> None:
     """No violation of WCAG 2.2 A and AA, nor of best practices. Frames hold other pages, with tests of their own."""
     found = Axe().run(page, options={"iframes": False}).response["violations"]
@@ -147,7 +152,7 @@ def test_from_signing_in_to_the_closed_survey(
     phone.get_by_role("button", name="Send").click()
     expect(phone.get_by_text("This is a preview. Nothing can be sent from here.").last).to_be_attached()
     page.get_by_role("link", name="Next: rehearse the report").click()
-    expect(page.locator(".whisker")).to_have_count(5)
+    expect(page.locator(".rehearsal-table .whisker")).to_have_count(5)
     page.get_by_role("link", name="Next: publish").click()
     page.get_by_label("I understand that a published survey cannot be changed").check()
     page.get_by_role("button", name="Publish for good").dblclick()
@@ -251,8 +256,7 @@ def test_axe_finds_nothing_and_nothing_overflows_on_any_page(
     sign_in(page, server, "root")
     for name, path in every_page(server).items():
         page.goto(server.url + path)
-        for detail in page.locator("details:not([open]) > summary").all():
-            detail.click()
+        unfold(page)
         axe(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         shoot(page, f"{name}-{width}-{scheme}")
@@ -353,7 +357,7 @@ def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: Liv
     designer.get_by_role("link", name="Cancel").click(no_wait_after=True)
     expect(text).to_have_value("Have you ever?")
     designer.get_by_role("button", name="Save the question").click()
-    expect(designer.get_by_text("Have you ever?")).to_be_visible()
+    expect(designer.get_by_role("heading", name="Have you ever?")).to_be_visible()
     assert asked == ["beforeunload"]
 
 

@@ -9,7 +9,7 @@ from hushpoll_server.workspace.library import TEMPLATES, document_of
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import test_workspace as workspace
-from tests.browser.test_workspace import axe, make_draft, shoot, sign_in, watch
+from tests.browser.test_workspace import axe, make_draft, shoot, sign_in, unfold, watch
 from tests.serving import LiveServer
 
 server = workspace.server
@@ -139,9 +139,7 @@ def test_axe_finds_nothing_and_nothing_overflows_for_any_kind(
     sign_in(page, server, "ines")
     for name, path in pages(server).items():
         page.goto(server.url + path)
-        for detail in page.locator("details:not([open]) > summary").all():
-            if detail.is_visible():
-                detail.click()
+        unfold(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         if width == 320:
             continue  # the same pages as on a phone, only narrower
