@@ -334,6 +334,65 @@ def attack(make: Callable[[], Any], n: int, moments: Sequence[str] = MOMENTS) ->
     return looks
 
 
+# What still links ------------------------------------------------------------------------------------------------
+
+
+def with_key(app: Flask, n: int) -> int:
+    """Count the waiting reports that somebody with the database and the key links to their codes."""
+    store: Store = app.extensions["hushpoll"]
+    store.publish(SIGNED, minimum_batch=n)
+    codes = invitations.invite(store, SIGNED.hash, 2 * n)[:n]
+    records = {hashlib.sha256(code.encode()).digest()[:WIDTH]: code for code in codes}
+    for record, code in records.items():
+        report = Report(os.urandom(16).hex(), tuple(record))
+        assert post(app.test_client(), SIGNED, report.to_bytes(code)).status_code == 201
+    with store.read() as tx:
+        code_at = {row.place: bytes(row.digest) for row in tx.execute(select(invited))}
+        opened = [
+            store.waiting.open(row.survey, bytes(row.digest), bytes(row.box))
+            for row in tx.execute(select(inbox))
+        ]
+    return sum(
+        code_at[one[1]] == invitations.digest(SIGNED.hash, records[one[0]])
+        for one in opened
+        if one is not None and one[1] is not None
+    )
+
+
+def with_every_copy(app: Flask, n: int) -> tuple[int, int, int]:
+    """Follow copies from before and after each release, as PostgreSQL's WAL or an archive of backups holds them.
+
+    Give the number of releases, the people whose code and report are known to belong to the same one, and the people
+    that are linked by guessing within it.
+    """
+    store: Store = app.extensions["hushpoll"]
+    store.publish(SIGNED, minimum_batch=MINIMUM)
+    codes = invitations.invite(store, SIGNED.hash, 2 * n)[:n]
+    person_of = {hashlib.sha256(code.encode()).digest()[:WIDTH]: i for i, code in enumerate(codes)}
+    people = [Person(code, invitations.digest(SIGNED.hash, code), b"") for code in codes]
+    place_of = _place_of(store, people)
+    known: tuple[set[int], set[int]] = (set(), set())
+    releases = together = linked = 0
+    for came, (record, person) in enumerate(person_of.items(), 1):
+        report = Report(os.urandom(16).hex(), tuple(record))
+        assert post(app.test_client(), SIGNED, report.to_bytes(codes[person])).status_code == 201
+        if came == n:
+            closing.close(store, SIGNED.hash)
+        elif came % 10 or not seal_due(store):
+            continue
+        bits = _bits(store)
+        with store.read() as tx:
+            rows = [person_of[bytes(row.record)] for row in tx.execute(select(sealed_table))]
+        spent_now = [person for place, person in sorted(place_of.items()) if is_set(bits, place)]
+        new_codes = [person for person in spent_now if person not in known[0]]
+        new_reports = [person for person in rows if person not in known[1]]
+        known = (set(spent_now), set(rows))
+        releases += 1
+        together += len(set(new_codes) & set(new_reports))
+        linked += sum(a == b for a, b in zip(new_codes, new_reports, strict=True))
+    return releases, together, linked
+
+
 # Leaks on purpose ------------------------------------------------------------------------------------------------
 
 
@@ -428,11 +487,27 @@ def fresh(backend: str, cluster: Postgres | None) -> Callable[[], Any]:
     return make
 
 
+def _print_limits(make: Callable[[], Any], backend: str, n: int) -> None:
+    with make() as app:
+        print(
+            f"{backend:10}  {60} people  database and key       {with_key(app, 60)} linked (as stated)",
+            flush=True,
+        )
+    with make() as app:
+        releases, together, linked = with_every_copy(app, n)
+    print(
+        f"{backend:10}  {n} people  every copy, or the WAL {together} placed in one of {releases} releases (as stated),"
+        f" {linked} linked (chance: {releases})",
+        flush=True,
+    )
+
+
 def _run(backend: str, cluster: Postgres | None, n: int) -> int:
     failed = 0
     for moment, look in attack(fresh(backend, cluster), n).items():
         print(f"{backend:10}  {n} people  {moment:22} {_words(look)}", flush=True)
         failed += bool(look.leaks)
+    _print_limits(fresh(backend, cluster), backend, n)
     for leak in PLANTS[backend]:
         with planted(leak):
             look = attack(fresh(backend, cluster), n, MOMENTS[:1])[MOMENTS[0]]

@@ -77,7 +77,7 @@ def publish(folder: Path) -> tuple[Survey, str]:
     intro = "Two questions that people would rather not answer in the open."
     survey = Survey.from_draft({**DRAFT, "intro": intro, "questions": questions})
     store = open_store(Config(data=folder / "data"))
-    store.publish(survey, results_public=True)
+    store.publish(survey, results_live=True)
     accounts.add_user(store, "pictures", "designer")
     token = tokens.make(store, "pictures", "reports", ["batch"], actor="pictures")
     store.close()

@@ -34,3 +34,14 @@ def test_the_same_script_catches_planted_leaks(make: Callable[[], Any], backend:
             (look,) = linkage.attack(make, 80, linkage.MOMENTS[:1]).values()
         # Most who came are linked; a page that is full forgets some versions of the value that says who is spent.
         assert max(one.hits for one in look.leaks) >= 8, (leak, look)
+
+
+def test_what_the_threat_model_admits_is_so(make: Callable[[], Any]) -> None:
+    """With the key, whatever waits; with a copy of each release, the release but not the person."""
+    with make() as app:
+        assert linkage.with_key(app, 60) == 60
+    with make() as app:
+        releases, together, linked = linkage.with_every_copy(app, 160)
+    assert (releases >= 2, together) == (True, 160)
+    # Each release adds one right guess, as chance does: mean and variance are the number of releases.
+    assert linked <= releases + 5 * releases**0.5

@@ -17,7 +17,7 @@ from hushpoll_server.collect import closing, invitations
 from hushpoll_server.config import Config
 from hushpoll_server.store import key, schema, workspace_schema
 from hushpoll_server.store.migrations import upgrade
-from hushpoll_server.store.surveys import Store, open_store
+from hushpoll_server.store.surveys import Store, open_store, today
 from sqlalchemy import inspect, text
 
 from tests.serving import make_survey, new_report, post, waiting_records
@@ -97,7 +97,15 @@ def old_database(config: Config, revision: str, survey: Survey, codes: list[str]
     config.make_folder()
     store = Store(config)
     upgrade(store.database, revision)
-    store.publish(survey)
+    with store.write() as tx:
+        values = {"hash": survey.hash, "document": survey.canonical, "title": survey.title, "today": today()}
+        tx.execute(
+            text(
+                "INSERT INTO surveys (number, hash, document, title, published_on, minimum_batch)"
+                " VALUES (1, :hash, :document, :title, :today, 50)"
+            ),
+            values,
+        )
     known = store.published(survey.hash)
     assert known is not None
     reports = [new_report(survey) for _ in range(60)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import runpy
@@ -14,6 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis import report
 from hushpoll_client import Survey
+from hushpoll_server.collect import closing, seal
 from hushpoll_server.store.surveys import Store
 
 from tests.server.reporting import fill, signed_in
@@ -101,6 +103,12 @@ def test_published_results_are_for_everybody_and_can_be_withdrawn(
 ) -> None:
     fill(client, owned, 200)
     store.set_results_public(owned.hash, True)
+    # Not before it is closed: live results show what the last ones answered.
+    assert client.get(f"/results/{owned.hash}").status_code == 403
+    assert client.get(f"/results/{owned.hash}/report.csv").status_code == 403
+    assert client.get(f"/api/surveys/{owned.hash}/results").status_code == 403
+    assert "/sign-in" in client.get(f"/surveys/{owned.hash}/report").headers["Location"]
+    closing.close(store, owned.hash)
     page = client.get(f"/results/{owned.hash}")
     assert page.status_code == 200
     assert "Set-Cookie" not in page.headers
@@ -113,6 +121,25 @@ def test_published_results_are_for_everybody_and_can_be_withdrawn(
     store.set_results_public(owned.hash, False)
     assert client.get(f"/results/{owned.hash}").status_code == 404
     assert client.get(f"/api/surveys/{owned.hash}/results").status_code == 403
+
+
+@BOTH
+def test_live_results_are_chosen_and_change_once_a_day(
+    client: FlaskClient, store: Store, owned: Survey, ada: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.set_results_public(owned.hash, True, live=True)
+    fill(client, owned, 120)
+    address = f"/api/surveys/{owned.hash}/results"
+    assert client.get(address).get_json()["n"] == 70
+    fill(client, owned, 200, seed=5)
+    # Neither for everybody nor for the owner, whom everybody could compare with.
+    assert (client.get(address).get_json()["n"], ada.get(address).get_json()["n"]) == (70, 70)
+    assert "change once a day at most" in client.get(f"/results/{owned.hash}").text
+    tomorrow = seal.today() + datetime.timedelta(days=1)
+    monkeypatch.setattr(seal, "today", lambda: tomorrow)
+    assert client.get(address).get_json()["n"] == 270
+    closing.close(store, owned.hash)
+    assert client.get(address).get_json()["n"] == 320
 
 
 def test_the_api_gives_what_the_command_prints(
@@ -144,6 +171,8 @@ def test_too_few_reports_show_no_estimate(
     assert ada.get(f"/api/surveys/{owned.hash}/results").get_json()["questions"][0]["estimates"] == []
     assert "No estimates yet" in ada.get(f"/surveys/{owned.hash}/report/table?outcome=tax&by=cheated").text
     fill(client, owned, 1, seed=9)
+    assert "50 reports have arrived" in ada.get(f"/surveys/{owned.hash}/report").text
+    closing.close(store, owned.hash)
     whole = ada.get(f"/surveys/{owned.hash}/report").text
     assert "forest" in whole
     assert "to be counted" not in whole
@@ -167,10 +196,10 @@ def test_new_reports_change_the_page_and_old_counts_are_not_read_again(
 
     monkeypatch.setattr(Store, "record_parts", watched)
     address = f"/api/surveys/{owned.hash}/results"
-    assert [ada.get(address).get_json()["n"] for _ in range(3)] == [100, 100, 100]
+    assert [ada.get(address).get_json()["n"] for _ in range(3)] == [50, 50, 50]
     assert len(read) == 1
     fill(client, owned, 50, seed=5)
-    assert ada.get(address).get_json()["n"] == 150
+    assert ada.get(address).get_json()["n"] == 100
     assert len(read) == 2
 
 
@@ -241,7 +270,7 @@ def test_a_survey_cannot_put_markup_into_its_report(
         }
     )
     store.publish(survey, "ada")
-    lines = [json.dumps({"id": f"{n:032x}", "reports": [n % 3]}) for n in range(90)]
+    lines = [json.dumps({"id": f"{n:032x}", "reports": [n % 3]}) for n in range(120)]
     post_batch(client, survey, "\n".join(lines).encode())
     for page in ("report", "report.html"):
         text = ada.get(f"/surveys/{survey.hash}/{page}").text

@@ -11,6 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_server.cli import main
+from hushpoll_server.collect import closing
 from hushpoll_server.store.surveys import Store
 
 from tests.server.reporting import TRUTH, fill
@@ -93,6 +94,7 @@ def test_reports_of_the_store(
     folder: Path, client: FlaskClient, store: Store, survey: Survey, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(client, survey, 300)
+    closing.close(store, survey.hash)
     whole = json.loads(run(capsys, "report", survey.hash, "--json")[1])
     assert whole["n"] == 300
     assert json.loads(run(capsys, "report", survey.hash[:8], "--json", "--by", "reason")[1])["by"] == "reason"
@@ -117,7 +119,10 @@ def test_reports_that_wait_are_told_beside_the_report(
     status, out, said = run(capsys, "report", survey.hash, "--json")
     assert (status, json.loads(out)["n"]) == (0, 0)
     assert said.startswith("3 more waiting to be counted")
-    fill(client, survey, 60)
+    fill(client, survey, 110)
+    status, out, said = run(capsys, "report", survey.hash, "--json")
+    assert (json.loads(out)["n"], said.startswith("50 more waiting")) == (63, True)
+    assert run(capsys, "survey", "close", survey.hash)[0] == 0
     assert run(capsys, "report", survey.hash, "--json")[2] == ""
 
 

@@ -12,11 +12,11 @@ from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.seal import seal_due
-from hushpoll_server.store.schema import inbox, sealed, seen
+from hushpoll_server.store.schema import inbox, sealed, seen, surveys
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import func, insert, select, text, update
 
-from tests.serving import DRAFT, make_survey, new_report, post, sealed_records
+from tests.serving import DRAFT, make_survey, new_report, post, sealed_records, waiting_records
 
 # Two questions with 256 outcomes: a report can carry its own number, so that the attacker's success can be counted.
 MARKED = Survey.from_draft(
@@ -85,7 +85,7 @@ def test_the_order_of_arrival_is_gone(client: FlaskClient, store: Store, backend
             rows = tx.execute(text("SELECT survey, digest, box FROM inbox ORDER BY ctid")).all()
         opened = [store.waiting.open(row[0], bytes(row[1]), bytes(row[2])) for row in rows]
         assert rank_correlation([number_of(one[0]) for one in opened if one]) > 0.99
-    assert seal_due(store) == 200
+    closing.close(store, MARKED.hash)
     with store.read() as tx:
         by_key = [number_of(bytes(row.record)) for row in tx.execute(select(sealed).order_by(sealed.c.key))]
         assert tx.execute(select(func.count()).select_from(inbox)).scalar() == 0
@@ -135,7 +135,7 @@ def test_neither_ids_nor_invitations_lead_to_reports(client: FlaskClient, store:
     store.publish(MARKED)
     codes = invitations.invite(store, MARKED.hash, 100)
     reports = arrive(client, store, codes)
-    seal_due(store)
+    closing.close(store, MARKED.hash)
     digest_of = {
         store.id_digest(MARKED.hash, bytes.fromhex(report.id)): i for i, report in enumerate(reports)
     }
@@ -159,7 +159,7 @@ def test_an_id_is_not_a_key_to_its_digest_without_the_secret(client: FlaskClient
     reports = [new_report(survey) for _ in range(50)]
     for report in reports:
         post(client, survey, report.to_bytes())
-    seal_due(store)
+    closing.close(store, survey.hash)
     with store.read() as tx:
         digests = {bytes(row.digest) for row in tx.execute(select(seen))}
     assert digests == {store.id_digest(survey.hash, bytes.fromhex(report.id)) for report in reports}
@@ -174,7 +174,7 @@ def test_a_survey_with_too_few_reports_waits_while_another_is_sealed(
     store.publish(busy)
     store.publish(quiet)
     few = [new_report(quiet) for _ in range(3)]
-    for report in [*few, *(new_report(busy) for _ in range(50))]:
+    for report in [*few, *(new_report(busy) for _ in range(100))]:
         survey = quiet if report in few else busy
         assert post(client, survey, report.to_bytes()).status_code == 201
     assert seal_due(store) == 50
@@ -196,9 +196,12 @@ def test_a_survey_with_too_few_reports_waits_while_another_is_sealed(
 def test_the_last_few_hide_among_sealed_reports(client: FlaskClient, store: Store, backend: str) -> None:
     store.publish(MARKED)
     arrive(client, store, invitations.invite(store, MARKED.hash, 60))
-    assert seal_due(store) == 60
+    closing.close(store, MARKED.hash)
     with store.read() as tx:
         before = {bytes(row.key) for row in tx.execute(select(sealed))}
+    # As a survey is that an older version sealed, or that was opened again.
+    with store.write() as tx:
+        tx.execute(update(surveys).values(closed_on=None))
     arrive(client, store, invitations.invite(store, MARKED.hash, 5), start=60)
     closing.close(store, MARKED.hash)
     with store.read() as tx:
@@ -210,6 +213,44 @@ def test_the_last_few_hide_among_sealed_reports(client: FlaskClient, store: Stor
         if backend == "postgresql":
             sizes = tx.execute(text("SELECT count(*) FROM sealed GROUP BY xmin::text")).scalars().all()
             assert sorted(sizes) == [15, 50]
+
+
+def test_a_release_leaves_the_minimum_behind_and_closing_has_as_many(
+    client: FlaskClient, store: Store
+) -> None:
+    """Nobody isolates one report by surrounding it with 49 of his own: which ones are counted is chance."""
+    survey = make_survey()
+    store.publish(survey)
+    for _ in range(99):
+        post(client, survey, new_report(survey).to_bytes())
+    assert seal_due(store) == 0
+    sizes = []
+    for more in (1, 7, 49, 60, 3):
+        for _ in range(more):
+            post(client, survey, new_report(survey).to_bytes())
+        sizes.append(seal_due(store))
+    assert sizes == [50, 0, 56, 60, 0]
+    waiting = waiting_records(store, survey.hash)
+    assert len(waiting) == 53
+    closing.close(store, survey.hash)
+    assert (store.sealed_count(survey.hash), waiting_records(store, survey.hash)) == (219, {})
+
+
+def test_the_victim_among_49_fakes_is_released_as_often_as_not(client: FlaskClient, store: Store) -> None:
+    """Fifty honest reports wait; the attacker adds 49 to one victim's. One release tells nothing about the victim's."""
+    released = 0
+    for number in range(40):
+        survey = make_survey(f"Round {number}")
+        store.publish(survey, minimum_batch=10)
+        victim = new_report(survey)
+        post(client, survey, victim.to_bytes())
+        for _ in range(19):
+            post(client, survey, new_report(survey).to_bytes())
+        assert seal_due(store) == 10
+        digest = store.id_digest(survey.hash, bytes.fromhex(victim.id))
+        released += digest not in waiting_records(store, survey.hash)
+    # Half of 40, within four standard deviations.
+    assert 7 <= released <= 33
 
 
 def test_sealing_loses_nothing_while_reports_arrive(client: FlaskClient, store: Store) -> None:
@@ -253,7 +294,7 @@ def test_keys_are_fresh_and_sorted_storage_is_random(client: FlaskClient, store:
     store.publish(survey)
     for _ in range(50):
         post(client, survey, new_report(survey).to_bytes())
-    seal_due(store)
+    closing.close(store, survey.hash)
     with store.read() as tx:
         keys = sorted(bytes(row.key) for row in tx.execute(select(sealed)))
     assert len(set(keys)) == 50
@@ -266,7 +307,7 @@ def test_keys_are_fresh_and_sorted_storage_is_random(client: FlaskClient, store:
 def test_a_log_that_could_not_be_truncated_is_truncated_later(client: FlaskClient, store: Store) -> None:
     survey = make_survey()
     store.publish(survey)
-    for _ in range(50):
+    for _ in range(100):
         post(client, survey, new_report(survey).to_bytes())
     wal = Path(f"{store.database.path}-wal")
     with store.read() as reader:

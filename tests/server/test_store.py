@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.channel import Whole
 from hushpoll_client.record import RecordFormat
+from hushpoll_server.collect.closing import close
 from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store, open_store
 
@@ -74,6 +75,7 @@ def test_records_come_back_as_a_table(client: FlaskClient, survey: Survey, store
     reports = [new_report(survey) for _ in range(60)]
     for report in reports:
         assert post(client, survey, report.to_bytes()).status_code == 201
+    close(store, survey.hash)
     table = np.frombuffer(
         sealed_records(store, survey.hash), np.dtype(store.record_format(survey.hash).dtype)
     )
@@ -84,20 +86,20 @@ def test_records_come_back_as_a_table(client: FlaskClient, survey: Survey, store
 
 
 def test_nothing_is_read_before_it_is_sealed(client: FlaskClient, survey: Survey, store: Store) -> None:
-    for _ in range(49):
+    for _ in range(99):
         post(client, survey, new_report(survey).to_bytes())
     assert (
         store.count(survey.hash),
         sealed_records(store, survey.hash),
         store.sealed_count(survey.hash),
     ) == (
-        49,
+        99,
         b"",
         0,
     )
     post(client, survey, new_report(survey).to_bytes())
     assert len(sealed_records(store, survey.hash)) == 50 * 3
-    assert (store.count(survey.hash), store.sealed_count(survey.hash)) == (50, 50)
+    assert (store.count(survey.hash), store.sealed_count(survey.hash)) == (100, 50)
 
 
 @pytest.mark.parametrize(

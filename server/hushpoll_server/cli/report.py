@@ -116,7 +116,7 @@ def _say_what_waits(store: Store, survey_hash: str) -> None:
     if state and waiting > 0:
         click.echo(
             f"{waiting:,} more waiting to be counted: an open survey counts {state.minimum_batch:,} reports or more"
-            " at a time, closing it counts the rest.",
+            f" at a time, when {2 * state.minimum_batch:,} wait; closing it counts the rest.",
             err=True,
         )
 

@@ -34,10 +34,17 @@ survey.add_command(import_)
 
 @survey.command(short_help="Publish a survey document for good.")
 @click.argument("file", type=click.Path())
-@click.option("--public-results", is_flag=True, help="Let everybody read the results.")
+@click.option(
+    "--public-results", is_flag=True, help="Let everybody read the results when the survey is closed."
+)
+@click.option(
+    "--live-results",
+    is_flag=True,
+    help="Let everybody read them meanwhile too; they change once a day at most.",
+)
 @click.option("--target", type=click.IntRange(1, MOST_REPORTS), help="Number of reports hoped for.")
 @json_option
-def publish(file: str, public_results: bool, target: int | None, as_json: bool) -> None:
+def publish(file: str, public_results: bool, live_results: bool, target: int | None, as_json: bool) -> None:
     """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing.
 
     \b
@@ -46,7 +53,9 @@ def publish(file: str, public_results: bool, target: int | None, as_json: bool) 
     """
     document = read_survey(file)
     with opened_store() as store:
-        new = store.publish(document, target_n=target, results_public=public_results)
+        new = store.publish(
+            document, target_n=target, results_public=public_results, results_live=live_results
+        )
         if new:
             record(store, COMMAND_LINE, "published", document.hash, document.title)
         url = survey_link(store.config.address, document.hash)
@@ -149,5 +158,6 @@ def _describe(store: Store, state: SurveyState) -> dict[str, Any]:
         "closes_at": state.closes_at,
         "closed_on": str(state.closed_on) if state.closed_on else None,
         "results_public": state.results_public,
+        "results_live": state.results_live,
         "url": survey_link(store.config.address, state.hash),
     }

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
 from hushpoll_server.store.schema import binary, inbox, sealed, spent, surveys, whole
-from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState
+from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today
 
 from .codes import marked
 
@@ -38,7 +38,7 @@ _PART = 20_000
 
 
 def seal_due(store: Store, wait: bool = True) -> int:
-    """Seal every survey that has enough reports waiting, or is closed; give the number of reports sealed.
+    """Seal every survey that has twice the minimum waiting, or is closed; give the number of reports sealed.
 
     `wait` for another node that is sealing just now; otherwise leave it to that one.
     """
@@ -84,7 +84,11 @@ def _due(tx: Connection) -> list[SurveyState]:
     waiting = select(inbox.c.survey, func.count().label("n")).group_by(inbox.c.survey).subquery()
     query = select(*SURVEY_STATE, waiting.c.n).join(waiting, waiting.c.survey == surveys.c.number)
     found = [(SurveyState.of(row), row.n) for row in tx.execute(query.order_by(surveys.c.number))]
-    return [state for state, n in found if n >= state.minimum_batch or not state.is_open]
+    return [
+        state
+        for state, n in found
+        if not state.is_open or (n >= 2 * state.minimum_batch and may_release(state))
+    ]
 
 
 class _Opened(NamedTuple):
@@ -94,6 +98,11 @@ class _Opened(NamedTuple):
     tag: bytes | None
     record: bytes
     place: int | None
+
+
+def may_release(state: SurveyState) -> bool:
+    """Tell whether an open survey's results may change today: where everybody reads them meanwhile, once a day."""
+    return not state.results_live or state.released_on != today()
 
 
 def _seal_all(store: Store, tx: Connection, due: list[SurveyState]) -> int:
@@ -109,8 +118,9 @@ def _seal_all(store: Store, tx: Connection, due: list[SurveyState]) -> int:
     moved = 0
     for state in due:
         mine = [row for row in rows if row["survey"] == state.number]
-        go, unreadable = _open_all(store, state, mine)
-        stays += unreadable
+        reports, unreadable = _open_all(store, state, mine)
+        go, wait = _drawn(state, reports)
+        stays += unreadable + [_locked(store, state, report) for report in wait]
         if not go:
             continue
         _seal(tx, state, go)
@@ -142,6 +152,22 @@ def _open_all(
     return reports, unreadable
 
 
+def _drawn(state: SurveyState, reports: list[_Opened]) -> tuple[list[_Opened], list[_Opened]]:
+    """Draw those that are sealed now: of an open survey all but the minimum, which one being chance.
+
+    Whoever sends 49 reports of his own does not learn the fiftieth, and closing never releases fewer than the minimum
+    (the rule of Janus).
+    """
+    drawn = sorted(reports, key=lambda _: os.urandom(_KEY_BYTES))
+    stay = state.minimum_batch if state.is_open else 0
+    return drawn[stay:], drawn[:stay]
+
+
+def _locked(store: Store, state: SurveyState, report: _Opened) -> dict[str, Any]:
+    box = store.waiting.lock(state.number, report.digest, report.record, report.place)
+    return {"survey": state.number, "digest": report.digest, "tag": report.tag, "box": box}
+
+
 def _write_again(tx: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
     tx.execute(delete(table) if tx.dialect.name == "sqlite" else text(f"TRUNCATE TABLE {table.name}"))
     if rows:
@@ -166,15 +192,16 @@ def _seal(tx: Connection, state: SurveyState, reports: list[_Opened]) -> None:
     for place in range(0, len(digests), _PART):
         some = digests[place : place + _PART]
         tx.execute(_INSERT_SEEN, {"survey": state.number, "n": len(some), "digests": b"".join(some)})
-    counted = {"sealed_n": surveys.c.sealed_n + len(reports)}
+    counted = {"sealed_n": surveys.c.sealed_n + len(reports), "released_on": today()}
     tx.execute(update(surveys).where(surveys.c.number == state.number).values(**counted))
 
 
 def _companions(tx: Connection, state: SurveyState, waiting: int) -> list[bytes]:
     """Take sealed reports back out to be sealed again with a remainder that is too small to hide in.
 
-    Only closing seals fewer reports than a batch. PostgreSQL's `xmin` tells which rows were written together, so the
-    last few would be known as the last ones. Keys are random: the next ones after a random key are a random choice.
+    Only a survey that was opened again, or that an older version sealed, has fewer left at closing. PostgreSQL's `xmin`
+    tells which rows were written together, so the last few would be known as the last ones. Keys are random: the next
+    ones after a random key are a random choice.
     """
     missing = min(state.minimum_batch - waiting, state.sealed_n)
     if missing <= 0:

@@ -197,7 +197,7 @@ def results(survey_hash: str) -> Response:
     state = get_store().state(survey_hash)
     if state is None:
         raise Problem(404, "there is no survey with this hash here; check the address")
-    if not state.results_public and not can_read_survey(signed_in(), survey_hash):
+    if not state.is_public and not can_read_survey(signed_in(), survey_hash):
         raise Problem(
             403, "the results of this survey are not public; sign in with an account that may read them"
         )
@@ -231,6 +231,8 @@ def _public_state(survey_hash: str) -> SurveyState:
     state = get_store().state(survey_hash)
     if state is None or not state.results_public:
         abort(404, "there are no public results at this address; its owner can publish them")
+    if not state.is_public:
+        abort(403, "these results are public when the survey is closed; come back then")
     return state
 
 
@@ -239,7 +241,7 @@ def _turned_away(state: SurveyState, public_counts: bool = True) -> BaseResponse
     user = signed_in()
     if can_read_survey(user, state.hash):
         return None
-    if state.results_public and public_counts:
+    if state.is_public and public_counts:
         return redirect(url_for("results.public", survey_hash=state.hash))
     if user is None:
         return redirect(url_for("accounts.sign_in", next=request.full_path.rstrip("?")))

@@ -49,6 +49,9 @@ surveys = Table(
     Column("closes_at", Integer),
     Column("closed_on", Date),
     Column("results_public", Boolean, nullable=False, server_default=false()),
+    # Whether everybody reads public results while reports still come: then they change once a day at most.
+    Column("results_live", Boolean, nullable=False, server_default=false()),
+    Column("released_on", Date),
     Column("target_n", Integer),
     Column("minimum_batch", Integer, nullable=False),
     Column("sealed_n", Integer, nullable=False, server_default="0"),

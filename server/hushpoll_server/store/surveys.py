@@ -51,6 +51,8 @@ class SurveyState:
     closes_at: int | None
     closed_on: datetime.date | None
     results_public: bool
+    results_live: bool
+    released_on: datetime.date | None
     target_n: int | None
     minimum_batch: int
     sealed_n: int
@@ -64,6 +66,11 @@ class SurveyState:
     def is_open(self) -> bool:
         """Whether reports are taken today (closing at a number of reports sets `closed_on` when it is reached)."""
         return self.closed_on is None and (self.closes_on is None or today() <= self.closes_on)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody may read the results now: while a survey is open only where its owner said so."""
+        return self.results_public and (self.results_live or not self.is_open)
 
     @property
     def state(self) -> str:
@@ -123,10 +130,16 @@ class Store:
         *,
         target_n: int | None = None,
         results_public: bool = False,
+        results_live: bool = False,
         minimum_batch: int | None = None,
     ) -> bool:
         """Keep a survey under its hash; False where it was published before (nothing changes then)."""
-        plan = {"target_n": target_n, "results_public": results_public, "minimum_batch": minimum_batch}
+        plan = {
+            "target_n": target_n,
+            "results_public": results_public or results_live,
+            "results_live": results_live,
+            "minimum_batch": minimum_batch,
+        }
         with self.write() as tx:
             return self.publish_within(tx, survey, owner, **plan)
 
@@ -192,9 +205,9 @@ class Store:
         with self.read() as tx:
             return [SurveyState.of(row) for row in tx.execute(query).all()]
 
-    def set_results_public(self, survey_hash: str, public: bool) -> None:
-        """Let everybody, or only accounts with access, read the survey's results."""
-        self._update(survey_hash, results_public=public)
+    def set_results_public(self, survey_hash: str, public: bool, live: bool = False) -> None:
+        """Let everybody read the results when the survey is closed, or also `live`, or only accounts with access."""
+        self._update(survey_hash, results_public=public, results_live=public and live)
 
     def _update(self, survey_hash: str, **values: object) -> None:
         with self.write() as tx:

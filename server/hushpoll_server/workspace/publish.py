@@ -188,15 +188,27 @@ def unshare(survey_hash: str) -> Response:
 @bp.post("/surveys/<survey_hash>/results")
 @designer
 def publish_results(survey_hash: str) -> Response:
-    """Let everybody read the results, or only accounts with access."""
+    """Let everybody read the results, when the survey is closed or at once, or only accounts with access."""
     editable_survey(survey_hash)
-    public = request.form.get("public") == "yes"
-    get_store().set_results_public(survey_hash, public)
-    audit("results public" if public else "results private", survey_hash)
-    flash(
-        "Everybody with the address can read the results." if public else "Only accounts with access can.",
-        "done",
+    choice = request.form.get("public")
+    public, live = choice in ("yes", "live"), choice == "live"
+    get_store().set_results_public(survey_hash, public, live)
+    audit(
+        "results public" if public else "results private",
+        survey_hash,
+        "also while it is open" if live else "",
     )
+    state = get_store().state(survey_hash)
+    assert state is not None
+    if state.is_public:
+        done = "Everybody with the address can read the results."
+    else:
+        done = (
+            "Everybody can read them when the survey is closed."
+            if public
+            else "Only accounts with access can."
+        )
+    flash(done, "done")
     return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
 
 
