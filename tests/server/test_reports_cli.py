@@ -102,7 +102,7 @@ def test_reports_of_the_store(
     assert status == 0
     value = json.loads(out)
     assert value["n"] == 300
-    assert len(value["files"]) == 9
+    assert len(value["files"]) == 14
     assert len(pd.read_parquet(folder / "export" / "reports.parquet")) == 300
     again = json.loads(
         run(capsys, "report", "export/survey.json", "--data", "export/reports.csv", "--json")[1]
