@@ -292,7 +292,8 @@ def test_the_export_repeats_the_table(
     names = {path.name for path in folder.iterdir()}
     assert names == {
         "reports.csv", "reports.parquet", "survey.json", "codebook.csv", "codebook.md",
-        "labels.sps", "labels.do", "labels.R", "reproduce.py",
+        "labels.sps", "labels.do", "labels.R", "reproduce.py", "reproduce.R", "reports.sav", "reports.dta",
+        "datapackage.json", "codebook.xml",
     }  # fmt: skip
     runpy.run_path(str(folder / "reproduce.py"))
     repeated = pd.read_csv(folder / "table.csv", keep_default_na=False)
