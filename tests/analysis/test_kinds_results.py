@@ -231,6 +231,12 @@ def test_text_says_the_same(whole: SurveyResults) -> None:
     assert "mean (hours)" in text
 
 
+def test_the_method_says_how_bands_and_quantiles_were_made(whole: SurveyResults) -> None:
+    for words in ("score or normal", "bands of cumulative shares", "Woodruff 1952"):
+        assert words in whole.method.paragraph
+    assert any(work.startswith("Woodruff") for work in whole.method.references)
+
+
 def test_csv_and_frame_have_a_row_for_everything(whole: SurveyResults) -> None:
     frame = whole.to_frame()
     assert frame["quantity"].value_counts().to_dict() == {

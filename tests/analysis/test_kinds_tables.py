@@ -165,7 +165,9 @@ def test_a_long_list_has_a_table_of_its_largest(frame: pd.DataFrame) -> None:
     assert made["mood"].top == ()
     assert len(part.to_dict()["top"]) == 10
     assert "the 10 largest" in made.to_text()
-    assert "The 10 largest shares" in made.to_html()
+    page = made.to_html()
+    assert page.index("The 10 largest shares") < page.index("All 40 options") < page.index("</details>")
+    assert page.count("<details>") == page.count("</details>") == 1
     listed = estimate([300, *[100] * 29], mechanisms.krr(options=30, epsilon=1)).top(3)
     assert listed[0].option == "0"
     assert listed[0].low > 0

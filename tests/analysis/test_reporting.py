@@ -359,6 +359,7 @@ def test_method_names_every_design_it_used(whole: SurveyResults) -> None:
         "2,000",
     ):
         assert word in whole.method.paragraph
+    assert "quantiles" not in whole.method.paragraph  # no question of this survey has any
     assert len(whole.method.formulas) == 4 + 6  # a decoy share of this survey was estimated
     assert whole.method.references == tuple(sorted(whole.method.references))
     assert any(work.startswith("Warner") for work in whole.method.references)

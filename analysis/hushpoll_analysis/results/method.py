@@ -53,9 +53,13 @@ WORKS = {
     "analysis of privacy amplification by shuffling. 62nd Annual Symposium on Foundations of Computer Science, "
     "954–964.",
 }
+WOODRUFF = (
+    "Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal of the American "
+    "Statistical Association 47, 635–646."
+)
 _MAPPED = (
     "of the report frequency mapped through the estimator where it depends on one frequency, intervals from the limits "
-    "of both polls (MOVER) where a decoy's share was counted, and normal (delta-method) intervals otherwise"
+    "of both polls (MOVER) where a decoy's share was counted, and score or normal (delta-method) intervals otherwise"
 )
 INTERVALS = {
     "auto": f"Wilson score intervals, or exact Clopper–Pearson ones where a report is rare, {_MAPPED}",
@@ -79,7 +83,7 @@ def method_of(survey: Survey, n: int, level: float, by: str | None = None, inter
     return Method(
         _paragraph(survey, n, level, designs, interval),
         tuple(_formulas(designs, estimated, by)),
-        tuple(_references(designs, by)),
+        tuple(_references(designs, by, _has_quantiles(survey))),
     )
 
 
@@ -147,7 +151,24 @@ def _paragraph(survey: Survey, n: int, level: float, used: Iterable[Design], int
         "for further calculation and cut at 0 and 1 for display only. Standard errors contain sampling and "
         "randomization (n − 1 in the denominator); those marked “privacy only” contain the randomization alone "
         f"and describe the uncertainty about these respondents{_decoys(survey)}. Intervals at the {100 * level:g} % "
-        f"level are {INTERVALS[interval]}; simultaneous intervals use the Bonferroni correction."
+        f"level are {INTERVALS[interval]}; simultaneous intervals use the Bonferroni correction{_bands(survey)}."
+    )
+
+
+def _has_quantiles(survey: Survey) -> bool:
+    """Tell whether some question has ordered answers whose shares its reports can tell."""
+    return any(
+        question.kind.targets and not question.answers.spacing and question.mechanism.tells_only is None
+        for question in survey.questions
+    )
+
+
+def _bands(survey: Survey) -> str:
+    if not _has_quantiles(survey):
+        return ""
+    return (
+        ", bands of cumulative shares the largest deviation of all of them under their joint covariance; quantiles "
+        "invert the intervals of the cumulative shares (Woodruff 1952)"
     )
 
 
@@ -202,10 +223,11 @@ def _formulas(designs: list[Design], estimated: bool, by: str | None) -> Iterabl
         )
 
 
-def _references(designs: list[Design], by: str | None) -> Iterable[str]:
+def _references(designs: list[Design], by: str | None, quantiles: bool) -> Iterable[str]:
     works = [one.citation for one, _ in designs]
     works += [Warner.citation] if any(flip for _, flip in designs) else []
     works += [Matrix.citation] if by else []
+    works += [WOODRUFF] if quantiles else []
     return sorted(dict.fromkeys([*works, *WORKS.values()]))
 
 
