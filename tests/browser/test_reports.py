@@ -14,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from hushpoll_analysis import report
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Survey
+from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page
 
@@ -65,6 +66,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServe
         {"Content-Type": "application/x-ndjson", **bearer(live.store)},
     )
     urllib.request.urlopen(request).close()
+    closing.close(live.store, SURVEY.hash)
     yield live, password
     live.close()
 

@@ -16,6 +16,7 @@ from hushpoll_client import HushpollError, __version__
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "answer": ("answer", "answer", "Answer a survey from this terminal, randomized on this machine."),
     "audit": ("audit", "audit", "Measure a survey's epsilon by drawing from its real randomizer."),
+    "backup": ("backup", "backup", "Write everything the server keeps into one file, and verify it."),
     "demo": ("demo", "demo", "Run a study with a known truth through a real server."),
     "design": ("design", "design", "The best channel for a question, and what every other one costs."),
     "estimate": ("estimate", "estimate", "Estimate true shares, with intervals, from report counts."),
@@ -23,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "plan": ("plan", "plan", "Number of answers, margin and epsilon: each from the other two."),
     "power": ("power", "power", "The chance to see a share or a difference, and the answers it takes."),
     "report": ("report", "report", "The debiased report of a survey."),
+    "restore": ("backup", "restore", "Put a backup into an empty database, and verify it."),
     "serve": ("serve", "serve", "Run the web server."),
     "simulate": ("simulate", "simulate", "Simulate respondents with a known truth."),
     "survey": ("survey", "survey", "Check, publish, list, close surveys; make invitations."),

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
+from hushpoll_server.store.database import SEAL_LOCK
 from hushpoll_server.store.schema import binary, inbox, sealed, spent, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today
 
@@ -20,8 +21,6 @@ from .codes import marked
 
 log = logging.getLogger(__name__)
 
-# Any fixed number: one node seals at a time.
-_LOCK = 0x7365616C
 _KEY_BYTES = 16
 
 
@@ -72,9 +71,12 @@ def read_sealed(store: Store, survey_hash: str) -> Iterator[bytes]:
 
 def _lock(tx: Connection, wait: bool) -> bool:
     if wait:
-        tx.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    elif not tx.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}).scalar():
+        tx.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SEAL_LOCK})
+    elif not tx.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": SEAL_LOCK}).scalar():
         return False
+    else:
+        # Whoever sends a report waits behind this; a dump that reads the table may last.
+        tx.execute(text("SET LOCAL lock_timeout = '1s'"))
     # From here on nobody stores: a report that arrived between reading and truncating would be lost.
     tx.execute(text("LOCK TABLE inbox IN ACCESS EXCLUSIVE MODE"))
     return True

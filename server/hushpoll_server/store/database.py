@@ -14,6 +14,8 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 
 BUSY_SECONDS = 15
+# Any fixed number: one node of PostgreSQL seals at a time, and none while a backup is made.
+SEAL_LOCK = 0x7365616C
 # Beyond this size the keeper copies SQLite's log into the database (see writer.py). Were it left to SQLite, every
 # thousandth page would make one commit, and all requests that wait for it, wait for two more syncs of the disk.
 _LOG_BYTES = 1 << 20

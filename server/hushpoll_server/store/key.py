@@ -18,7 +18,7 @@ from hushpoll_server.config import Config
 from .database import Database
 from .workspace_schema import server_state
 
-_ROW = "key"
+ROW = "key"
 _HOW = (
     "put the key of this database there (from the first node or the backup; SECRET_KEY_FILE says where to look), "
     "or, if it is lost for good, start once with `hushpoll serve --new-key`"
@@ -35,7 +35,7 @@ def known_fingerprint(database: Database) -> str | None:
     if not inspect(database.engine).has_table(server_state.name):
         return None
     with database.read() as tx:
-        query = select(server_state.c.value).where(server_state.c.name == _ROW)
+        query = select(server_state.c.value).where(server_state.c.name == ROW)
         return tx.execute(query).scalar_one_or_none()
 
 
@@ -57,7 +57,7 @@ def forget(database: Database) -> None:
     """Let the next key that comes be the database's."""
     if inspect(database.engine).has_table(server_state.name):
         with database.write() as tx:
-            tx.execute(delete(server_state).where(server_state.c.name == _ROW))
+            tx.execute(delete(server_state).where(server_state.c.name == ROW))
 
 
 def refuse_another(config: Config, secret: bytes, database: Database) -> None:
@@ -72,5 +72,5 @@ def check(config: Config, secret: bytes, database: Database) -> None:
     if known_fingerprint(database) is None:
         # Unless another node is quicker.
         with suppress(IntegrityError), database.write() as tx:
-            tx.execute(insert(server_state).values(name=_ROW, value=fingerprint(secret)))
+            tx.execute(insert(server_state).values(name=ROW, value=fingerprint(secret)))
     refuse_another(config, secret, database)

@@ -299,12 +299,14 @@ def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
 
 
 def _open(config: Config, new_key: bool) -> Store:
+    from .backup import refuse_half_restored
     from .migrations import upgrade
 
     if not new_key:
         key.refuse_to_replace(config)
     store = Store(config)
     try:
+        refuse_half_restored(store.database)
         if not new_key:
             key.refuse_another(config, store.secret, store.database)
         upgrade(store.database, secret=store.secret)

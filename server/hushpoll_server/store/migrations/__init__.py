@@ -17,8 +17,7 @@ _LOCK = 0x68757368
 
 def upgrade(database: Database, revision: str = "head", secret: bytes | None = None) -> None:
     """Bring the tables up to date; data stay. Reports that wait unlocked are locked with the server's `secret`."""
-    settings = AlembicConfig()
-    settings.set_main_option("script_location", "hushpoll_server:store/migrations")
+    settings = _settings()
     with database.turn(), database.engine.begin() as connection:
         if not database.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -28,9 +27,28 @@ def upgrade(database: Database, revision: str = "head", secret: bytes | None = N
         command.upgrade(settings, revision)
 
 
+def current_revision(connection: Connection) -> str:
+    """Give the version of a database's tables."""
+    return MigrationContext.configure(connection).get_current_revision() or ""
+
+
+def knows(revision: str) -> bool:
+    """Tell whether this program knows a version of the tables."""
+    return revision in _known(_settings())
+
+
+def _settings() -> AlembicConfig:
+    settings = AlembicConfig()
+    settings.set_main_option("script_location", "hushpoll_server:store/migrations")
+    return settings
+
+
+def _known(settings: AlembicConfig) -> set[str]:
+    return {script.revision for script in ScriptDirectory.from_config(settings).walk_revisions()}
+
+
 def _refuse_newer(settings: AlembicConfig, connection: Connection) -> None:
-    known = {script.revision for script in ScriptDirectory.from_config(settings).walk_revisions()}
-    foreign = set(MigrationContext.configure(connection).get_current_heads()) - known
+    foreign = set(MigrationContext.configure(connection).get_current_heads()) - _known(settings)
     if foreign:
         raise HushpollError(
             f"the database was brought up to date ({', '.join(sorted(foreign))}) by a newer hushpoll than this one",

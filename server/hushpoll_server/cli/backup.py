@@ -1,0 +1,72 @@
+"""`hushpoll backup` and `hushpoll restore`: one file for either kind of database, verified by reading it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from tqdm import tqdm
+
+from hushpoll_server.config import Config
+from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.store.backup import Told, restore_backup, write_backup
+from hushpoll_server.store.surveys import open_store
+
+from .stored import opened_store
+
+
+@contextmanager
+def _progress() -> Iterator[Told]:
+    with tqdm(unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
+
+        def told(name: str, rows: int) -> None:
+            bar.set_description(name)
+            bar.n = rows
+            bar.refresh()
+
+        yield told
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def backup(file: Path) -> None:
+    """Write all that the server keeps, as it is at this moment, into the new FILE (mode 0600), and read it back.
+
+    The server may go on running. The secret key is not in the file; reports that wait stay encrypted. Keep the key
+    somewhere else.
+
+    \b
+    Example:
+      hushpoll backup /var/backups/hushpoll-2026-03-01
+    """
+    with opened_store() as store:
+        record(store, COMMAND_LINE, "backed up", file.name, "")
+        with _progress() as told:
+            copied = write_backup(store.database, file, told)
+        place = store.config.key_path
+    click.echo(f"{file}: {copied.rows:,} rows of {copied.tables} tables, read back and found the same.")
+    click.echo(f"The key is not in it: keep a copy of {place} somewhere else.")
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def restore(file: Path) -> None:
+    """Put the backup FILE into an empty database (DATA or DATABASE_URL, of either kind) and read it back.
+
+    The database's secret key must be in its place first. If it is interrupted, the same command goes on.
+
+    \b
+    Example:
+      DATA=/var/lib/hushpoll hushpoll restore /var/backups/hushpoll-2026-03-01
+    """
+    config = Config.from_environment()
+    with _progress() as told:
+        copied = restore_backup(config, file, told)
+    store = open_store(config)
+    record(store, COMMAND_LINE, "restored", file.name, "")
+    store.close()
+    click.echo(
+        f"{file}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
+    )
