@@ -16,7 +16,7 @@ from hushpoll_client.mechanism import Mechanism
 
 from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
 
-__all__ = ["PREFER_NOT", "EditorKind", "Fields", "lines", "points", "whole_or_text"]
+__all__ = ["MOST_TYPED", "PREFER_NOT", "EditorKind", "Fields", "average", "lines", "points", "whole_or_text"]
 
 PREFER_NOT = "Prefer not to say"
 MOST_TYPED = 12  # percentages that a designer is asked for
