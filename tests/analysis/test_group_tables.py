@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import crosstab, report
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 from hushpoll_analysis.tables.cells import shown_limits
 from hushpoll_client import Survey, mechanisms
@@ -101,3 +102,16 @@ def test_a_constrained_table_that_did_not_settle_says_so(monkeypatch: pytest.Mon
     (note,) = table.to_dict()["notes"]
     assert "did not settle" in note
     assert "250" in note  # a quarter per report, 1,000 reports
+
+
+def test_a_long_list_by_groups_is_folded() -> None:
+    """Three hundred options by two groups would be a page of ninety thousand pixels."""
+    options = [f"Town {number}" for number in range(30)]
+    town = {"id": "town", "kind": "choice", "text": "Where?", "options": options, "mechanism": {"epsilon": 4}}
+    cheated = {"id": "cheated", "kind": "yes_no", "text": "Did you?", "mechanism": {"epsilon": 1}}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [cheated, town]})
+    truth = {"cheated": [0.7, 0.3], "town": [1 / 30] * 30}
+    data = {f"{name}_reported": codes for name, codes in simulate_survey(survey, 3000, truth, seed=1)}
+    page = report(survey, data, by="cheated").to_html()
+    start = page.index("All 30 options by")
+    assert page.rindex("<details", 0, start) < start < page.index("</details>", start)
