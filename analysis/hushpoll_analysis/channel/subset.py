@@ -227,8 +227,8 @@ class SubsetSampler(Sampler):
     def _cost(self, chance: float, digits: int, share: float) -> float:
         """Estimate what a set costs, in bytes of coins; most draws that take away find nothing in a small set."""
         if not digits:
-            doubled = self.options * (share + math.log1p(-share) * (1.0 - share))
-            return 4.0 * self.channel.size + self.options / 8.0 + EXCHANGED * doubled / (1.0 - share)
+            doubled = self.options * (share + math.expm1(-share))
+            return self.options * (4.0 * share + 0.125) + EXCHANGED * doubled / (1.0 - share)
         spread = math.sqrt(self.options * chance * (1.0 - chance))
         off = self.options * (share - chance) / spread
         density, below = (
