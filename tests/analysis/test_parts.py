@@ -12,6 +12,7 @@ import pytest
 from hushpoll_analysis import estimate, report, simulate
 from hushpoll_analysis.channel.audit import audit_channel, buffered
 from hushpoll_analysis.channel.population import row_shares, simulate_codes, simulate_survey
+from hushpoll_analysis.channel.subset import SubsetSampler
 from hushpoll_analysis.channel.view import channel_view, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.export import write_export, write_reports
@@ -107,6 +108,53 @@ def test_arrays_are_drawn_with_the_chances_of_the_integers(name: str) -> None:
         expected = np.array([float(chance) for chance in chances.values()]) * n
         test = stats.chisquare([found.get(report, 0) for report in chances], expected)
         assert test.pvalue > 1e-4, (name, answer)
+
+
+@pytest.mark.parametrize("begin", [(0, 0), (1, 1), (3, 3), (1, 3)], ids=["drawn", "1/2", "3/8", "1/8"])
+@pytest.mark.parametrize(("options", "size"), [(6, 2), (8, 3), (9, 8)])
+def test_long_lists_are_drawn_with_the_chances_of_the_integers(
+    options: int, size: int, begin: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sets too many to list begin with coins or draws: here forced on lists whose sets can all be counted."""
+    monkeypatch.setattr("hushpoll_analysis.channel.subset.LISTED", 0)
+    channel, n = mechanisms.subset(options, 1, size).device, 60_000
+    whole = SubsetSampler(channel)
+    vars(whole)["_chance"] = begin
+    for answer in (0, options - 1):
+        codes = whole.draw(np.full(n, answer), np.random.default_rng([9, options, answer]).bytes)
+        assert whole.read(codes.view(f"V{whole.width}").reshape(-1))[1] is None
+        drawn, times = np.unique(whole.write(codes), return_counts=True)
+        found = dict(zip(drawn.tolist(), times.tolist(), strict=True))
+        chances = channel.chances(answer)
+        assert set(found) <= set(chances)
+        expected = np.array([float(chance) for chance in chances.values()]) * n
+        test = stats.chisquare([found.get(report, 0) for report in chances], expected)
+        assert test.pvalue > 1e-4, answer
+
+
+@pytest.mark.parametrize(
+    ("options", "size"), [(63, 2), (64, 31), (65, 5), (128, 60), (1000, 18), (1000, 378)]
+)
+def test_pairs_of_options_of_a_long_list_come_as_often_as_they_should(options: int, size: int) -> None:
+    channel, n, answer = mechanisms.subset(options, 1, size).device, 40_000, options - 1
+    codes = sampler(channel).draw(np.full(n, answer), np.random.default_rng([options, size]).bytes)
+    bits = np.unpackbits(codes, axis=1, bitorder="little")
+    assert not bits[:, options:].any()
+    bits = bits[:, :options]
+    assert np.all(bits.sum(axis=1) == size)
+    other, held = (float(chance) for chance in channel.member(answer))
+    expected = np.full(options, other)
+    expected[answer] = held
+    score = (bits.mean(axis=0) - expected) / np.sqrt(expected * (1 - expected) / n)
+    assert np.abs(score).max() < 5
+    # Given that the truth is in or out, all pairs of others are equally frequent.
+    for inside in (0, 1):
+        some = bits[bits[:, answer] == inside][:, : options - 1].astype(np.float64)
+        left = size - inside
+        expected_pairs = len(some) * left * (left - 1) / ((options - 1) * (options - 2))
+        if expected_pairs >= 20:
+            counted = some[:, :20].T @ some[:, 20:40]
+            assert np.abs(counted - expected_pairs).max() < 5.5 * np.sqrt(expected_pairs)
 
 
 @pytest.mark.parametrize("name", CHANNELS)

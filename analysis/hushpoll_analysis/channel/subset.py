@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -16,10 +19,19 @@ from .parts import Part, yes_no_part
 
 __all__ = ["SubsetSampler"]
 
-# Rows whose options are shuffled together: their places stay in the processor's cache.
-ROWS = 1 << 10
+Words = npt.NDArray[np.uint64]
+
+# Bytes that are drawn together: they stay in the processor's cache.
+BLOCK = 1 << 20
+# Rows whose options are scattered together, a byte each.
+SCATTERED = 1 << 9
+# Up to so many sets are listed, and one of them is drawn.
+LISTED = 1 << 16
+# What exchanging an option costs, in bytes of coins.
+EXCHANGED = 9.0
 # Reports whose bits are counted together.
 COUNTED = 1 << 13
+_BIT = np.array([1 << bit for bit in range(8)], dtype=np.uint8)
 # The number of bits of each byte.
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
 
@@ -66,12 +78,10 @@ class SubsetSampler(Sampler):
 
     def write(self, codes: Codes) -> npt.NDArray[Any]:
         """Give lower-case hexadecimal text, the highest option first."""
-        whole = codes[:, ::-1].tobytes().hex()
-        step = 2 * self.width
-        return np.array(
-            [whole[at + step - self.digits : at + step] for at in range(0, len(whole), step)],
-            dtype=f"<U{self.digits}",
-        )
+        digits = np.frombuffer(codes[:, ::-1].tobytes().hex().encode("ascii"), dtype=np.uint8)
+        shown = digits.reshape(len(codes), 2 * self.width)[:, 2 * self.width - self.digits :]
+        # A letter of numpy's text is its number in four bytes.
+        return shown.astype("<u4").view(f"<U{self.digits}").reshape(-1)
 
     def tally(self, codes: Codes) -> npt.NDArray[np.int64]:
         """Count for each option the sets that do not hold it, and those that do."""
@@ -123,26 +133,140 @@ class SubsetSampler(Sampler):
         return held
 
     def draw(self, answers: Answers, source: Source) -> Codes:
-        """Draw whether the truth is in, then `size` of the others by a partial shuffle, as the client does."""
-        packed = np.zeros((len(answers), self.width), dtype=np.uint8)
-        for start in range(0, len(answers), ROWS):
-            packed[start : start + ROWS] = self._draw(answers[start : start + ROWS], source)
+        """Draw whether the truth is in, then a uniform set of the others, with exactly the client's chances."""
+        fill = self._by_rank if self._ranked else self._by_exchange
+        packed = np.empty((len(answers), self.width), dtype=np.uint8)
+        rows = BLOCK // (8 * -(-self.options // 64))
+        for start in range(0, len(answers), rows):
+            some = answers[start : start + rows].astype(np.int64, copy=False)
+            inside = draws_below(None, len(some), source) < np.uint64(self.channel.weight)
+            packed[start : start + rows] = fill(some, inside, source)
         return packed
 
-    def _draw(self, answers: Answers, source: Source) -> Codes:
-        rows, size, others = len(answers), self.channel.size, self.options - 1
-        inside = draws_below(None, rows, source) < np.uint64(self.channel.weight)
-        places = np.broadcast_to(np.arange(others, dtype=np.uint16), (rows, others)).copy()
-        flat, mine = places.reshape(-1), np.arange(rows, dtype=np.intp) * others
-        for step in range(size):
-            swapped = mine + small_draws_below(others - step, rows, source)
-            kept = flat.take(swapped)
-            flat[swapped] = places[:, step]
-            places[:, step] = kept
-            mine += 1
-        chosen = places[:, :size].astype(np.int64)
-        chosen += chosen >= answers[:, None]
-        chosen[:, size - 1] = np.where(inside, answers, chosen[:, size - 1])
-        bits = np.zeros((rows, 8 * self.width), dtype=np.uint8)
-        np.put_along_axis(bits, chosen, 1, axis=1)
-        return np.packbits(bits, axis=1, bitorder="little")
+    @cached_property
+    def _ranked(self) -> tuple[Words, Words] | None:
+        """All sets of the others, without and with room for the truth; None where there are too many."""
+        others, size = self.options - 1, self.channel.size
+        if others >= 64 or max(comb(others, size), comb(others, size - 1)) > LISTED:
+            return None
+        both = [
+            np.array(
+                [sum(1 << one for one in held) for held in combinations(range(others), count)],
+                dtype=np.uint64,
+            )
+            for count in (size, size - 1)
+        ]
+        return both[0], both[1]
+
+    def _by_rank(self, answers: Answers, inside: npt.NDArray[np.bool_], source: Source) -> Codes:
+        """Draw one of all sets of the others, and make room for the truth among them."""
+        assert self._ranked is not None
+        out, room = self._ranked
+        held = out[small_draws_below(len(out), len(answers), source)]
+        held[inside] = room[small_draws_below(len(room), int(inside.sum()), source)]
+        at = answers.astype(np.uint64)
+        truth = np.uint64(1) << at
+        below = held & (truth - np.uint64(1))
+        held += held - below  # those from the truth on move up by one
+        held |= inside * truth
+        return held.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.width]
+
+    def _by_exchange(self, answers: Answers, inside: npt.NDArray[np.bool_], source: Source) -> Codes:
+        """Begin with about as many options as are needed, then add or take away some until the number is right.
+
+        The beginning treats all options alike, and so does every option that is added or taken away. How many there
+        are decides alone what happens next: in the end every set of the right size is equally likely.
+        """
+        rows, words = len(answers), -(-self.options // 64)
+        held = self._coins(rows * words, source) if self._chance[1] else self._scattered(rows, words, source)
+        held = held.reshape(rows, words)
+        held[:, -1] &= np.uint64((1 << (self.options - 64 * (words - 1))) - 1)
+        bits = held.view(np.uint8).reshape(-1)
+        truth = np.arange(rows) * (8 * words) + (answers >> 3)
+        bit = _BIT[answers & 7]
+        bits[truth] &= ~bit
+        short = (self.channel.size - inside - _ones(held)).astype(np.int16)
+        # The truth cannot be added where it stands already, nor taken away where it does not stand.
+        more, less = np.flatnonzero(short > 0), np.flatnonzero(short < 0)
+        bits[truth[more]] |= bit[more]
+        self._exchange(bits, more * (8 * words), short[more], True, source)
+        self._exchange(bits, less * (8 * words), -short[less], False, source)
+        bits[truth] = (bits[truth] & ~bit) | np.where(inside, bit, np.uint8(0))
+        return bits.reshape(rows, -1)[:, : self.width]
+
+    def _coins(self, words: int, source: Source) -> Words:
+        """Draw words whose bits are 1 with a chance near size / options, digit by binary digit."""
+        chance, digits = self._chance
+        held = np.zeros(words, dtype=np.uint64)
+        for digit in range(digits):
+            coins = np.frombuffer(source(8 * words), dtype="<u8")
+            held = held | coins if chance >> digit & 1 else held & coins
+        return held
+
+    def _scattered(self, rows: int, words: int, source: Source) -> Words:
+        """Draw as many options as a set needs at least; some come twice."""
+        held, count = np.empty((rows, 8 * words), dtype=np.uint8), self.channel.size - 1
+        option_of, wide = self._places[2], 64 * words + 8
+        for start in range(0, rows, SCATTERED):
+            some = min(SCATTERED, rows - start)
+            draws = np.frombuffer(source(2 * some * count), dtype="<u2").reshape(some, count)
+            places = np.arange(some)[:, None] * wide + option_of.take(draws)
+            flags = np.zeros(some * wide, dtype=np.uint8)
+            flags[places] = 1
+            bits = np.packbits(flags.reshape(some, wide), axis=1, bitorder="little")
+            held[start : start + some] = bits[:, : 8 * words]
+        return held.view(np.uint64)
+
+    @cached_property
+    def _chance(self) -> tuple[int, int]:
+        """A chance with few binary digits: each digit costs coins, each option too many or too few costs draws."""
+        share = self.channel.size / self.options
+        tried = [(chance, digits) for digits in range(1, 8) for chance in range(1, 2**digits, 2)]
+        return min([(0, 0), *tried], key=lambda one: self._cost(one[0] / 2 ** one[1], one[1], share))
+
+    def _cost(self, chance: float, digits: int, share: float) -> float:
+        """Estimate what a set costs, in bytes of coins; most draws that take away find nothing in a small set."""
+        if not digits:
+            doubled = self.options * (share + math.expm1(-share))
+            return self.options * (4.0 * share + 0.125) + EXCHANGED * doubled / (1.0 - share)
+        spread = math.sqrt(self.options * chance * (1.0 - chance))
+        off = self.options * (share - chance) / spread
+        density, below = (
+            math.exp(-off * off / 2.0) / math.sqrt(2.0 * math.pi),
+            math.erfc(off / math.sqrt(2)) / 2,
+        )
+        more, less = density + off * (1.0 - below), density - off * below
+        draws = spread * (more / (1.0 - share) + less / share)
+        return digits * self.options / 8.0 + EXCHANGED * draws
+
+    @cached_property
+    def _places(self) -> tuple[Codes, Codes, Codes]:
+        """Byte, bit and number of the option that each draw of 16 bits stands for.
+
+        A draw of the last, incomplete round has no bit, and a number beyond all.
+        """
+        draws = np.arange(1 << 16)
+        option = draws % self.options
+        again = draws >= (1 << 16) - (1 << 16) % self.options
+        bit, beyond = np.where(again, np.uint8(0), _BIT[option & 7]), 64 * -(-self.options // 64)
+        return (option >> 3).astype(np.uint8), bit, np.where(again, beyond, option).astype(np.uint16)
+
+    def _exchange(self, bits: Codes, starts: Answers, missing: Answers, adding: bool, source: Source) -> None:
+        """Add, or take away, one random option after the other until none is missing."""
+        byte_of, bit_of, _ = self._places
+        while starts.size:
+            draws = np.frombuffer(source(2 * starts.size), dtype="<u2")
+            place, bit = starts + byte_of.take(draws), bit_of.take(draws)
+            before = bits.take(place)
+            after = before | bit if adding else before & ~bit
+            bits[place] = after
+            missing = missing - (after != before)
+            left = np.flatnonzero(missing != 0)
+            starts, missing = starts.take(left), missing.take(left)
+
+
+def _ones(words: Words) -> npt.NDArray[np.int64]:
+    """Count the bits of each row."""
+    counted = getattr(np, "bitwise_count", None)  # since numpy 2
+    each = _ONES[words.view(np.uint8)] if counted is None else counted(words)
+    return np.asarray(each.sum(axis=1, dtype=np.int64))
