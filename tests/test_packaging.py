@@ -15,6 +15,8 @@ from pathlib import Path
 
 import hushpoll_client
 import pytest
+from hushpoll_client import HushpollError
+from hushpoll_server.serve.pins import check_pins
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
@@ -38,6 +40,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     (built,) = folder.glob("*.whl")
     return built
+
+
+def test_the_wheel_is_the_same_each_time_it_is_built(wheel: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120, check=True)
+    (again,) = tmp_path.glob("*.whl")
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_the_wheel_pins_every_file_that_browsers_run(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    pinned = tmp_path / "hushpoll_server" / "assets.sha256"
+    served = [
+        path
+        for folder in ("hushpoll_client/js", "hushpoll_server/respond/static")
+        for path in (tmp_path / folder).iterdir()
+        if path.suffix in (".js", ".css")
+    ]
+    # And the colours that all pages share.
+    assert check_pins(pinned) == len(served) + 1
+    served[0].write_bytes(served[0].read_bytes() + b" ")
+    with pytest.raises(HushpollError, match="not the file of this release"):
+        check_pins(pinned)
 
 
 def tracked(folder: str) -> set[str]:

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "serve": ("serve", "serve", "Run the web server."),
     "simulate": ("simulate", "simulate", "Simulate respondents with a known truth."),
     "survey": ("survey", "survey", "Check, publish, list, close surveys; make invitations."),
+    "verify": ("verify", "verify", "Compare what a server serves with this release, byte for byte."),
     "user": ("user", "user", "Add and manage accounts."),
 }
 

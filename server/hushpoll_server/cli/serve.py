@@ -12,6 +12,7 @@ from hushpoll_client.link import survey_link
 
 from hushpoll_server.config import Config
 from hushpoll_server.serve.demo import ACCOUNT, first_start
+from hushpoll_server.serve.pins import check_pins
 from hushpoll_server.store.surveys import open_store
 
 
@@ -36,6 +37,7 @@ def serve(new_key: bool) -> None:
       DATABASE_URL=postgresql://hushpoll@127.0.0.1/hushpoll hushpoll serve
     """
     os.umask(0o077)
+    check_pins()
     config = Config.from_environment()
     listener = _listen(config)
     config = Config.from_environment({**os.environ, "PORT": str(listener.getsockname()[1])})

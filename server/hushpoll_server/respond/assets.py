@@ -49,11 +49,12 @@ class Asset:
 def asset(path: str) -> Asset | None:
     """Give one of the page's files, named as in its address: client/survey.js, respond/respond.css."""
     # Only what exists is remembered: names that strangers make up must not fill the memory.
-    return _read(path) if path in _paths() else None
+    return _read(path) if path in asset_paths() else None
 
 
 @cache
-def _paths() -> frozenset[str]:
+def asset_paths() -> frozenset[str]:
+    """Name every file of the page."""
     return frozenset(
         f"{folder}/{file.name}"
         for folder, place in _FOLDERS.items()
@@ -65,7 +66,7 @@ def _paths() -> frozenset[str]:
 @cache
 def _modules() -> list[str]:
     """Give every module that each page loads, the one that starts it last; its requests are counted in a test."""
-    found = (path for path in _paths() if path.endswith(".js") and path not in _ON_DEMAND)
+    found = (path for path in asset_paths() if path.endswith(".js") and path not in _ON_DEMAND)
     return sorted(found, key=lambda path: (path == _START, path))
 
 

@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import Any
 
-from flask import Blueprint, Response, g, redirect, render_template, request, url_for
+from flask import Blueprint, Response, g, render_template, request, url_for
 from hushpoll_client import Survey
 from jinja2.utils import htmlsafe_json_dumps
 from sqlalchemy import select
@@ -41,9 +41,12 @@ def static_file(folder: str, name: str) -> BaseResponse:
 
 @bp.get("/s/<survey_hash>")
 def page(survey_hash: str) -> BaseResponse:
-    """Show the respondent's page; the first digits of the hash lead there as well."""
+    """Show the respondent's page; under the first digits of the hash as well, without a redirect.
+
+    A redirect could name another survey's fingerprint, and the page would say that it fits.
+    """
     if not is_hash(survey_hash):
-        return redirect(_address_of(survey_hash))
+        survey_hash = _whole_hash(survey_hash)
     survey = get_store().get_survey(survey_hash)
     state = get_store().state(survey_hash)
     if survey is None or state is None:
@@ -77,8 +80,8 @@ def render_page(
     return response
 
 
-def _address_of(prefix: str) -> str:
-    """Find the full address for the first digits of a hash that fit one survey only; the fragment names it whole."""
+def _whole_hash(prefix: str) -> str:
+    """Find the hash whose first digits these are, if it is one only."""
     if not _SHORTEST_PREFIX <= len(prefix) < 64 or set(prefix) - set("0123456789abcdef"):
         raise Problem(404, "this is no address of a survey; check the link")
     query = select(surveys.c.hash).where(surveys.c.hash.startswith(prefix)).limit(2)
@@ -86,7 +89,7 @@ def _address_of(prefix: str) -> str:
         found = tx.execute(query).scalars().all()
     if len(found) != 1:
         raise Problem(404, "these digits do not lead to one survey; use the whole link")
-    return url_for("respond.page", survey_hash=found[0]) + f"#{found[0]}"
+    return str(found[0])
 
 
 @bp.record_once

@@ -1,0 +1,101 @@
+"""`hushpoll verify`: does a server serve what the installed release holds?"""
+
+from __future__ import annotations
+
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.link import Link
+
+from hushpoll_server.config import Config
+from hushpoll_server.serve.pins import check_pins
+
+_SECONDS = 20
+
+
+@click.command()
+@click.argument("url")
+def verify(url: str) -> None:
+    """Compare what the server at URL serves with this installed release, byte for byte.
+
+    URL is a survey's link or the server's address. Compared are all modules and styles that the respondent's browser
+    gets, and, for a link, the survey's document and the page itself. It shows what the server serves to this machine,
+    now; a server could serve something else to others. Ends with status 1 where anything differs.
+
+    \b
+    Example:
+      hushpoll verify https://survey.example.org/s/953b9c...#953b9c...
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise HushpollError(f"{url[:80]}: is no address", "give one like https://survey.example.org/s/...")
+    check_pins()
+    origin = f"{parts.scheme}://{parts.netloc}"
+    compared, different = 0, []
+    for name, same in _compare(origin, url if "/s/" in parts.path else None):
+        compared += 1
+        if not same:
+            different.append(name)
+    for name in different:
+        click.echo(f"DIFFERENT  {origin}{name}")
+    if different:
+        click.echo(f"{len(different)} of {compared} files are not those of this release.")
+        raise click.exceptions.Exit(1)
+    click.echo(f"{compared} files, all as in this release.")
+
+
+def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
+    from hushpoll_server.respond.assets import asset, asset_paths
+
+    for path in sorted(asset_paths()):
+        mine = asset(path)
+        assert mine is not None
+        yield f"/static/{path}", _get(f"{origin}/static/{path}") == mine.body
+    if link is not None:
+        survey_hash = Link.parse(link).hash
+        document = _get(f"{origin}/api/surveys/{survey_hash}")
+        survey = Survey.from_published(document, expected_hash=survey_hash)
+        yield f"/api/surveys/{survey_hash}", True
+        yield f"/s/{survey_hash}", _get(f"{origin}/s/{survey_hash}") in _pages(origin, survey)
+
+
+def _pages(origin: str, survey: Survey) -> list[bytes]:
+    """Render the page as this release does: while the survey is open, and when it is closed."""
+    from hushpoll_server import create_app
+    from hushpoll_server.collect.closing import close
+    from hushpoll_server.store.surveys import open_store
+
+    with tempfile.TemporaryDirectory(prefix="hushpoll-verify-") as folder:
+        config = Config(data=Path(folder) / "data", public_url=origin, testing=True)
+        store = open_store(config)
+        store.publish(survey)
+        app = create_app(config)
+        pages = []
+        for _ in range(2):
+            answer = app.test_client().get(
+                f"/s/{survey.hash}", base_url=origin, headers={"Accept-Language": "en"}
+            )
+            pages.append(answer.data)
+            close(store, survey.hash)
+        app.extensions["hushpoll"].close()
+        store.close()
+    return pages
+
+
+def _get(url: str) -> bytes:
+    request = urllib.request.Request(url, headers={"Accept-Language": "en", "Accept-Encoding": "identity"})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+            body: bytes = answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return b""
+    except (OSError, ValueError) as error:
+        raise HushpollError(f"{url[:120]}: no answer ({error})", "check the address") from None
+    return body

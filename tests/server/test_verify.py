@@ -1,0 +1,108 @@
+"""`hushpoll verify` and the hashes pinned at build: a changed file is found, from outside and at start."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.link import survey_link
+from hushpoll_server.cli import main
+from hushpoll_server.collect.closing import close
+from hushpoll_server.serve.pins import check_pins
+from hushpoll_server.store.surveys import Store
+from werkzeug.serving import make_server
+
+ONE = pytest.mark.parametrize("backend", ["sqlite"])
+
+
+class Tampered:
+    """A server that changes the answers of some addresses on their way."""
+
+    def __init__(self, app: Flask) -> None:
+        self.app = app
+        self.change: dict[str, Callable[[bytes], bytes]] = {}
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        change = self.change.get(environ["PATH_INFO"], lambda body: body)
+        kept: list[Any] = []
+        body = b"".join(self.app(environ, lambda status, headers, *_: kept.extend([status, headers])))
+        changed = change(body)
+        headers = [(name, value) for name, value in kept[1] if name != "Content-Length"]
+        start_response(kept[0], [*headers, ("Content-Length", str(len(changed)))])
+        return [changed]
+
+
+@pytest.fixture
+def served(app: Flask) -> Iterator[tuple[Tampered, str]]:
+    """The application on a port, with somebody in between."""
+    between = Tampered(app)
+    server = make_server("127.0.0.1", 0, between, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield between, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def run(capsys: pytest.CaptureFixture[str], url: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as end:
+        main(["verify", url])
+    out, err = capsys.readouterr()
+    return int(end.value.code or 0), out + err
+
+
+@ONE
+def test_what_a_server_serves_is_compared_byte_for_byte(
+    served: tuple[Tampered, str], store: Store, survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    between, origin = served
+    link = survey_link(origin, survey.hash)
+    assert run(capsys, origin)[0] == 0
+    status, said = run(capsys, link)
+    assert (status, "all as in this release" in said) == (0, True)
+    close(store, survey.hash)
+    assert run(capsys, link)[0] == 0
+    page = f"/s/{survey.hash}"
+    for path, change in {
+        "/static/client/survey.js": lambda body: body + b"\n",
+        "/static/respond/page.js": lambda body: body.replace(b"import", b"import ", 1),
+        # A changed sentence, with every module intact.
+        page: lambda body: body.replace(b"</title>", b".</title>", 1),
+    }.items():
+        between.change = {path: change}
+        status, said = run(capsys, link)
+        assert (status, f"DIFFERENT  {origin}{path}" in said) == (1, True), said
+    between.change = {f"/api/surveys/{survey.hash}": lambda body: body.replace(b"Exam", b"Ezam")}
+    assert run(capsys, link)[0] == 2
+
+
+@ONE
+def test_bad_addresses_are_refused(capsys: pytest.CaptureFixture[str], survey: Survey) -> None:
+    assert "is no address" in run(capsys, "survey.example.org")[1]
+    status, said = run(capsys, "http://127.0.0.1:9/")
+    assert (status, "no answer" in said) == (2, True)
+
+
+def test_a_changed_or_added_file_stops_the_start(tmp_path: Path) -> None:
+    folder = tmp_path / "hushpoll_client" / "js"
+    folder.mkdir(parents=True)
+    pinned = tmp_path / "hushpoll_server" / "assets.sha256"
+    assert check_pins(pinned) is None
+    pinned.parent.mkdir()
+    (folder / "random.js").write_bytes(b"draw();")
+    pinned.write_text(f"{hashlib.sha256(b'draw();').hexdigest()}  hushpoll_client/js/random.js\n")
+    assert check_pins(pinned) == 1
+    (folder / "more.js").write_bytes(b"")
+    with pytest.raises(HushpollError, match=r"more\.js: is no file of this release"):
+        check_pins(pinned)
+    (folder / "more.js").unlink()
+    (folder / "random.js").write_bytes(b"draw(); ")
+    with pytest.raises(HushpollError, match="not the file of this release"):
+        check_pins(pinned)
