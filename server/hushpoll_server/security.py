@@ -9,7 +9,10 @@ import secrets
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -132,6 +135,17 @@ def _is_address(name: str) -> bool:
 def _own_names() -> tuple[str, ...]:
     name = socket.gethostname().lower()
     return (name, f"{name}.local")
+
+
+def refuse_cross_site(environ: Mapping[str, Any], host: str) -> None:
+    """Refuse a form that another site's page sent in a visitor's name; programs send no such header and pass."""
+    site = environ.get("HTTP_SEC_FETCH_SITE", "")
+    origin = environ.get("HTTP_ORIGIN", "")
+    foreign = origin not in ("", "null") and urlsplit(origin).netloc != host
+    if site in ("cross-site", "same-site") or (not site and foreign):
+        raise Problem(
+            403, "this form was sent from another site; open the survey's own page and send it from there"
+        )
 
 
 class Throttle:

@@ -8,7 +8,7 @@ import threading
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
-from hushpoll_server.collect import closing
+from hushpoll_server.collect import closing, seal
 from hushpoll_server.store import surveys as store_module
 from hushpoll_server.store.surveys import Store, today
 
@@ -123,3 +123,48 @@ def test_one_closing_leaves_other_surveys_open(client: FlaskClient, survey: Surv
     store.publish(other)
     closing.close(store, survey.hash)
     assert send(client, other) == 201
+
+
+def test_a_survey_that_a_wrong_clock_closed_can_be_opened_again(
+    client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing.close(store, survey.hash, on=today() + datetime.timedelta(days=3))
+    for _ in range(60):
+        assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+    years = datetime.timedelta(days=4000)
+    with monkeypatch.context() as patch:
+        for module in (closing, seal, store_module):
+            patch.setattr(module, "today", lambda: datetime.date(2026, 1, 1) + years)
+        closing.close_due(store)
+        seal.seal_due(store)
+    assert post(client, survey, new_report(survey).to_bytes()).status_code == 410
+    assert closing.reopen(store, survey.hash)
+    assert not closing.reopen(store, survey.hash)
+    for _ in range(3):
+        assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+    closing.close(store, survey.hash)
+    assert store.sealed_count(survey.hash) == 63
+    with pytest.raises(HushpollError, match="not known"):
+        closing.reopen(store, "0" * 64)
+
+
+def test_nothing_is_closed_by_its_date_for_an_hour_after_the_clock_jumped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wall, steady = [1_000_000.0], [50.0]
+    monkeypatch.setattr(closing.time, "time", lambda: wall[0])
+    monkeypatch.setattr(closing.time, "monotonic", lambda: steady[0])
+    clock = closing.Steadiness()
+
+    def later(seconds: float, jump: float = 0) -> bool:
+        steady[0] += seconds
+        wall[0] += seconds + jump
+        return clock.is_steady()
+
+    assert later(10)
+    assert later(10, jump=2)
+    assert not later(10, jump=86_400 * 4000)
+    assert not later(1800)
+    assert not later(10, jump=-86_400 * 4000)
+    assert not later(3590)
+    assert later(20)

@@ -256,6 +256,22 @@ def test_mixed_answers_are_stored_once(client: FlaskClient, store: Store, paper_
     assert opened(client, paper_survey)["id"] != form["id"]
 
 
+def test_another_site_cannot_send_in_a_visitors_name(
+    client: FlaskClient, store: Store, paper_survey: Survey
+) -> None:
+    form, address = opened(client, paper_survey), f"/s/{paper_survey.hash}/paper"
+    for headers in (
+        {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://localhost.evil.example"},
+    ):
+        assert client.post(address, data=form, headers=headers).status_code == 403, headers
+    assert stored(store) == []
+    own = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
+    assert client.post(address, data=form, headers=own).status_code == 201
+
+
 @pytest.mark.parametrize(
     ("change", "link"),
     [

@@ -20,6 +20,14 @@ from hushpoll_server.store.surveys import Store, open_store
 from tests.serving import DRAFT, make_survey, new_report, post, sealed_records
 
 
+@pytest.mark.parametrize("sign", ["\u202e", "\u2067", "\u202a"])
+def test_text_that_is_shown_in_another_order_is_not_published(store: Store, sign: str) -> None:
+    with pytest.raises(HushpollError, match=rf"U\+{ord(sign):04X}"):
+        store.publish(make_survey(f"Exam {sign}ytsenoh"))
+    # The marks of right-to-left scripts are fine.
+    assert store.publish(make_survey("\u0627\u062e\u062a\u0628\u0627\u0631\u200f 2026"))
+
+
 def test_publishing_twice_changes_nothing(store: Store) -> None:
     survey = make_survey()
     assert store.publish(survey, owner="ada", target_n=100)

@@ -117,6 +117,23 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
         click.echo(f"Closes {' or '.join(ends)}: {item['title']}, {item['received']} reports so far")
 
 
+@survey.command(short_help="Open a closed survey again.")
+@click.argument("hash_", metavar="HASH")
+def reopen(hash_: str) -> None:
+    """Open the survey HASH again, without a last day; for one that was closed by mistake or by a wrong clock.
+
+    \b
+    Example:
+      hushpoll survey reopen 953b9c
+    """
+    with opened_store() as store:
+        survey_hash = find_survey(store, hash_)
+        opened = closing.reopen(store, survey_hash)
+        if opened:
+            record(store, COMMAND_LINE, "reopened", survey_hash)
+    click.echo("Reports are taken again." if opened else "The survey is open.")
+
+
 @survey.command(short_help="Make one-time invitations, as CSV.")
 @click.argument("hash_", metavar="HASH")
 @click.option("-n", "--number", type=int, required=True, help="How many.")

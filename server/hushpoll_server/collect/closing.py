@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import time
 
 from hushpoll_client import HushpollError
 from sqlalchemy import func, select, update
 
 from hushpoll_server.store.schema import inbox, surveys
-from hushpoll_server.store.surveys import Store, today, unknown_survey
+from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today, unknown_survey
 
 from .seal import seal_due
+
+JUMP_SECONDS = 300
+DISTRUST_SECONDS = 3600
 
 
 def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: int | None = None) -> bool:
@@ -49,6 +53,45 @@ def keep_open(store: Store, survey_hash: str) -> None:
         waits = update(surveys).where(surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None))
         if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
             raise HushpollError(f"survey {survey_hash[:64]!r} is not open", "a closed survey stays closed")
+
+
+def reopen(store: Store, survey_hash: str) -> bool:
+    """Open a closed survey again, without a day or a number; False where it is open.
+
+    What was sealed at closing stays. When it closes again with few new reports, sealed ones keep them company.
+    """
+    with store.write() as tx:
+        row = tx.execute(select(*SURVEY_STATE).where(surveys.c.hash == survey_hash)).one_or_none()
+        if row is None:
+            raise unknown_survey(survey_hash)
+        if SurveyState.of(row).is_open:
+            return False
+        tx.execute(
+            update(surveys)
+            .where(surveys.c.number == row.number)
+            .values(closed_on=None, closes_on=None, closes_at=None)
+        )
+    return True
+
+
+class Steadiness:
+    """Notices that the clock of the machine jumps, by another one that only counts seconds.
+
+    A dated survey must not be closed by a glitch: for an hour after a jump nothing is closed by its date.
+    """
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+        self._trusted_from = 0.0
+
+    def is_steady(self) -> bool:
+        """Look at both clocks."""
+        now = time.monotonic()
+        ahead = time.time() - now
+        if abs(ahead - self._ahead) > JUMP_SECONDS:
+            self._trusted_from = now + DISTRUST_SECONDS
+        self._ahead = ahead
+        return now >= self._trusted_from
 
 
 def close_due(store: Store) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hushpoll_server.store.surveys import Store
 
-from .closing import close_due
+from .closing import Steadiness, close_due
 from .seal import seal_due
 
 __all__ = ["Keeper"]
@@ -43,6 +43,7 @@ class Keeper:
 
     def _run(self) -> None:
         tidied = emptied = time.monotonic()
+        clock = Steadiness()
         while not self._over.wait(min(KEEP_SECONDS, self._store.config.seal_every or KEEP_SECONDS)):
             try:
                 self._store.database.checkpoint()
@@ -51,8 +52,9 @@ class Keeper:
                     self._store.database.empty_log()
                 if time.monotonic() - tidied >= self._store.config.seal_every:
                     tidied = time.monotonic()
-                    close_due(self._store)
-                    seal_due(self._store, wait=False)
+                    if clock.is_steady():
+                        close_due(self._store)
+                        seal_due(self._store, wait=False)
             except (SQLAlchemyError, OSError, sqlite3.Error) as error:
                 # Tried again later; nothing is lost.
                 log.error("reports were not sealed yet: %s", type(error).__name__)

@@ -25,6 +25,7 @@ from hushpoll_server.collect.intake import unknown
 from hushpoll_server.compression import compressible
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.problems import Problem
+from hushpoll_server.security import refuse_cross_site
 from hushpoll_server.store.surveys import Published, get_store
 
 from .assets import shell
@@ -136,6 +137,7 @@ def page(survey_hash: str) -> BaseResponse:
 @bp.post("/s/<survey_hash>/paper")
 def send(survey_hash: str) -> BaseResponse:
     """Take answers that are mixed already; the id from the page makes sending twice harmless."""
+    refuse_cross_site(request.environ, request.host)
     known = _known(survey_hash)
     if not is_possible(known.survey):
         raise Problem(422, "this survey cannot be answered on paper; open its page without /paper to see why")

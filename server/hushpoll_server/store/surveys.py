@@ -34,6 +34,8 @@ class ReportWriter(Protocol):
 
 
 _EXTENSION = "hushpoll"
+# Embeddings, overrides and isolates; the marks that Arabic and Hebrew use between words are none of them.
+_TURNS = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 # The cap of the day of publishing counted; lowering it later must not make old surveys unreadable.
 _ANY_EPSILON = "80"
 
@@ -155,6 +157,7 @@ class Store:
         survey.check_cap(self.config.epsilon_cap)
         if self._row(tx, survey.hash) is not None:
             return False
+        refuse_turned_text(survey)
         tx.execute(
             insert(surveys).values(
                 hash=survey.hash,
@@ -333,6 +336,16 @@ def _drop_unreadable(store: Store) -> None:
 def today() -> datetime.date:
     """Give the date in Greenwich: one calendar for all nodes."""
     return datetime.datetime.now(datetime.UTC).date()
+
+
+def refuse_turned_text(survey: Survey) -> None:
+    """Refuse a survey whose text is shown in another order than it is stored: a title could feign another one."""
+    text = survey.canonical.decode()
+    if found := _TURNS & set(text):
+        raise HushpollError(
+            f"the survey's text holds invisible signs that turn the direction of writing (U+{ord(min(found)):04X})",
+            "remove them; right-to-left scripts need none",
+        )
 
 
 def is_hash(text: str) -> bool:
