@@ -38,6 +38,7 @@ test-long: $(VENV)/.test  ## Run also the tests that take minutes (full audit, 1
 prove: $(VENV)/.test  ## Run every test, the long ones too, and what other programs make of our files (R)
 	@sh tests/install-system.sh Rscript:r-base-core
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v $(TESTS)
+	$(BIN)/python -m tests.linkage
 
 lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and complexity
 	$(BIN)/ruff check .
@@ -54,6 +55,7 @@ bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.m
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/constrained.py
 	$(BIN)/python bench/design.py
+	$(BIN)/python bench/efficiency.py --quick
 
 docs: $(VENV)/.test  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
@@ -71,8 +73,9 @@ requirements: $(VENV)/.test  ## Compile the pinned requirements anew
 	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/run.txt
 	$(COMPILE) --upgrade pyproject.toml requirements/build.in requirements/test.in -o requirements/test.txt
 
-wheel: $(VENV)/.test  ## Build the wheel into dist/
+wheel: $(VENV)/.test  ## Build the wheel into dist/, with its bill of materials
 	$(BIN)/python -m hatchling build -t wheel
+	$(BIN)/python docs/tools/sbom.py dist/hushpoll.cdx.json
 
 clean:  ## Remove what was built or installed; the data folder stays
 	rm -rf $(VENV) dist site artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,40 @@
+"""The comparison with other packages: what the page shows is what was measured, and we never need more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.docs.blocks import ROOT
+
+ROWS: list[dict[str, Any]] = json.loads((ROOT / "docs/data/efficiency.json").read_text("utf-8"))["rows"]
+PEERS = {"pure-ldp", "multi-freq-ldpy", "OpenDP"}
+QUESTIONS = {"scale-5", "scale-11", "bins-20", "choice-1000", "mean-11", "number", "ticks-8"}
+# Where both draw from the same channel the true ratio is 1, and a measured one may be above it by chance.
+SIGMAS = 3.0
+
+
+def test_every_question_epsilon_and_package_was_measured() -> None:
+    assert {(row["case"], row["epsilon"]) for row in ROWS} == {
+        (case, epsilon) for case in QUESTIONS for epsilon in (0.5, 1.0, 2.0, 4.0)
+    }
+    assert all({one["peer"] for one in row["peers"]} == PEERS for row in ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['case']}-{row['epsilon']:g}")
+def test_we_never_need_more_respondents(row: dict[str, Any]) -> None:
+    for one in row["peers"]:
+        assert one["ratio"] == pytest.approx(row["ours"]["n_mse"] / one["n_mse"], abs=2e-4)
+        assert one["ratio_se"] <= 0.08, "measured too roughly to say anything"
+        assert one["ratio"] <= 1.0 + SIGMAS * one["ratio_se"], one
+
+
+def test_the_table_and_the_figure_are_current() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/tools/efficiency.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
