@@ -218,13 +218,23 @@ def test_a_target_that_needs_few_directions_only() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("options", [24, 40, 64])
+@pytest.mark.parametrize("options", [24, 40])
 def test_more_bins_than_can_be_proven(options: int) -> None:
     made = design(options=options, epsilon=1, target="cumulative")
     assert made.bound is None
     assert made.outcomes <= 64
     assert keeps_the_bound(made.channel, 1)
     assert made.candidates[0]["mechanism"] == "designed"
+
+
+@pytest.mark.long
+def test_where_64_reports_are_too_few_another_mechanism_is_taken() -> None:
+    made = design(options=64, epsilon=1, target="cumulative")
+    assert made.mechanism.name == made.candidates[0]["mechanism"] == "subset"
+    assert made.n_variance == made.candidates[0]["n_variance"]
+    found = best(64, 1, "cumulative")
+    assert found.channel.outcomes <= 64
+    assert keeps_the_bound(found.channel, 1)
 
 
 # Shipped and kept. ----------------------------------------------------------------------------------------------

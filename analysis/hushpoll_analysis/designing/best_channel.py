@@ -30,6 +30,7 @@ __all__ = ["DesignResult", "design"]
 
 # A designed channel is listed behind one that is as good: what everybody knows is easier to explain.
 _AS_GOOD = 1e-5
+_NEAR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -182,24 +183,20 @@ def design(
     listed = list(offers(problem, exponent, worst))
     made = _designed(problem, exponent, target, worst, shares, progress)
     if isinstance(made, Found):
-        found = Offer(designed.__name__, made.n_variance, "", designed(made.channel, exponent))
-        bound, channel, value = made.bound, made.channel, made.n_variance
-        listed.append(found)
+        listed.append(Offer(designed.__name__, made.n_variance, "", designed(made.channel, exponent)))
     else:
-        usable = [one for one in listed if one.n_variance is not None and one.mechanism is not None]
-        found = min(usable, key=lambda one: one.n_variance or 0.0)
-        assert found.mechanism is not None
-        assert found.n_variance is not None
-        bound, channel, value = None, found.mechanism.device, found.n_variance
         listed.append(Offer(designed.__name__, None, made))
+    found = _chosen(listed)
     assert found.mechanism is not None
+    assert found.n_variance is not None
+    channel = found.mechanism.device
     return DesignResult(
         options=problem.options,
         epsilon=channel.epsilon,
         target=target if isinstance(target, str) else "functionals",
         worst=worst,
-        n_variance=value,
-        bound=bound,
+        n_variance=found.n_variance,
+        bound=made.bound if isinstance(made, Found) else None,
         outcomes=channel.outcomes,
         candidates=_ranked(listed),
         left_out={one.name: one.reason for one in listed if one.n_variance is None},
@@ -240,6 +237,15 @@ def _designed(
     if target == "shares" and problem.options > ENUMERATED:
         return "single shares gain nothing over subset selection, which is the best for them"
     return best(problem.options, epsilon, target, shares, progress)
+
+
+def _chosen(listed: list[Offer]) -> Offer:
+    """Give the designed channel, unless there is none or 64 reports are so few that another mechanism does better."""
+    usable = [one for one in listed if one.n_variance is not None and one.mechanism is not None]
+    least = min(usable, key=lambda one: one.n_variance or 0.0)
+    made = next((one for one in usable if one.name == designed.__name__), least)
+    close = (made.n_variance or 0.0) <= (1.0 + _NEAR) * (least.n_variance or 0.0)
+    return made if close else least
 
 
 def _ranked(listed: list[Offer]) -> tuple[dict[str, Any], ...]:

@@ -24,7 +24,7 @@ _CLOSE, _CHEAP = 1e-6, 12  # a smaller gap, which is cheap up to so many answers
 _ROUGH = 1e-2  # where nothing is proven, and bringing the columns down to 64 loses more
 _MOST_COLUMNS, _MOST_KEPT = 700, 500
 _MOST_ADDED = 150
-_MOST_ROUNDS = 60
+_MOST_ROUNDS, _MOST_UNPROVEN = 60, 12
 
 Progress = Callable[[float], None]
 """Is told the gap that remains, as a share of the value."""
@@ -45,7 +45,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Solution:
     proven = problem.options <= ENUMERATED
     wanted = _CLOSE if problem.options <= _CHEAP else GAP if proven else _ROUGH
     masks, gap, bound = intervals(problem.options), 1.0, 0.0
-    for _ in range(_MOST_ROUNDS):
+    for left in reversed(range(_MOST_ROUNDS if proven else _MOST_UNPROVEN)):
         found = minimize(problem.places(masks), problem.target, min(max(0.05 * gap, 1e-9), 1e-2))
         value, largest, added, worth = priced(problem, masks, found)
         bound = max(bound, value**2 / largest)
@@ -53,7 +53,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Solution:
         if progress is not None:
             progress(gap)
         useful = worth > value * (1.0 + 0.05 * wanted)
-        if gap < wanted or not useful.any():
+        if gap < wanted or not useful.any() or not left:
             break
         order = np.argsort(-worth[useful])[:_MOST_ADDED]
         masks = np.union1d(_kept(masks, found), _paired(problem, added[useful][order]))

@@ -8,12 +8,17 @@ while that brings the variance down.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
 import numpy as np
 
 from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.errors import AnalysisError
 
 from .interior import Optimum, minimize, spanned
 from .linear import linear_program
+from .pricing import ENUMERATED
 from .problem import Masks, Problem
 from .program import Solution, priced
 
@@ -41,14 +46,35 @@ _CHEAP = 14
 def reduced(problem: Problem, solution: Solution, most: int = MOST_OUTCOMES) -> tuple[Masks, Floats]:
     """Give at most so many columns with their chances, which sum to 1 and keep every row's sum."""
     masks, chances = _strong(problem, solution.masks, solution.chances)
-    if len(masks) > problem.options:
+    # Above twenty answers a vertex has hundreds of columns and takes longer than leaving them out.
+    if problem.options < len(masks) and problem.options <= ENUMERATED:
         masks = _basic(problem, masks, chances, most)
     if len(masks) > most:
-        masks = _exchanged(problem, *_pruned(problem, masks, most))
+        masks = _exchanged(problem, *_few(problem, masks, most))
     masks, chances = _strong(
         problem, masks, minimize(problem.places(masks), problem.target, _EXACT).chances, 1e-7
     )
     return masks, _settled(problem, masks, chances)
+
+
+def _few(problem: Problem, masks: Masks, most: int) -> tuple[Masks, Optimum]:
+    """Bring columns down to so many; where what is left can be no channel, start from arcs of a circle."""
+    try:
+        return _pruned(problem, masks, most)
+    except AnalysisError:
+        return min((one for one in _arcs(problem)), key=lambda one: one[1].value)
+
+
+def _arcs(problem: Problem) -> Iterator[tuple[Masks, Optimum]]:
+    """Give, for each length, the K arcs of neighbours on a circle of the answers: their rows have equal sums."""
+    options, everything = problem.options, (1 << problem.options) - 1
+    for length in range(1, options // 2 + 1):
+        arc = (1 << length) - 1
+        turned = [(arc << k | arc >> (options - k)) & everything for k in range(options)]
+        masks = np.unique(np.array(turned, dtype=np.uint64))
+        if spanned(problem.places(masks), problem.centred @ problem.basis):
+            with suppress(AnalysisError):
+                yield masks, minimize(problem.places(masks), problem.target, 1e-7)
 
 
 def _pruned(problem: Problem, masks: Masks, most: int) -> tuple[Masks, Optimum]:
@@ -65,11 +91,13 @@ def _exchanged(problem: Problem, masks: Masks, found: Optimum) -> Masks:
     while failures < len(_LET_IN) and turn < 10 * len(_LET_IN):
         _, _, added, worth = priced(problem, masks, found)
         better = added[np.argsort(-worth)[: _LET_IN[turn % len(_LET_IN)]]]
-        tried, reached = _pruned(problem, np.union1d(masks, better), most)
-        failures += 1
+        failures, turn = failures + 1, turn + 1
+        try:
+            tried, reached = _pruned(problem, np.union1d(masks, better), most)
+        except AnalysisError:
+            continue
         if reached.value < found.value * (1.0 - _GAIN):
             masks, found, failures = tried, reached, 0
-        turn += 1
     return masks
 
 
