@@ -496,7 +496,7 @@ def _print_limits(make: Callable[[], Any], backend: str, n: int) -> None:
     with make() as app:
         releases, together, linked = with_every_copy(app, n)
     print(
-        f"{backend:10}  {n} people  every copy, or the WAL {together} placed in one of {releases} releases (as stated),"
+        f"{backend:10}  {n} people  a copy of each release {together} placed in one of {releases} releases (as stated),"
         f" {linked} linked (chance: {releases})",
         flush=True,
     )
