@@ -105,6 +105,8 @@ def test_every_mechanism_of_a_kind_compiles_and_publishes(kind: str) -> None:
         given = {"name": name, **samples.get(name, {"epsilon": 2})}
         if name == "forced":
             given["forced"] = ["1/6"] * rows
+        if MECHANISMS[name].tells_only:
+            given["target"] = MECHANISMS[name].tells_only
         draft = one_question(kind=kind, mechanism=given, **ASKED[kind])
         if MECHANISMS[name] in (MECHANISMS["matrix"], MECHANISMS["designed"]):
             two = mechanisms.matrix([["3/4", "1/4"], ["1/3", "2/3"]])
