@@ -16,6 +16,8 @@ PEERS = {"pure-ldp", "multi-freq-ldpy", "OpenDP"}
 QUESTIONS = {"scale-5", "scale-11", "bins-20", "choice-1000", "mean-11", "number", "ticks-8"}
 # Where both draw from the same channel the true ratio is 1, and a measured one may be above it by chance.
 SIGMAS = 3.0
+# A report of OpenDP takes a tenth of a millisecond: it was repeated less often, and its figures are rougher.
+ROUGHEST = {"pure-ldp": 0.04, "multi-freq-ldpy": 0.04, "OpenDP": 0.08}
 
 
 def test_every_question_epsilon_and_package_was_measured() -> None:
@@ -29,7 +31,7 @@ def test_every_question_epsilon_and_package_was_measured() -> None:
 def test_we_never_need_more_respondents(row: dict[str, Any]) -> None:
     for one in row["peers"]:
         assert one["ratio"] == pytest.approx(row["ours"]["n_mse"] / one["n_mse"], abs=2e-4)
-        assert one["ratio_se"] <= 0.08, "measured too roughly to say anything"
+        assert one["ratio_se"] <= ROUGHEST[one["peer"]], "measured too roughly to say anything"
         assert one["ratio"] <= 1.0 + SIGMAS * one["ratio_se"], one
 
 
