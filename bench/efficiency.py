@@ -17,6 +17,7 @@ import math
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -61,12 +62,12 @@ class Case:
 
 
 CASES = (
-    Case("scale-5", "5 points, cumulative shares", "cumulative", 5, 20, 2500),
-    Case("scale-11", "11 points, cumulative shares", "cumulative", 11, 20, 2500),
-    Case("bins-20", "20 bins, cumulative shares", "cumulative", 20, 20, 2500),
+    Case("scale-5", "5 points, cumulative shares", "cumulative", 5, 20, 2000),
+    Case("scale-11", "11 points, cumulative shares", "cumulative", 11, 20, 2000),
+    Case("bins-20", "20 bins, cumulative shares", "cumulative", 20, 20, 2000),
     Case("choice-1000", "1,000 options, all shares", "shares", 1000, 100, 40),
-    Case("mean-11", "11 points, mean", "mean", 11, 10, 5000),
-    Case("number", "A number from 0 to 100, mean, at the worst truth", "mean", 101, 10, 5000, worst=True),
+    Case("mean-11", "11 points, mean", "mean", 11, 10, 3000),
+    Case("number", "A number from 0 to 100, mean, at the worst truth", "mean", 101, 10, 3000, worst=True),
     Case("ticks-8", "8 tick boxes, each share", "ticks", 8, 400, 1200),
 )
 
@@ -193,29 +194,50 @@ class Ours:
 
 
 def peer_figures(cases: list[Case], epsilons: list[float]) -> dict[tuple[str, str, float], dict[str, Any]]:
-    """Run the three packages beside each other in their own environment, and say how far they are."""
-    asked = json.dumps({"cases": [asdict(case) for case in cases], "epsilons": epsilons})
-    command = [str(peers_python()), str(HERE / "efficiency_peers.py")]
-    start = time.monotonic()
+    """Run the three packages beside each other in their own environment, and say how far they are.
+
+    What is measured is kept in bench/peers until all of it is there: a run that was ended goes on from there.
+    """
+    python, start = peers_python(), time.monotonic()
 
     def run(peer: str) -> list[dict[str, Any]]:
-        process = subprocess.Popen([*command, peer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(asked)
-        process.stdin.close()
-        found = []
-        for line in process.stdout:
-            found.append(one := json.loads(line))
-            told = f"{one['case']}, epsilon {one['epsilon']:g}: {one['mechanism']}"
-            print(f"{time.monotonic() - start:6.0f} s  {peer:16} {told}", file=sys.stderr, flush=True)
-        if process.wait():
-            raise SystemExit(f"{peer} ended with status {process.returncode}")
+        kept = python.parents[1] / f"efficiency-{peer}.jsonl"
+        known = [json.loads(line) for line in kept.read_text("utf-8").splitlines()] if kept.exists() else []
+        asked = [{"case": asdict(case), "epsilon": epsilon} for case in cases for epsilon in epsilons]
+        found = [one for one in known if one["asked"] in asked]
+        missing = [one for one in asked if one not in [other["asked"] for other in found]]
+        with kept.open("a", encoding="utf-8") as file:
+            for line in _lines([str(python), str(HERE / "efficiency_peers.py"), peer], json.dumps(missing)):
+                file.write(line)
+                file.flush()
+                found.append(one := json.loads(line))
+                told = (
+                    f"{one['asked']['case']['name']}, epsilon {one['asked']['epsilon']:g}: {one['mechanism']}"
+                )
+                print(f"{time.monotonic() - start:6.0f} s  {peer:16} {told}", file=sys.stderr, flush=True)
         return found
 
     with ThreadPoolExecutor(len(PEERS)) as pool:
-        found = [one for several in pool.map(run, PEERS) for one in several]
-    return {(one["peer"], one["case"], one["epsilon"]): one for one in found}
+        several = dict(zip(PEERS, pool.map(run, PEERS), strict=True))
+    for peer in PEERS:
+        (python.parents[1] / f"efficiency-{peer}.jsonl").unlink()
+    return {
+        (peer, one["asked"]["case"]["name"], one["asked"]["epsilon"]): one
+        for peer, found in several.items()
+        for one in found
+    }
+
+
+def _lines(command: list[str], given: str) -> Iterator[str]:
+    """Give what a program writes, line by line."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    yield from process.stdout
+    if process.wait():
+        raise SystemExit(f"{command[-1]} ended with status {process.returncode}; run this again to go on")
 
 
 # The table ------------------------------------------------------------------------------------------------------

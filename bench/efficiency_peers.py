@@ -395,16 +395,14 @@ def compare(peer: str, case: dict[str, Any], epsilon: float) -> dict[str, Any]:
         # What chose it is not counted again.
         measured[name] = summary(take(sources[name], case["repetitions"], case["seconds"]))
     best = min(last, key=lambda name: measured[name]["n_mse"])
-    found = {"peer": peer, "case": case["name"], "epsilon": epsilon, "mechanism": best}
-    return found | measured[best] | {"tried": measured}
+    return {"mechanism": best, **measured[best], "tried": measured}
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    asked = json.load(sys.stdin)
-    for case in asked["cases"]:
-        for epsilon in asked["epsilons"]:
-            print(json.dumps(compare(sys.argv[1], case, epsilon)), flush=True)
+    for asked in json.load(sys.stdin):
+        found = compare(sys.argv[1], asked["case"], asked["epsilon"])
+        print(json.dumps({"asked": asked, **found}), flush=True)
 
 
 if __name__ == "__main__":
