@@ -4,6 +4,7 @@ Standard library only. Start at `channel/`, the one idea; then `mechanism/`, `ki
 """
 
 from . import mechanism as mechanisms
+from .block import Block
 from .channel import SCALE, Channel
 from .errors import (
     ChannelError,
@@ -16,12 +17,13 @@ from .errors import (
 )
 from .mechanism import Mechanism
 from .randomize import draw, randomize
-from .report import Report, read_answers
+from .report import Report, asked_questions, draw_ranks, read_answers
 from .survey import Question, Survey
 
 __version__ = "0.1.0"
 __all__ = [
     "SCALE",
+    "Block",
     "Channel",
     "ChannelError",
     "DocumentError",
@@ -35,7 +37,9 @@ __all__ = [
     "Survey",
     "SurveyError",
     "__version__",
+    "asked_questions",
     "draw",
+    "draw_ranks",
     "mechanisms",
     "randomize",
     "read_answers",

@@ -11,6 +11,8 @@ from numbers import Integral
 from .errors import MechanismError
 
 __all__ = [
+    "MAX_DECIMALS",
+    "MAX_DIGITS",
     "Number",
     "exp_below",
     "is_whole",
@@ -24,9 +26,11 @@ __all__ = [
 Number = int | float | str | Decimal | Fraction
 
 # Bounds on length keep a hostile "1e-999999999" from becoming a number of a billion digits.
-_DECIMAL = re.compile(r"[0-9]{0,20}\.?[0-9]{0,40}(?:[eE][+-]?[0-9]{1,2})?")
+MAX_DIGITS = 20
+"""Digits before the point of a number that can be published."""
+MAX_DECIMALS = 40
+_DECIMAL = re.compile(rf"[0-9]{{0,{MAX_DIGITS}}}\.?[0-9]{{0,{MAX_DECIMALS}}}(?:[eE][+-]?[0-9]{{1,2}})?")
 _FRACTION = re.compile(r"([0-9]{1,18})/([0-9]{1,18})")
-_PLACES = 40  # decimals in _DECIMAL
 _PRECISE = Context(prec=110)
 
 
@@ -55,7 +59,7 @@ def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
     spelling = spell(abs(value))
     if _DECIMAL.fullmatch(spelling) or (fractions and _FRACTION.fullmatch(spelling)):
         return value
-    raise MechanismError.about(field, f"has more than {_PLACES} decimals", "round it")
+    raise MechanismError.about(field, f"has more than {MAX_DECIMALS} decimals", "round it")
 
 
 def read_decimal(value: Number, field: str) -> Fraction:
@@ -85,7 +89,7 @@ def spell(value: Fraction) -> str:
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
     places = max(twos, fives)
-    if rest != 1 or places > _PLACES:
+    if rest != 1 or places > MAX_DECIMALS:
         return f"{value.numerator}/{value.denominator}"
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 else ""

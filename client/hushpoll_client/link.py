@@ -1,37 +1,51 @@
-"""A respondent's link: where the survey is, which one is meant, and perhaps an invitation."""
+"""A respondent's link: where the survey is, which one is meant, perhaps a group and an invitation."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from .errors import SubmitError
+from .survey import Survey
 
-__all__ = ["LOOPBACK", "Link", "survey_link"]
+__all__ = ["LOOPBACK", "SHORT", "Link", "fingerprint", "survey_link"]
 
 _PATH = re.compile(r"(?P<base>(?:/[^?#]*)?)/s/(?P<hash>[0-9a-f]{8,64})/?")
 _HASH = re.compile(r"[0-9a-f]{64}")
+_GROUP = re.compile(r"g(0|[1-9][0-9]{0,2})")
+SHORT = 12
+"""The digits of a hash that an address needs; a server publishes no second survey that begins with the same ones."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def survey_link(server: str, survey_hash: str, invitation: str | None = None) -> str:
-    """Give the link to hand out: the hash stands also after #, so that the client can check what it is served."""
-    code = f".{invitation}" if invitation else ""
-    return f"{server.rstrip('/')}/s/{survey_hash}#{survey_hash}{code}"
+def survey_link(
+    server: str, survey_hash: str, invitation: str | None = None, group: int | None = None
+) -> str:
+    """Give the link to hand out: short, with the whole hash after #, so that the client can check what it is served."""
+    tail = "" if group is None else f".g{group}"
+    tail += f".{invitation}" if invitation else ""
+    return f"{server.rstrip('/')}/s/{survey_hash[:SHORT]}#{survey_hash}{tail}"
+
+
+def fingerprint(survey_hash: str) -> str:
+    """Give the characters of a hash that people compare: the page shows them, and so does what was handed out."""
+    return survey_hash[:8]
 
 
 @dataclass(frozen=True)
 class Link:
-    """A respondent's link, taken apart: `/s/<hash>#<hash>` or `/s/<hash>#<hash>.<invitation>`.
+    """A respondent's link, taken apart: `/s/<hash>#<hash>`, then perhaps `.g<group>` and `.<invitation>`.
 
-    The part after # never reaches a server, so the hash in it tells whether the survey is the one that was meant.
+    The part after # never reaches a server, so the hash in it tells whether the survey is the one that was meant. Only
+    the survey tells whether there are groups: see `of`.
     """
 
     server: str
     hash: str
     invitation: str | None = None
     in_fragment: bool = True
+    group: int | None = None
 
     @classmethod
     def parse(cls, url: str) -> Link:
@@ -63,7 +77,19 @@ class Link:
         return cls(f"{parts.scheme}://{parts.netloc}{path['base']}", full, code or None, bool(named))
 
     def __str__(self) -> str:
-        return survey_link(self.server, self.hash, self.invitation)
+        return survey_link(self.server, self.hash, self.invitation, self.group)
+
+    def of(self, survey: Survey) -> Link:
+        """Read the rest as the survey has it: where it has groups, the link must name one."""
+        if not survey.groups:
+            return self
+        named, _, code = (self.invitation or "").partition(".")
+        found = _GROUP.fullmatch(named)
+        if found is None or int(found[1]) >= len(survey.groups):
+            raise SubmitError(
+                "the link names no group of this survey", "ask for the link of your group; nothing was sent"
+            )
+        return replace(self, invitation=code or None, group=int(found[1]))
 
     @property
     def unprotected(self) -> bool:

@@ -6,13 +6,15 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import strict_json
 from .errors import DocumentError, ReportError, SubmitError
-from .report import Report
+from .group import FIELD
+from .report import Report, draw_ranks
 from .survey import Survey
 
-__all__ = ["Kept", "Memory"]
+__all__ = ["Kept", "Memory", "state_folder"]
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,32 @@ class Memory:
         os.replace(self._write(survey, Kept(report, "sent")), self._path(survey))
         self._sync()
 
+    def ranks(self, survey: Survey) -> tuple[int, ...]:
+        """Give which questions of each block this machine asks: drawn once and kept, whoever comes first."""
+        if not survey.blocks:
+            return ()
+        path = self.folder / f"{survey.hash}.drawn"
+        fresh = self._put(survey, {"ranks": list(draw_ranks(survey))})
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+        try:
+            value = strict_json.loads(path.read_bytes(), max_depth=2, floats=False)
+        except (OSError, DocumentError) as error:
+            raise SubmitError(f"{path}: cannot be read ({error})", "remove it") from None
+        kept = value.get("ranks") if isinstance(value, dict) else None
+        if not isinstance(kept, list) or len(kept) != len(survey.blocks):
+            raise SubmitError(f"{path}: is damaged", "remove it")
+        if not all(block.holds(rank) for block, rank in zip(survey.blocks, kept, strict=True)):
+            raise SubmitError(f"{path}: is damaged", "remove it")
+        return tuple(kept)
+
     def forget(self, survey_hash: str) -> bool:
         """Clear this machine; False where nothing was kept."""
+        (self.folder / f"{survey_hash}.drawn").unlink(missing_ok=True)
         try:
             (self.folder / f"{survey_hash}.json").unlink()
         except FileNotFoundError:
@@ -83,8 +109,17 @@ class Memory:
         return self.folder / f"{survey.hash}.json"
 
     def _write(self, survey: Survey, kept: Kept) -> Path:
+        value: dict[str, Any] = {
+            "id": kept.report.id,
+            "reports": list(kept.report.reports),
+            "state": kept.state,
+        }
+        if kept.report.group is not None:
+            value[FIELD] = kept.report.group
+        return self._put(survey, value)
+
+    def _put(self, survey: Survey, value: dict[str, Any]) -> Path:
         path = self.folder / f"{survey.hash}.{secrets.token_hex(8)}.part"
-        value = {"id": kept.report.id, "reports": list(kept.report.reports), "state": kept.state}
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

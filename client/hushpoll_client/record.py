@@ -1,4 +1,7 @@
-"""One report is one fixed-width record: one field per question, in the survey's order."""
+"""One report is one fixed-width record: one field per entry of the survey, a question or a block, in its order.
+
+Where the survey has groups, the group stands before them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from functools import cached_property
 from operator import lt
 
 from .channel import Code, Wire
+from .channel.wire import Whole
+from .group import FIELD
 from .survey import Survey
 
 __all__ = ["RecordFormat"]
@@ -21,12 +26,22 @@ class RecordFormat:
 
     names: tuple[str, ...]
     wires: tuple[Wire, ...]
+    groups: int = 0
+    """How many groups there are; their field is the first of the others."""
 
     @classmethod
     def of(cls, survey: Survey) -> RecordFormat:
-        """Take each question's field from its channel."""
-        questions = survey.questions
-        return cls(tuple(one.id for one in questions), tuple(one.channel.wire for one in questions))
+        """Take each entry's field from its channel."""
+        names, wires = [one.id for one in survey.entries], [one.channel.wire for one in survey.entries]
+        if not survey.groups:
+            return cls(tuple(names), tuple(wires))
+        count = len(survey.groups)
+        return cls((FIELD, *names), (Whole(count), *wires), count)
+
+    @property
+    def group_width(self) -> int:
+        """The first bytes of a record that say its group; none where there are no groups."""
+        return Whole(self.groups).width if self.groups else 0
 
     @property
     def dtype(self) -> list[tuple[str, str]]:
@@ -45,9 +60,19 @@ class RecordFormat:
 
     @cached_property
     def pattern(self) -> re.Pattern[bytes]:
-        """The bytes that our own clients send for a survey without invitations; groups: the id, the reports."""
-        reports = b",".join([wire.pattern for wire in self.wires])
-        return re.compile(rb'\{"id":"([0-9a-f]{32})","reports":\[(%b)\]\}' % reports)
+        """The bytes that our own clients send for a survey without invitations: the group, the id, the reports."""
+        patterns = [wire.pattern for wire in self.wires]
+        group = rb'"group":(%b),' % patterns.pop(0) if self.groups else b""
+        return re.compile(rb'\{%b"id":"([0-9a-f]{32})","reports":\[(%b)\]\}' % (group, b",".join(patterns)))
+
+    def read_body(self, body: bytes) -> tuple[bytes, tuple[Code, ...]] | None:
+        """Read the id and the record's values of such bytes; None of all others, which need a closer look."""
+        found = self.pattern.fullmatch(body)
+        if found is None:
+            return None
+        *group, name, reports = found.groups()
+        values = self.read(b",".join([*group, reports]))
+        return None if values is None else (name, values)
 
     @cached_property
     def _limits(self) -> tuple[int, ...] | None:
@@ -56,7 +81,7 @@ class RecordFormat:
         return limits if len(limits) == len(self.wires) else None
 
     def read(self, reports: bytes) -> tuple[Code, ...] | None:
-        """Read the reports of a body that fits `pattern`; None where one of them is not legal."""
+        """Read the values of a body that fits `pattern`; None where one of them is not legal."""
         parts = reports.split(b",")
         if self._limits is not None:
             whole = tuple(map(int, parts))

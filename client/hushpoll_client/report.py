@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import strict_json
+from .block import Block
 from .channel import Code
 from .errors import DocumentError, ReportError
+from .group import FIELD, check_group
 from .randomize import Source, draw
 from .survey import Question, Survey
 
-__all__ = ["FEWEST_REPORTS", "Report", "is_shown", "read_answers"]
+__all__ = ["FEWEST_REPORTS", "Report", "asked_questions", "draw_ranks", "is_shown", "read_answers"]
 
 FEWEST_REPORTS = 50  # that are sealed together, and that give an estimate
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -22,28 +24,52 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Report:
-    """A random id and one randomized report for each question, in the survey's order."""
+    """A random id and one randomized report for each entry of the survey, in its order: a question or a block."""
 
     id: str
     reports: tuple[Code, ...]
+    group: int | None = None
+    """The place of its group, where the survey has groups."""
 
     @classmethod
-    def new(cls, survey: Survey, answers: Sequence[Any], source: Source = os.urandom) -> Report:
+    def new(
+        cls,
+        survey: Survey,
+        answers: Sequence[Any],
+        source: Source = os.urandom,
+        ranks: Sequence[int] | None = None,
+        group: int | None = None,
+    ) -> Report:
         """Randomize a whole form once. Run by the respondent's device.
 
-        `answers` are the true ones, see `read_answers`; with a decoy, `Mechanism.device_answer` of both.
+        `answers` are the true ones, see `read_answers`; with a decoy, `Mechanism.device_answer` of both. `ranks` says
+        which questions of each block were asked (`draw_ranks`); the others' answers may be None. Without it they are
+        drawn here. `group` is the one of the link, where the survey has groups.
         """
         if len(answers) != len(survey.questions):
             raise ReportError(f"{len(survey.questions)} answers are needed, got {len(answers)}")
+        check_group(survey.groups, group)
         name = source(16).hex()
-        pairs = zip(survey.questions, answers, strict=True)
-        return cls(
-            name, tuple(question.randomize(answer, lambda: draw(source)) for question, answer in pairs)
-        )
+        given = {one.id: answer for one, answer in zip(survey.questions, answers, strict=True)}
+
+        def drawn(entry: Question | Block) -> Code:
+            if isinstance(entry, Block):
+                rank = None if ranks is None else ranks[entry.number]
+                return entry.randomize([given[one] for one in entry.questions], lambda: draw(source), rank)
+            return entry.randomize(given[entry.id], lambda: draw(source))
+
+        return cls(name, tuple(drawn(entry) for entry in survey.entries), group)
+
+    @property
+    def values(self) -> tuple[Code, ...]:
+        """What a record holds: the group where there is one, then the reports."""
+        return self.reports if self.group is None else (self.group, *self.reports)
 
     def to_bytes(self, invitation: str | None = None) -> bytes:
         """Give the bytes to send; the same ones each time."""
         value: dict[str, Any] = {"id": self.id, "reports": list(self.reports)}
+        if self.group is not None:
+            value[FIELD] = self.group
         if invitation is not None:
             value["invitation"] = invitation
         return strict_json.dumps(value)
@@ -62,36 +88,53 @@ class Report:
         """Check a parsed report against its survey."""
         if not isinstance(value, dict):
             raise ReportError("must be an object with id and reports", item="body")
-        unknown = set(value) - {"id", "reports", "invitation"}
+        known = ["id", "reports", "invitation", *([FIELD] if survey.groups else [])]
+        unknown = set(value) - {*known, FIELD}
         if unknown:
-            known = "known: id, reports, invitation"
-            raise ReportError(f"unknown key {min(unknown)[:40]!r}", known, "body")
+            raise ReportError(f"unknown key {min(unknown)[:40]!r}", f"known: {', '.join(known)}", "body")
         name, reports, invitation = value.get("id"), value.get("reports"), value.get("invitation")
         if not isinstance(name, str) or not _ID.fullmatch(name):
             raise ReportError("must be 32 lower-case hexadecimal digits", item="id")
         if "invitation" in value and not (isinstance(invitation, str) and 0 < len(invitation) <= 64):
             raise ReportError("must be text of at most 64 characters", item="invitation")
-        if not isinstance(reports, list) or len(reports) != len(survey.questions):
-            raise ReportError(f"must be a list of {len(survey.questions)} reports", item="reports")
-        for place, (report, question) in enumerate(zip(reports, survey.questions, strict=True)):
-            wire = question.channel.wire
+        if not isinstance(reports, list) or len(reports) != len(survey.entries):
+            raise ReportError(f"must be a list of {len(survey.entries)} reports", item="reports")
+        for place, (report, entry) in enumerate(zip(reports, survey.entries, strict=True)):
+            wire = entry.channel.wire
             if not wire.legal(report):
-                raise ReportError(f"must be {wire.words}", item=f'reports[{place}] ("{question.id}")')
-        return cls(name, tuple(reports)), invitation
+                raise ReportError(f"must be {wire.words}", item=f'reports[{place}] ("{entry.id}")')
+        if FIELD in value and value[FIELD] is None:
+            raise ReportError("must not be null", "leave it out, or name a group", FIELD)
+        return cls(name, tuple(reports), check_group(survey.groups, value.get(FIELD))), invitation
 
 
-def read_answers(survey: Survey, answers: Mapping[str, Any]) -> list[Any]:
+def draw_ranks(survey: Survey, source: Source = os.urandom) -> tuple[int, ...]:
+    """Draw which questions of each block are asked, openly and before any answer. Run by the device, once."""
+    return tuple(block.draw(lambda: draw(source)) for block in survey.blocks)
+
+
+def asked_questions(survey: Survey, ranks: Sequence[int]) -> tuple[Question, ...]:
+    """Give the questions that are asked where these ranks were drawn: of a block some, the others all."""
+    chosen = {name for block in survey.blocks for name in block.asked(ranks[block.number])}
+    return tuple(one for one in survey.questions if one.block is None or one.id in chosen)
+
+
+def read_answers(survey: Survey, answers: Mapping[str, Any], ranks: Sequence[int] | None = None) -> list[Any]:
     """Turn {question id: what was chosen} into true answers, "does not apply" for questions that are not shown.
 
-    A decoy question takes {"answer": "No", "decoy": "Yes"}; an OR-poll also takes the combined answer alone.
+    With `ranks` (`draw_ranks`) questions that were not drawn need no answer; one that is given is left unread, None. A
+    decoy question takes {"answer": "No", "decoy": "Yes"}; an OR-poll also takes the combined answer alone.
     """
     unknown = set(answers) - {question.id for question in survey.questions}
     if unknown:
         known = ", ".join(question.id for question in survey.questions)
         raise ReportError(f"the survey has no question {min(unknown)!r}", f"its questions: {known}")
     found: dict[str, Any] = {}
+    asked = survey.questions if ranks is None else asked_questions(survey, ranks)
     for question in survey.questions:
-        if is_shown(survey, question, found):
+        if question not in asked:
+            found[question.id] = None
+        elif is_shown(survey, question, found):
             found[question.id] = _device_answer(question, answers)
         elif question.id in answers:
             raise ReportError(

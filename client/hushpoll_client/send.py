@@ -9,7 +9,7 @@ import urllib.request
 from collections.abc import Callable
 from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from .errors import SubmitError
 from .limits import CAP, MAX_BYTES
@@ -17,7 +17,7 @@ from .link import LOOPBACK, Link
 from .report import Report
 from .survey import Survey
 
-__all__ = ["fetch_survey", "submit"]
+__all__ = ["check_invitation", "fetch_survey", "submit"]
 
 TIMEOUT = 30.0
 
@@ -50,6 +50,25 @@ def fetch_survey(link: Link, cap: str = CAP, timeout: float = TIMEOUT) -> Survey
             f"{link.server} does not answer ({_reason(error)})", "check the connection"
         ) from None
     return Survey.from_published(data, expected_hash=link.hash, cap=cap)
+
+
+def check_invitation(link: Link, survey: Survey, timeout: float = TIMEOUT) -> None:
+    """Refuse an invitation that is unknown or spent, before anything is asked; where nobody can tell, sending will."""
+    if not survey.settings.invitation or link.invitation is None:
+        return
+    url = f"{link.document_url}/invitations/{quote(link.invitation, safe='')}"
+    url += "" if link.group is None else f"?group={link.group}"
+    try:
+        _open(urllib.request.Request(url), timeout).close()  # noqa: S310 - http(s) only
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == 403:
+            raise SubmitError(
+                "this invitation is unknown here, or it has been used",
+                "ask whoever sent it; nothing was sent",
+            ) from None
+    except (OSError, HTTPException):
+        pass
 
 
 def submit(

@@ -12,14 +12,16 @@ import pytest
 FOLDER = Path(hushpoll_client.__file__).parent / "js"
 MODULES = {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*.js"))}
 BANNED = (
-    r"Math\.random|\beval\b|Function\(|XMLHttpRequest|sendBeacon|WebSocket|sessionStorage|innerHTML|console"
+    r"Math\.random|\beval\b|Function\(|XMLHttpRequest|sendBeacon|WebSocket|innerHTML|console"
     r"|Date\b|document\.(get|query|create|body|cookie)"
 )
 # What one module alone may use: the way out of the device and its memory, and the source of chance.
-RESERVED = {r"\bfetch\(|localStorage": "report", r"getRandomValues\(|Math\.random": "channel"}
+RESERVED = {r"\bfetch\(|localStorage|sessionStorage": "report", r"getRandomValues\(|Math\.random": "channel"}
 
 
 ON_DEMAND = "more"
+ABOUT = "about"  # only for surveys that say who asks, thank, help, or speak several languages
+BLOCKS = "block"  # only for surveys that have some, or groups, an anchor or a series
 
 
 @pytest.fixture(params=MODULES)
@@ -29,13 +31,15 @@ def module(request: pytest.FixtureRequest) -> str:
 
 def test_there_is_one_module_for_each_family_and_none_is_left_over() -> None:
     families = {"channel", "mechanism", "kind", "survey", "report", "sha256", "errors"}
-    assert set(MODULES) == families | {ON_DEMAND}, "each module is one request of the page"
+    assert set(MODULES) == families | {ON_DEMAND, ABOUT, BLOCKS}, "each module is one request of the page"
 
 
 def test_together_they_leave_room_in_what_the_page_may_weigh() -> None:
     sizes = {name: len(gzip.compress(source.encode())) for name, source in MODULES.items()}
-    assert sum(sizes.values()) - sizes[ON_DEMAND] < 20_000
+    assert sum(sizes.values()) - sizes[ON_DEMAND] - sizes[BLOCKS] - sizes[ABOUT] < 20_000
+    assert sizes[ABOUT] < 3_000
     assert sizes[ON_DEMAND] < 8_000
+    assert sizes[BLOCKS] < 4_200
 
 
 def test_a_module_reaches_nothing_but_its_siblings(module: str) -> None:
@@ -56,7 +60,7 @@ def test_a_module_is_short_and_says_what_it_is_for(module: str) -> None:
     assert MODULES[module].startswith("// ")
     lines = MODULES[module].splitlines()
     # What is loaded on demand is one module, because the page counts requests.
-    assert len(lines) < (500 if module == ON_DEMAND else 400)
+    assert len(lines) < (570 if module == ON_DEMAND else 400)
     assert max(map(len, lines)) <= 130
 
 

@@ -28,6 +28,7 @@ from hushpoll_client.mechanism.sampled import best_ask, unit_variance
 from hushpoll_client.mechanism.subset import best_size
 from hushpoll_client.record import RecordFormat
 
+LIST = {"id": "list", "kind": "choice", "text": "Which?", "options": [*"abcde"]}
 TICKS = {
     "id": "used",
     "kind": "multiple",
@@ -242,6 +243,10 @@ def test_a_mean_s_grid_is_right_on_average() -> None:
         (HOURS | {"max": float("nan")}, "max", "is no number"),
         (HOURS | {"max": float("inf")}, "max", "is no number"),
         (HOURS | {"min": "1/3"}, "min", "is no number"),
+        (HOURS | {"max": 1e300}, "max", "is too large; write at most 20 digits"),
+        (HOURS | {"max": "1e90"}, "max", "is too large; write at most 20 digits"),
+        (HOURS | {"min": -1e300}, "min", "is too large; write at most 20 digits"),
+        (HOURS | {"step": 1e-300}, "step", "has too many decimals; write at most 40"),
         (HOURS | {"unit": ""}, "unit", "is empty"),
         (HOURS | {"mechanism": {"epsilon": 1, "bins": 5}}, "bins", "a mean has no bins"),
         (
@@ -258,6 +263,21 @@ def test_a_mean_s_grid_is_right_on_average() -> None:
         (TICKS | {"at_most": 0}, "at_most", "not a number of options"),
         (TICKS | {"options": ["a"]}, "options", "at least two"),
         (TICKS | {"mechanism": {"name": "sampled", "epsilon": 1, "ask": 5}}, "ask", "from 1 to 4"),
+        (
+            TICKS | {"mechanism": {"name": "sampled", "epsilon": 1, "ask": 0}},
+            "ask",
+            "leave it out for the best",
+        ),
+        (
+            LIST | {"mechanism": {"name": "subset", "epsilon": 1, "size": 1}},
+            "size",
+            "use krr for sets of one",
+        ),
+        (
+            LIST | {"mechanism": {"name": "subset", "epsilon": 1, "size": 5}},
+            "size",
+            "leave it out for the best",
+        ),
         (TICKS | {"mechanism": {"name": "padded", "epsilon": 1}}, "name", "how many options may be ticked"),
         (TICKS | {"mechanism": {"name": "krr", "epsilon": 1}}, "name", "not a mechanism for a multiple"),
         (YES_NO | {"mechanism": {"name": "subset", "epsilon": 1, "size": 2}}, "options", "three options"),
@@ -363,6 +383,21 @@ def test_answers_that_are_none_are_refused(question: str, value: Any) -> None:
     survey = read(SCALE_OF_5 | {"mechanism": krr}, HOURS | {"mechanism": krr}, TICKS | {"at_most": 2})
     with pytest.raises(ReportError, match=f'question "{question}"'):
         read_answers(survey, {"mood": 1, "hours": 1, "used": ["a"], question: value})
+
+
+def test_an_unknown_option_of_a_long_list_is_answered_with_those_that_look_like_it() -> None:
+    towns = [f"Town {number}" for number in range(1, 1000)] + ["Besançon"]
+    survey = read(LIST | {"options": towns, "mechanism": {"epsilon": 1}})
+    for given, remedy in (
+        ("besancon", '; did you mean "Besançon"?'),
+        ("?", "; write one as the survey spells it"),
+    ):
+        with pytest.raises(ReportError, match="is not one of its 1,000 options") as refusal:
+            read_answers(survey, {"list": given})
+        assert str(refusal.value).endswith(remedy)
+    short = read(TICKS)
+    with pytest.raises(ReportError, match='"e" is not one of: a, b, c, d'):
+        read_answers(short, {"used": ["a", "e"]})
 
 
 @pytest.mark.parametrize(

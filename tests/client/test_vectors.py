@@ -89,7 +89,7 @@ def test_surveys() -> None:
             assert survey.hash == vector["hash"]
             expected = vector["epsilon_total"]
             assert survey.epsilon_total == (float("inf") if expected is None else expected)
-            assert [q.mechanism.analysis.to_json() for q in survey.questions] == vector["analysis"]
+            assert [entry.mechanism.analysis.to_json() for entry in survey.entries] == vector["analysis"]
             assert [q.mechanism.combine for q in survey.questions] == vector["combine"]
 
 
@@ -107,7 +107,8 @@ def test_reports() -> None:
         ]
         assert given == vector["device_answers"]
         parts = iter([bytes.fromhex(vector["id"]), *((r << 3).to_bytes(7, "big") for r in vector["draws"])])
-        report = Report.new(survey, given, lambda count, parts=parts: next(parts))
+        open_facts = (vector.get("ranks"), vector.get("group"))
+        report = Report.new(survey, given, lambda count, parts=parts: next(parts), *open_facts)
         assert report.to_bytes(vector["invitation"]) == vector["bytes"].encode()
         assert Report.parse(survey, vector["bytes"].encode()) == (report, vector["invitation"])
 

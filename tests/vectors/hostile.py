@@ -11,6 +11,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import hostile_about
+import hostile_blocks
+import hostile_groups
 import hostile_kinds
 from bad_channels import bad_forms
 from hushpoll_client import SCALE, Channel, Survey
@@ -106,6 +109,12 @@ def documents() -> Iterator[Case]:
     yield "epsilon_total_far_above_cap", totals(*["20"] * 100), {}
     yield "epsilon_above_a_smaller_cap", totals("1", "1"), {"cap": "1.999999999"}
     yield "epsilon_above_cap_beside_unbounded", beside_unbounded("0.0000001"), {}
+    for fault, parts in (
+        *hostile_blocks.documents(),
+        *hostile_groups.documents(),
+        *hostile_about.documents(),
+    ):
+        yield fault, parts, {}
 
 
 def controls() -> Iterator[Case]:
@@ -133,6 +142,8 @@ def controls() -> Iterator[Case]:
     yield "checked_with_fewer_reports_than_answers", checked(narrow(least()), options=["a", "b", "c"]), {}
     yield "checked_with_a_report_that_never_comes", checked(never(least())), {}
     yield "checked_for_three_options", checked(BASE["questions"][KRR]["channel"], options=["a", "b", "c"]), {}
+    for name, parts in (*hostile_blocks.controls(), *hostile_groups.controls(), *hostile_about.controls()):
+        yield name, parts, {}
 
 
 def surveys_hash() -> str:

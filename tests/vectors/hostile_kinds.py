@@ -209,6 +209,9 @@ def controls() -> Iterator[tuple[str, list[Any]]]:
     document = copy.deepcopy(BASE)
     document["anchor"] = {"question": "cheated", "share": "1/3"}
     yield "an_anchor", [dumps(document).decode()]
+    document = copy.deepcopy(BASE)
+    document["series"] = {"name": "Exam honesty", "wave": 1000, "previous": "0123456789abcdef" * 4}
+    yield "a_series", [dumps(document).decode()]
     yield "a_number_without_unit", of(MEAN, "unit", _GONE)
     yield "a_negative_minimum", of(MEAN, "min", "-80")
     yield "a_rule_of_more_answers", of(CAUGHT, "after", {"question": "set", "answers": [*"abc"]})
@@ -310,6 +313,34 @@ def anchors_at_fault() -> Iterator[tuple[str, list[Any]]]:
         yield f"anchor_{name}", [dumps(document).decode()]
 
 
+def series_at_fault() -> Iterator[tuple[str, list[Any]]]:
+    """Series that are none: no later wave, no hash of the wave before, no name."""
+    good = {"name": "Exam honesty", "wave": 2, "previous": "ab" * 32}
+    for name, value in {
+        "null": None,
+        "empty": {},
+        "text": "Exam honesty",
+        "without_previous": {"name": "Exam honesty", "wave": 2},
+        "with_more": {**good, "of": 3},
+        "name_empty": {**good, "name": ""},
+        "name_number": {**good, "name": 2},
+        "name_too_long": {**good, "name": "x" * 201},
+        "wave_zero": {**good, "wave": 0},
+        "wave_first": {**good, "wave": 1},
+        "wave_too_many": {**good, "wave": 1001},
+        "wave_text": {**good, "wave": "2"},
+        "wave_true": {**good, "wave": True},
+        "previous_null": {**good, "previous": None},
+        "previous_short": {**good, "previous": "ab" * 31},
+        "previous_upper": {**good, "previous": "AB" * 32},
+        "previous_with_a_newline": {**good, "previous": "ab" * 32 + "\n"},
+        "previous_list": {**good, "previous": ["ab" * 32]},
+    }.items():
+        document = copy.deepcopy(BASE)
+        document["series"] = value
+        yield f"series_{name}", [dumps(document).decode()]
+
+
 def documents() -> Iterator[tuple[str, list[Any]]]:
     """Give fault and parts."""
     yield from kinds_at_fault()
@@ -318,6 +349,7 @@ def documents() -> Iterator[tuple[str, list[Any]]]:
     for fault, value in bad_forms():
         yield f"channel_{fault}", of(CHEATED, "channel", value)
     yield from anchors_at_fault()
+    yield from series_at_fault()
     # A rule that points to a decoy: the device may know only the combination of two answers.
     decoy = yes_no("cheated", {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]})
     document = copy.deepcopy(BASE)

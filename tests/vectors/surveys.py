@@ -42,6 +42,19 @@ def two_valued(options: int, outcomes: int, epsilon: str) -> Json:
     return made
 
 
+ASSURED = [
+    *((epsilon,) for epsilon in ("0.1", "1", "1.2", "2", "2.4", "5", "10", "19.9")),
+    *(("1",) * times for times in (4, 5, 6, 10, 11)),
+    ("1", "2.4", "0.5", "2.4"),
+]
+"""Epsilons whose tiers of assurance are vectors: of one question, of many that add up, of a weak one among others."""
+
+
+def yes_no_at(*epsilons: str) -> Json:
+    """Yes/no questions, one for each epsilon."""
+    return survey(*(yes_no(f"q{n}", {"name": "warner", "epsilon": e}) for n, e in enumerate(epsilons, 1)))
+
+
 def drafts() -> Iterator[tuple[str, Json]]:
     """Give name and draft."""
     warner = {"name": "warner", "epsilon": 1.0}
@@ -205,7 +218,79 @@ def drafts() -> Iterator[tuple[str, Json]]:
     yield "skip rules", survey(*skip_rules(), title="Skip rules")
     moon = yes_no("moon", {"name": "warner", "epsilon": 1}, text="Were you born on the moon?")
     yield "an anchor", survey(yes_no("q", warner), moon, anchor={"question": "moon", "share": 0.0})
+    wave = {"name": "Exam honesty", "wave": 2, "previous": "0123456789abcdef" * 4}
+    yield "a second wave", survey(yes_no("q", warner), series=wave)
     yield "ordered mechanisms", survey(*ordered_mechanisms(), title="Ordered mechanisms")
+    yield "blocks", blocks_draft()
+    yield "groups", groups_draft()
+    yield "around the questions", about_draft()
+    yield "only a layout", survey(yes_no("q", warner), look={"layout": "page"})
+    yield "blocks and groups by invitation", groups_and_blocks()
+    yield (
+        "block of five",
+        survey(*(member(f"q{one}") for one in range(5)))
+        | {"blocks": [{"questions": [f"q{one}" for one in range(5)], "ask": 2, "epsilon": 2}]},
+    )
+
+
+def about_draft() -> Json:
+    """A survey with everything that may stand around its questions, in three languages."""
+    brittany = {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}
+    asked = (
+        yes_no("a", {"name": "warner", "epsilon": 1}),
+        choice("b", ["x", "Prefer not to say"], {"name": "krr", "epsilon": 1}),
+        {
+            "id": "c",
+            "kind": "scale",
+            "text": "How often?",
+            "points": 5,
+            "labels": ["Never", "Always"],
+            "mechanism": {"name": "krr", "epsilon": 1, "target": "shares"},
+        },
+        yes_no("d", brittany),
+    )
+    about = {
+        "language": "en",
+        "asked_by": {
+            "name": "University of Somewhere",
+            "contact": "Ms Nobody, nobody@example.org",
+            "approval": "Ethics board, 2026/17",
+            "notice": "https://example.org/privacy?survey=1#top",
+        },
+        "consent": "I am 18 or older and want to take part.",
+        "thanks": "Thank you.\nTake care.",
+        "help": [
+            {"label": "Somebody to talk to", "url": "tel:+498001110111"},
+            {"label": "By mail", "url": "mailto:help@example.org"},
+            {"label": "On the web", "url": "https://help.example.org:8443/now"},
+        ],
+        "sections": [
+            {"before": "a", "title": "You"},
+            {"before": "c", "title": "Often", "text": "A text.\nMore."},
+        ],
+        "look": {"accent": "#5b2a86", "logo": "0123456789abcdef" * 4, "layout": "steps", "quick_exit": True},
+    }
+    translations = {tag: translated(tag) for tag in ("fr", "ar")}
+    made = survey(*asked, title="Around", intro="Hello.", **about)
+    return made | {"translations": translations}
+
+
+def translated(tag: str) -> Json:
+    """A translation of that survey that names its language in every text."""
+    return {
+        "title": f"Title {tag}",
+        "intro": f"Intro {tag}",
+        "consent": f"Consent {tag}",
+        "thanks": f"Thanks {tag}",
+        "help": [{"label": f"Help {tag}", "url": "tel:112"}],
+        "sections": [{"title": f"One {tag}"}, {"title": f"Two {tag}", "text": f"Text {tag}"}],
+        "questions": {
+            "a": {"text": f"A {tag}"},
+            "b": {"text": f"B {tag}", "options": [f"x {tag}", f"y {tag}"]},
+            "c": {"text": f"C {tag}", "labels": [f"low {tag}", f"high {tag}"]},
+            "d": {"text": f"D {tag}", "decoy": f"Decoy {tag}"},
+        },
+    }
 
 
 def ordered_mechanisms() -> Iterator[Json]:
@@ -284,3 +369,44 @@ def skip_rules() -> Iterator[Json]:
     yield choice("why", ["Time", "Fear", "Habit"], {"epsilon": 1}) | reasons
     deeper = {"after": {"question": "why", "answers": ["Fear", "Time"]}}
     yield choice("fear", [f"Fear {one}" for one in range(12)], {"epsilon": 1}) | deeper
+
+
+def member(name: str) -> Json:
+    """Give a yes/no question of a block."""
+    return {"id": name, "kind": "yes_no", "text": f"{name}?"}
+
+
+def blocks_draft() -> Json:
+    """Give a draft with two blocks, one of several kinds, and questions around them."""
+    warner = {"name": "warner", "epsilon": 1}
+    inside = [
+        member("a"),
+        {"id": "b", "kind": "choice", "text": "Which?", "options": ["x", "y", "z"]},
+        {"id": "c", "kind": "scale", "text": "How often?", "points": 5, "labels": ["Never", "Always"]},
+        member("d"),
+        member("e"),
+    ]
+    blocks = [
+        {"questions": ["a", "b", "c"], "ask": 2, "epsilon": 2.0},
+        {"questions": ["d", "e"], "ask": 1, "epsilon": "0.5"},
+    ]
+    return survey(yes_no("first", warner), *inside, yes_no("last", warner)) | {"blocks": blocks}
+
+
+def groups_draft() -> Json:
+    """Give a draft with two groups; the second name is not composed yet."""
+    warner = {"name": "warner", "epsilon": 1}
+    return survey(yes_no("cheated", warner), choice("why", ["Time", "Fear", "Habit"], {"epsilon": 1})) | {
+        "groups": ["Science", "Beaux-arts e\u0301tudes"]
+    }
+
+
+def groups_and_blocks() -> Json:
+    """Give a draft with three groups, blocks, a decoy and invitations."""
+    drafted = blocks_draft()
+    decoy = {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}
+    drafted["questions"].append(yes_no("tax", decoy))
+    return drafted | {
+        "groups": ["North", "South", "\u0627\u0644\u0634\u0631\u0642"],
+        "settings": {"invitation": True},
+    }

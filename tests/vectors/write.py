@@ -30,9 +30,11 @@ from hushpoll_client import (  # noqa: E402
     Report,
     Survey,
     SurveyError,
+    asked_questions,
     limits,
     mechanisms,
 )
+from hushpoll_client.assurance import assurance, tier_of  # noqa: E402
 from hushpoll_client.exact import exp_below  # noqa: E402
 from hushpoll_client.kind import KINDS  # noqa: E402
 
@@ -201,7 +203,7 @@ def survey_vector(name: str, draft: dict[str, Any]) -> dict[str, Any]:
         "published": survey.canonical.decode(),
         "hash": survey.hash,
         "epsilon_total": None if total == float("inf") else total,
-        "analysis": [question.mechanism.analysis.to_json() for question in survey.questions],
+        "analysis": [entry.mechanism.analysis.to_json() for entry in survey.entries],
         "combine": [question.mechanism.combine for question in survey.questions],
     }
 
@@ -229,9 +231,19 @@ def report_vectors() -> list[dict[str, Any]]:
                     device.append(mechanism.device_answer(answer, decoy))
             identifier, draws = bits[16:].hex(), []
             invitation = "K7Q-é" if number % 2 else None
-            report = Report.new(survey, device, coins(identifier, label, draws))
+            ranks = [bits[-1] % block.channel.ranks for block in survey.blocks] if number % 2 else None
+            if ranks:
+                asked = {one.id for one in asked_questions(survey, ranks)}
+                device = [
+                    one if q.id in asked else None for q, one in zip(survey.questions, device, strict=True)
+                ]
+                answers = device
+            group = bits[0] % len(survey.groups) if survey.groups else None
+            report = Report.new(survey, device, coins(identifier, label, draws), ranks or None, group)
             vectors.append(
-                {
+                ({"ranks": ranks} if ranks else {})
+                | ({} if group is None else {"group": group})
+                | {
                     "survey": survey.hash,
                     "answers": answers,
                     "device_answers": device,
@@ -337,6 +349,30 @@ def fact_vectors() -> list[dict[str, Any]]:
     return vectors
 
 
+def assurance_vectors() -> list[dict[str, Any]]:
+    """What may be promised of every survey, and of yes/no questions by their epsilons and their total."""
+    drafts = dict(surveys.drafts()) | {
+        f"epsilon {' '.join(epsilons)}": surveys.yes_no_at(*epsilons) for epsilons in surveys.ASSURED
+    }
+    vectors = []
+    for name, draft in drafts.items():
+        survey = Survey.from_draft(draft)
+        found = assurance(survey)
+        vectors.append(
+            {
+                "name": name,
+                "document": survey.canonical.decode(),
+                "tier": found.tier,
+                "one_sided": found.one_sided,
+                "weakest": list(found.weakest),
+                "factor": [str(found.factor.numerator), str(found.factor.denominator)],
+                "kept": found.kept,
+                "tiers": [tier_of(one.channel.ratio) for one in survey.questions],
+            }
+        )
+    return vectors
+
+
 def registry() -> list[dict[str, Any]]:
     """What every client knows: forms, the mechanisms that surveys use, kinds, limits; in the order they are offered."""
     forms = [{"form": name, "keys": sorted(form.keys)} for name, form in Channel.forms.items()]
@@ -381,6 +417,7 @@ def build() -> dict[str, str]:
     files: dict[str, list[Any]] = {
         "registry.json": registry(),
         "facts.json": fact_vectors(),
+        "assurance.json": assurance_vectors(),
         "draws.json": [draw_vector(name, channel) for name, channel in channels()],
         "many_draws.json": list(many_draws()),
         "surveys.json": [survey_vector(name, draft) for name, draft in surveys.drafts()],

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import comb, prod
+from math import ceil, comb, prod
 from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
+from hushpoll_client.limits import MAX_TABLE
 
 from .base import SCALE, Channel, Draws, below, whole
 from .wire import Code, Ranked, Whole, Wire
@@ -173,6 +174,29 @@ class SampledChannel(Channel):
         counts = _products(rest, self.ask - len(members))
         total = sum(counts.values())
         return {start * size: Fraction(count, total) for size, count in sorted(counts.items())}
+
+    def marginal(self, members: Sequence[int]) -> Channel:
+        """Give the channel from these members' joint answer to what the reports that asked them say of it.
+
+        Draws of several joint sizes keep the truth with several chances. For one member its reports are told apart by
+        the joint size, one block of columns for each; for more members, or where a table would be too large, not.
+        """
+        own = prod(self.sizes[one] for one in members)
+        weights = dict(self.weights)
+        parts = [(chance, weights[size] * (size // own)) for size, chance in self.classes(members).items()]
+        if len(parts) > 1 and len(members) == 1 and own * len(parts) <= MAX_TABLE:
+            return Channel.from_weights(
+                [
+                    [
+                        chance * (SCALE - (own - 1) * other if z == x else other)
+                        for chance, other in parts
+                        for z in range(own)
+                    ]
+                    for x in range(own)
+                ]
+            )
+        made: Channel = Channel.krr(own, ceil(sum(chance * other for chance, other in parts)))
+        return made
 
     def _holds(self, report: int) -> bool:
         rank, joint = divmod(report, self.largest)

@@ -1,5 +1,5 @@
-// A channel: row x holds the chances, in integers out of 2^53, of each report z when the true answer is x. The twin of
-// channel/ and randomize.py: one class for each published form. BigInt where doubles cannot tell 2^53 + 1 from 2^53.
+// A channel: row x holds the chances, in integers out of 2^53, of each report when x is true. The twin of channel/ and
+// randomize.py. BigInt where doubles cannot tell 2^53 + 1 from 2^53.
 
 import { ChannelError, RandomnessError } from "./errors.js";
 

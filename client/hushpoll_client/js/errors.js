@@ -37,8 +37,9 @@ export class SurveyError extends HushpollError {
 }
 
 // Writes a path as people count: question 2, mechanism.epsilon.
-function spell([first, index, ...rest]) {
-  if (typeof index !== "number") return [first ?? "survey", ...(index ? [index] : [])].join(".");
+function spell(path) {
+  const [first, index, ...rest] = path;
+  if (first !== "questions" || typeof index !== "number") return path.join(".") || "survey";
   const place = rest.map((part) => (typeof part === "number" ? part + 1 : part)).join(".");
   return `question ${index + 1}` + (place && `, ${place}`);
 }

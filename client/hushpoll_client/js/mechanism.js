@@ -57,7 +57,7 @@ export const MECHANISM = {
   deviceAnswer: (answer) => answer,
 };
 
-const DECOY = {
+export const DECOY = {
   __proto__: MECHANISM,
   takes: ["decoy_share", "decoy_counts", "epsilon"],
   twoAnswers: true,
@@ -70,21 +70,6 @@ const DECOY = {
       refuse("decoy", "needs two answers, each 0 or 1");
     }
     return this.combined(answer, decoy);
-  },
-};
-
-// Integers that are not computed anew: they are taken as they are, unless they break the epsilon that is stated.
-export const CHECKED = {
-  __proto__: MECHANISM,
-  takes: ["epsilon"],
-  recompiled: false,
-  check({ epsilon }, options, channel) {
-    const bound = expBelow(positive(epsilon));
-    if (channel.several) broken("takes several answers at once");
-    if (channel.options !== options) broken("has another number of answers");
-    const { ratio } = channel;
-    if (!ratio || ratio[0] << 64n > ratio[1] * bound) broken("has a larger epsilon than is stated");
-    return { device: channel, analysis: channel };
   },
 };
 
@@ -136,47 +121,6 @@ export const MECHANISMS = named({
       return { device, analysis: Channel.fromProbabilities([[of - yes, yes], [0n, of]]).then(device) };
     },
   },
-
-  unrelated: {
-    __proto__: DECOY,
-    takes: ["truth", ...DECOY.takes],
-    combine: "pair",
-    combined: (answer, decoy) => 2 * answer + decoy,
-    compile(given) {
-      const [yes, of] = decoyShare(given);
-      const [truth, all] = inside(given.truth, "truth");
-      let device = Channel.fromProbabilities([[all, 0n], [truth, all - truth], [all - truth, truth], [0n, all]]);
-      if (given.epsilon !== undefined) device = device.then(flip(given));
-      const mixed = (no, decoy) => no.map((weight, z) => (of - yes) * BigInt(weight) + yes * BigInt(decoy[z]));
-      const rows = [mixed(device.row(0), device.row(1)), mixed(device.row(2), device.row(3))];
-      return { device, analysis: Channel.fromProbabilities(rows) };
-    },
-  },
-
-  crosswise: {
-    __proto__: DECOY,
-    combine: "same",
-    reportsAnswers: false,
-    combined: (answer, decoy) => Number(answer === decoy),
-    compile(given) {
-      const [yes, of] = decoyShare(given);
-      if (2n * yes === of) refuse("decoy_share");
-      const device = flip(given);
-      return { device, analysis: Channel.fromProbabilities([[yes, of - yes], [of - yes, yes]]).then(device) };
-    },
-  },
-
-  mangat: {
-    __proto__: MECHANISM,
-    takes: ["truth"],
-    twoAnswers: true,
-    compile({ truth }) {
-      const [kept, all] = inside(truth, "truth");
-      return { device: Channel.fromProbabilities([[kept, all - kept], [0n, all]]) };
-    },
-  },
-
-  matrix: { __proto__: CHECKED },
 });
 
 /** Let objects carry their own names. */
@@ -211,9 +155,9 @@ export function positive(epsilon) {
 }
 
 // A coin on the combined bit.
-const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
+export const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
 
-function decoyShare({ decoy_share: share, decoy_counts: counts }) {
+export function decoyShare({ decoy_share: share, decoy_counts: counts }) {
   if ((share === undefined) === (counts === undefined)) refuse("decoy_share");
   if (counts === undefined) return inside(share, "decoy_share");
   const whole = Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger);
@@ -221,7 +165,7 @@ function decoyShare({ decoy_share: share, decoy_counts: counts }) {
   return counts.map(BigInt);
 }
 
-function inside(text, field) {
+export function inside(text, field) {
   const share = readShare(text, field);
   if (share[0] === 0n || share[0] === share[1]) refuse(field);
   return share;
@@ -273,6 +217,6 @@ export function refuse(field, problem = "is missing or not as it is published") 
   throw new MechanismError(problem, field);
 }
 
-function broken(problem) {
+export function broken(problem) {
   throw new BrokenPromise(problem);
 }

@@ -5,7 +5,7 @@ import { Channel, count, fail, FORMS, MAX_TABLE, SCALE, sum, TableChannel, whole
 import { MechanismError, SurveyError } from "./errors.js";
 import { ANSWERS, KIND, KINDS, MAX_OPTIONS, readDifferent, readOptions, readText } from "./kind.js";
 import {
-  ceil, CHECKED, D, expBelow, MECHANISM, MECHANISMS, named, positive, readDecimal, refuse,
+  broken, ceil, D, DECOY, decoyShare, expBelow, flip, inside, MECHANISM, MECHANISMS, named, positive, readDecimal, refuse,
 } from "./mechanism.js";
 
 const MAX_JOINT = 100_000; // joint answers of the members asked
@@ -238,7 +238,7 @@ Object.assign(FORMS, {
 });
 
 /** Draw a uniform integer below a limit: drawn again where the last, incomplete round of 2^53 is hit. */
-function below(limit, next) {
+export function below(limit, next) {
   for (;;) {
     const r = next();
     if (r < SCALE - (SCALE % limit)) return r % limit;
@@ -268,7 +268,7 @@ function choose(n, k) {
 }
 
 // The distinct products of the sizes of `ask` members, in increasing order.
-function jointSizes(sizes, ask) {
+export function jointSizes(sizes, ask) {
   const largest = [...sizes].sort((a, b) => b - a).slice(0, ask).reduce((a, b) => Math.min(a * b, SCALE), 1);
   if (largest > MAX_JOINT) fail("the members asked together have too many joint answers");
   const products = [new Set([1]), ...count(ask).map(() => new Set())];
@@ -282,7 +282,62 @@ function jointSizes(sizes, ask) {
 
 // Mechanisms
 
+// Integers that are not computed anew: they are taken as they are, unless they break the epsilon that is stated.
+const CHECKED = {
+  __proto__: MECHANISM,
+  takes: ["epsilon"],
+  recompiled: false,
+  check({ epsilon }, options, channel) {
+    const bound = expBelow(positive(epsilon));
+    if (channel.several) broken("takes several answers at once");
+    if (channel.options !== options) broken("has another number of answers");
+    const { ratio } = channel;
+    if (!ratio || ratio[0] << 64n > ratio[1] * bound) broken("has a larger epsilon than is stated");
+    return { device: channel, analysis: channel };
+  },
+};
+
 const ADDED = {
+  unrelated: {
+    __proto__: DECOY,
+    takes: ["truth", ...DECOY.takes],
+    combine: "pair",
+    combined: (answer, decoy) => 2 * answer + decoy,
+    compile(given) {
+      const [yes, of] = decoyShare(given);
+      const [truth, all] = inside(given.truth, "truth");
+      let device = Channel.fromProbabilities([[all, 0n], [truth, all - truth], [all - truth, truth], [0n, all]]);
+      if (given.epsilon !== undefined) device = device.then(flip(given));
+      const mixed = (no, decoy) => no.map((weight, z) => (of - yes) * BigInt(weight) + yes * BigInt(decoy[z]));
+      const rows = [mixed(device.row(0), device.row(1)), mixed(device.row(2), device.row(3))];
+      return { device, analysis: Channel.fromProbabilities(rows) };
+    },
+  },
+
+  crosswise: {
+    __proto__: DECOY,
+    combine: "same",
+    reportsAnswers: false,
+    combined: (answer, decoy) => Number(answer === decoy),
+    compile(given) {
+      const [yes, of] = decoyShare(given);
+      if (2n * yes === of) refuse("decoy_share");
+      const device = flip(given);
+      return { device, analysis: Channel.fromProbabilities([[yes, of - yes], [of - yes, yes]]).then(device) };
+    },
+  },
+
+  mangat: {
+    __proto__: MECHANISM,
+    takes: ["truth"],
+    twoAnswers: true,
+    compile({ truth }) {
+      const [kept, all] = inside(truth, "truth");
+      return { device: Channel.fromProbabilities([[kept, all - kept], [0n, all]]) };
+    },
+  },
+
+  matrix: { __proto__: CHECKED },
   subset: {
     __proto__: MECHANISM,
     takes: ["epsilon", "size"],
@@ -452,8 +507,9 @@ function readWhole(value, low, high, at) {
   return value;
 }
 
-function readTarget({ targets }, { mechanism }, at) {
-  const target = mechanism?.target;
+function readTarget({ targets }, fields, at) {
+  if (!Object.hasOwn(fields, "mechanism")) return targets[0]; // a question of a block
+  const target = fields.mechanism?.target;
   if (!targets.includes(target)) throw new SurveyError([...at, "mechanism", "target"], "is nothing that can be reported");
   return target;
 }

@@ -10,27 +10,33 @@ const WAITS = [5, 10, 20, 40, 60]; // seconds between attempts
 const REFUSED = { 403: "uninvited", 404: "unknown", 409: "other", 410: "closed" };
 
 /**
- * Randomize a whole form once: a random id and one report for each question, in the survey's order. An answer is the
- * index of an option, a number of steps above min, or a list of ticked options; with a decoy it is {answer, decoy}, or
- * the combined answer alone where the mechanism takes that; of a question that is not shown, the index after the last.
+ * Randomize a whole form once. An answer is the index of an option (after the last one: not shown), a number of steps
+ * above min, or a list of ticked options; with a decoy {answer, decoy}, or both combined where the mechanism takes that.
  */
-export function newReport(survey, answers, source = systemSource) {
+export function newReport(survey, answers, source = systemSource, ranks = null, group) {
   if (!Array.isArray(answers) || answers.length !== survey.questions.length) {
     throw new ReportError(`${survey.questions.length} answers are needed`);
   }
-  const given = survey.questions.map((question, index) => trueAnswer(question, answers[index]));
+  if (!isGroup(survey, group)) throw new ReportError("has no such group");
+  const { questions, entries } = survey;
+  const given = entries.map((one) => one.take?.(answers, ranks) ?? trueAnswer(one, answers[questions.indexOf(one)]));
   const bytes = new Uint8Array(16);
   source(bytes);
   // A generator that leaves its array empty would report the truth each time; by chance this happens once in 2^128.
   if (bytes.every((byte) => byte === 0)) throw new RandomnessError("the source of chance is broken");
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const next = () => draw(source);
-  const reports = survey.questions.map(({ answers: kept, mechanism, channel }, index) => {
+  const reports = entries.map((entry, index) => {
+    if (entry.take) return entry.pick(given[index], next, ranks);
+    const { answers: kept, mechanism, channel } = entry;
     const taken = kept.row(given[index], next);
     return channel.pick(mechanism.hasDecoy ? taken : mechanism.deviceAnswer(taken), next);
   });
-  return { id, reports };
+  return { id, reports, group };
 }
+
+/** Whether this is one of a survey's groups, by its place. */
+export const isGroup = ({ groups }, group) => (groups ? Number.isInteger(group) && group in groups : group === undefined);
 
 /** Whether a question is shown to somebody who gave these answers to the earlier ones. */
 export function isShown({ after }, answers) {
@@ -38,8 +44,8 @@ export function isShown({ after }, answers) {
 }
 
 /** The bytes to send; the same ones each time. */
-export function reportBytes({ id, reports }, invitation = null) {
-  const value = invitation === null ? { id, reports } : { id, reports, invitation };
+export function reportBytes({ id, reports, group }, invitation = null) {
+  const value = { id, reports, ...(group >= 0 && { group }), ...(invitation && { invitation }) };
   return new TextEncoder().encode(canonical(value));
 }
 
@@ -54,12 +60,16 @@ function trueAnswer({ id, answers, mechanism, channel }, given) {
   return given;
 }
 
-/** What this device remembers of a survey: the report and whether it has arrived; nothing else. */
+/**
+ * What this device remembers of a survey: the report until it has arrived; after that its id, and the report itself only
+ * until the tab is closed.
+ */
 export class Memory {
   #volatile = null; // the record, where the browser keeps nothing
+  drawn = null; // see block.js
 
-  constructor(survey, storage = () => localStorage) {
-    Object.assign(this, { survey, storage, key: `hushpoll:${survey.hash}` });
+  constructor(survey, storage = () => localStorage, session = () => sessionStorage) {
+    Object.assign(this, { survey, storage, session, key: `hushpoll:${survey.hash}` });
   }
 
   get works() {
@@ -70,34 +80,43 @@ export class Memory {
     return this.#volatile !== null;
   }
 
-  /** Give {id, reports, state: "waiting" or "sent"}, or null. */
+  /** Give {id, reports, group, state: "waiting" or "sent"}, or null; without reports where another tab sent it. */
   recall() {
-    const kept = this.#volatile ?? this.#attempt((storage) => JSON.parse(storage.getItem(this.key)));
-    const { id, reports, state } = kept ?? {};
-    const { questions } = this.survey;
+    const read = (storage) => JSON.parse(storage.getItem(this.key));
+    const { id, reports, group, state } = this.#volatile ?? this.#attempt(read) ?? {};
+    if (!/^[0-9a-f]{32}$/.test(id) || !/^(waiting|sent)$/.test(state)) return null;
+    if (this.#whole(reports, group)) return { id, reports, group, state };
+    if (state === "waiting" || reports !== undefined) return null;
+    const here = this.#attempt(read, this.session);
+    return here?.id === id && this.#whole(here.reports, here.group) ? { ...here, state } : { id, reports: null, state };
+  }
+
+  #whole(reports, group) {
+    const { entries } = this.survey;
     const fits = ({ channel }, index) => channel.wire.legal(reports[index]);
-    const whole = Array.isArray(reports) && reports.length === questions.length && questions.every(fits);
-    return whole && /^[0-9a-f]{32}$/.test(id) && /^(waiting|sent)$/.test(state) ? { id, reports, state } : null;
+    return Array.isArray(reports) && reports.length === entries.length && entries.every(fits) && isGroup(this.survey, group);
   }
 
   /** Keep a report before it is sent, or note that it has arrived. */
-  keep({ id, reports }, state = "waiting") {
-    const record = { id, reports, state };
+  keep({ id, reports, group }, state = "waiting") {
+    const record = { id, reports, group, state };
     this.#volatile = record;
+    if (state === "sent") this.#attempt((session) => session.setItem(this.key, JSON.stringify(record)), this.session);
     this.#attempt((storage) => {
-      storage.setItem(this.key, JSON.stringify(record));
+      storage.setItem(this.key, JSON.stringify(state === "sent" ? { id, state } : record));
       this.#volatile = null;
     });
   }
 
-  forget() {
-    this.#volatile = null;
-    this.#attempt((storage) => storage.removeItem(this.key));
+  forget(...more) {
+    this.#volatile = this.drawn = null;
+    const clear = (storage) => [this.key, `${this.key}:drawn`, ...more].forEach((key) => storage.removeItem(key));
+    for (const place of [this.storage, this.session]) this.#attempt(clear, place);
   }
 
-  #attempt(work) {
+  #attempt(work, place = this.storage) {
     try {
-      return work(this.storage());
+      return work(place());
     } catch {
       return null; // a private window may keep nothing
     }
@@ -132,6 +151,7 @@ export class Sender {
   async send() {
     const record = this.memory.recall();
     if (this.#flight || !record) return null;
+    if (record.state === "sent") return { sent: record }; // by another tab
     this.stop();
     const attempt = (this.#flight = new AbortController());
     const limit = setTimeout(() => attempt.abort(), TIMEOUT);

@@ -4,7 +4,7 @@
 import { Channel } from "./channel.js";
 import { BrokenPromise, DocumentError, HushpollError, SurveyError } from "./errors.js";
 import { KINDS, readFields, readText } from "./kind.js";
-import { expBelow, readDecimal, readShare, resolve } from "./mechanism.js";
+import { expBelow, readDecimal, resolve } from "./mechanism.js";
 import { sha256 } from "./sha256.js";
 
 export const CAP = "20"; // of the total epsilon
@@ -14,9 +14,15 @@ export const MAX_BYTES = 1 << 20;
 const MAX_DEPTH = 8;
 const DO_NOT_ANSWER = "do not answer; ask for a fresh link";
 
+// Keys that few surveys have, by the module that reads them: loaded for these, each puts itself among the extras.
+const LATER = {
+  block: ["blocks", "anchor", "groups", "series"],
+  about: ["language", "translations", "asked_by", "consent", "thanks", "help", "sections", "look"],
+};
+export const EXTRAS = {};
+
 /**
- * Read and verify the bytes a server served, before a question is shown; throws a SurveyError. `ratio` is the exact
- * e^epsilon of all questions that have one; the kind and the mechanism of a question are objects.
+ * Read and verify the bytes a server served; throws a SurveyError. `ratio` is the exact e^epsilon of all that have one.
  */
 export function loadSurvey(bytes, expectedHash = null, { cap = CAP } = {}) {
   const hash = sha256(bytes);
@@ -25,12 +31,42 @@ export function loadSurvey(bytes, expectedHash = null, { cap = CAP } = {}) {
   }
   if (bytes.length > MAX_BYTES) throw new SurveyError([], `it is larger than ${MAX_BYTES} bytes`);
   const survey = readSurvey(parseDocument(bytes));
-  const ratio = finiteRatio(survey.questions);
+  const ratio = finiteRatio(survey.entries);
   if (ratio[0] << 64n > ratio[1] * expBelow(readDecimal(String(cap), "cap"))) {
     throw new SurveyError(["questions"], `the total epsilon of one person is above ${cap}`, DO_NOT_ANSWER);
   }
-  const epsilonTotal = survey.questions.reduce((total, { channel }) => total + channel.epsilon, 0);
-  return Object.freeze({ ...survey, hash, ratio, epsilonTotal });
+  const epsilonTotal = survey.entries.reduce((total, { channel }) => total + channel.epsilon, 0);
+  return Object.freeze({ ...survey, hash, ratio, epsilonTotal, assurance: assurance(survey, ratio) });
+}
+
+// How much what is sent may show of what was chosen: the twin of assurance.py, from the same integers.
+const TIERS = ["strong", "fair", "weak"];
+const passed = ([top, bottom], limits) => limits.filter((limit) => top << 64n > bottom * limit).length;
+const ODDS = [3n << 64n, 10n << 64n];
+
+/** The tier of one question by what it may do to anybody's odds; null where there is no limit. */
+export const tierOf = (ratio) => ratio && TIERS[passed(ratio, ODDS)];
+
+function assurance({ entries, questions }, total) {
+  const limited = entries.filter(({ channel }) => channel.ratio);
+  const larger = (one, other) => (one[0] * other[1] > other[0] * one[1] ? one : other);
+  const worst = limited.map(({ channel }) => channel.ratio).reduce(larger, [1n, 1n]);
+  const same = ({ channel: { ratio } }) => ratio[0] * worst[1] === worst[0] * ratio[1];
+  const atFault = limited.filter((one) => passed(worst, ODDS) > 1 && same(one));
+  const kept = [...new Set(atFault.map(keptOf100))];
+  return {
+    tier: TIERS[Math.max(passed(worst, ODDS), passed(total, ["5", "10"].map((epsilon) => expBelow(readDecimal(epsilon)))))],
+    oneSided: limited.length < entries.length,
+    weakest: atFault.flatMap((one) => one.places?.map((place) => place + 1) ?? [questions.indexOf(one) + 1]),
+    factor: atFault.length ? worst : total,
+    kept: kept.length === 1 ? kept[0] : null,
+  };
+}
+
+function keptOf100({ kind, mechanism, channel }) {
+  if (!kind.choosesRows || mechanism.hasDecoy || !mechanism.reportsAreAnswers || !channel.evenly) return null;
+  const of100 = Number((100n * BigInt(channel.truth)) >> 53n);
+  return of100 >= 50 ? of100 : null;
 }
 
 function finiteRatio(questions) {
@@ -39,7 +75,7 @@ function finiteRatio(questions) {
 }
 
 function readSurvey(value) {
-  const fields = readFields(value, [], ["hushpoll", "intro", "questions", "settings", "title"], ["anchor"]);
+  const fields = readFields(value, [], ["hushpoll", "intro", "questions", "settings", "title"], Object.values(LATER).flat());
   if (fields.hushpoll !== VERSION) throw new SurveyError(["hushpoll"], "is a version that is not known");
   const settings = readFields(fields.settings, ["settings"], ["invitation", "kiosk"]);
   for (const [key, flag] of Object.entries(settings)) {
@@ -51,23 +87,19 @@ function readSurvey(value) {
   }
   const title = readText(fields.title, ["title"], "title");
   const intro = readText(fields.intro, ["intro"], "intro");
+  for (const [name, keys] of Object.entries(LATER)) {
+    const key = keys.find((one) => fields[one]);
+    if (key && !EXTRAS[name]) throw Object.assign(new SurveyError([key], "cannot be read"), { needs: name });
+  }
+  const blocks = fields.blocks && EXTRAS.block.blocks(fields, listed);
   const questions = [];
-  for (const question of listed) questions.push(readQuestion(question, questions));
+  for (const one of listed) questions.push(blocks?.member(one, questions.length) ?? readQuestion(one, questions));
   const ids = questions.map(({ id }) => id);
   const twice = ids.findIndex((id, index) => ids.indexOf(id) < index);
   if (twice >= 0) throw new SurveyError(["questions", twice, "id"], "is used twice");
-  if (fields.anchor !== undefined) checkAnchor(fields.anchor, questions);
-  return { title, intro, questions, settings };
-}
-
-// A yes/no question of a known share, for the analysis alone.
-function checkAnchor(anchor, questions) {
-  const at = ["anchor"];
-  const { question, share } = readFields(anchor, at, ["question", "share"]);
-  const found = questions.find(({ id }) => id === question);
-  if (!found?.kind.yesOrNo || found.after) throw new SurveyError([...at, "question"], "is no yes/no question for all");
-  const [top, bottom] = placed(() => readShare(share, "share"), at, at);
-  if (2n * top === bottom) throw new SurveyError([...at, "share"], "tells nothing");
+  const entries = blocks?.compile(questions) ?? questions;
+  const more = Object.values(EXTRAS).map(({ check }) => check(fields, questions));
+  return Object.assign({ title, intro, questions, entries, blocks, settings }, ...more);
 }
 
 function readQuestion(value, earlier) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,7 +17,9 @@ from hushpoll_client.document import Place, short
 from hushpoll_client.errors import ReportError, SurveyError
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 
-__all__ = ["Answers", "Kind", "read_target"]
+__all__ = ["Answers", "Kind", "read_target", "unknown_option"]
+
+MOST_NAMED = 12  # options that a message lists
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Answers:
         """Turn what somebody chose, in a file or at a terminal, into a true answer of question `name`."""
         if isinstance(given, str) and given in self.labels:
             return self.labels.index(given)
-        raise ReportError(f'question "{name}": {given!r} is not one of: {", ".join(self.labels)}')
+        raise unknown_option(name, given, self.labels)
 
     def row(self, answer: Any, draws: Draws) -> Any:
         """Give what the mechanism takes for a true answer; how many draws that needs never depends on it."""
@@ -119,6 +122,8 @@ class Kind(ABC):
     """Whether it may be asked only after certain answers, and decide whether a later one is."""
     several: ClassVar[bool] = False
     """Whether an answer is a set of options."""
+    in_blocks: ClassVar[bool] = False
+    """Whether it may be a question of a block, whose answers are sent jointly."""
 
     @abstractmethod
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
@@ -150,11 +155,24 @@ class Kind(ABC):
         return tuple(range(options))
 
 
+def unknown_option(name: str, given: object, labels: tuple[str, ...]) -> ReportError:
+    """Name the options there are; of a long list those that look like what was given."""
+    if len(labels) <= MOST_NAMED:
+        return ReportError(f'question "{name}": {short(given)} is not one of: {", ".join(labels)}')
+    said = f'question "{name}": {short(given)} is not one of its {len(labels):,} options'
+    alike = {label.casefold(): label for label in reversed(labels)}
+    near = get_close_matches(given.casefold(), alike, 3) if isinstance(given, str) else []
+    if not near:
+        return ReportError(said, "write one as the survey spells it")
+    return ReportError(said, f"did you mean {' or '.join(short(alike[one]) for one in near)}?")
+
+
 def read_target(kind: type[Kind] | Kind, fields: Mapping[str, Any], at: Place, published: bool) -> str:
     """Read what will be reported, from the mechanism's object; the default where a draft says nothing."""
-    given = fields["mechanism"]
+    given = fields.get("mechanism")
     found = given.get("target") if isinstance(given, Mapping) else None
-    if found is None and not published:
+    # A question of a block has no mechanism of its own: its reports tell all that can be asked for.
+    if found is None and (not published or "mechanism" not in fields):
         return kind.targets[0]
     if found not in kind.targets:
         raise SurveyError(

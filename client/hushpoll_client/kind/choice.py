@@ -34,6 +34,7 @@ class Choice(Kind):
     widget = "options"
     keys = ("options",)
     may_be_skipped = True
+    in_blocks = True
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
         """Read the options, all different."""

@@ -16,7 +16,7 @@ from hushpoll_client.mechanism.padded import unit_variance as padded_variance
 from hushpoll_client.mechanism.sampled import best_ask
 from hushpoll_client.mechanism.sampled import unit_variance as sampled_variance
 
-from .base import Answers, Kind
+from .base import Answers, Kind, unknown_option
 from .choice import read_options
 
 __all__ = ["Multiple", "MultipleAnswers"]
@@ -40,11 +40,13 @@ class MultipleAnswers(Answers):
         """Read a list of options; at a terminal they are separated by semicolons, and nothing means none."""
         if isinstance(given, str):
             given = [part.strip() for part in given.split(";") if part.strip()]
-        if not isinstance(given, list) or any(one not in self.labels for one in given):
+        if not isinstance(given, list):
             raise ReportError(
-                f'question "{name}": {short(given)} is no list of its options',
-                f"its options: {', '.join(self.labels)}",
+                f'question "{name}": {short(given)} is no list of options', 'write for example ["a", "b"]'
             )
+        for one in given:
+            if one not in self.labels:
+                raise unknown_option(name, one, self.labels)
         ticked = tuple(sorted({self.labels.index(one) for one in given}))
         if len(ticked) != len(given):
             raise ReportError(f'question "{name}": an option stands twice', "name each option once")

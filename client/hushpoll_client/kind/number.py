@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from hushpoll_client.channel.base import Draws, below
 from hushpoll_client.document import Place, read_text, short
 from hushpoll_client.errors import ChannelError, MechanismError, ReportError, SurveyError
-from hushpoll_client.exact import is_whole, read_decimal, spell
+from hushpoll_client.exact import MAX_DECIMALS, MAX_DIGITS, is_whole, read_decimal, spell
 from hushpoll_client.limits import MAX_TABLE
 
 from .base import Answers, Kind, read_target
@@ -209,12 +209,24 @@ def _decimal(value: object, at: Place, published: bool) -> Fraction:
     try:
         number = read_decimal(_number(value), str(at[-1]))
     except MechanismError as error:
-        raise SurveyError(
-            at, f"{short(value)} is no number", error.remedy or "write a number such as 0.5"
-        ) from None
+        problem, remedy = _why(value, error.remedy)
+        raise SurveyError(at, f"{short(value)} {problem}", remedy) from None
     if published and value != spell(number):
         raise SurveyError(at, "is not in its published spelling", "ask the owner to publish it again")
     return number
+
+
+def _why(value: object, remedy: str) -> tuple[str, str]:
+    """Tell a number that cannot be published from what is none."""
+    try:
+        number = Decimal(str(_number(value)))
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite():
+        return "is no number", remedy or "write a number such as 0.5"
+    if number.adjusted() >= MAX_DIGITS:
+        return "is too large", f"write at most {MAX_DIGITS} digits, in a larger unit if need be"
+    return "has too many decimals", f"write at most {MAX_DECIMALS}, in a smaller unit if need be"
 
 
 def _number(value: object) -> Any:

@@ -80,6 +80,7 @@ class Scale(Kind):
     in_mechanism = ("target",)
     targets = ("cumulative", "mean", "shares")
     takes = ("option", "ordered")
+    in_blocks = True
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
         """Read the number of points and their labels."""

@@ -22,6 +22,7 @@ class YesNo(Kind):
     fixed_words = True
     yes_or_no = True
     may_be_skipped = True
+    in_blocks = True
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
         """Give the two answers: the document says nothing more."""

@@ -24,6 +24,7 @@ from .krr import Krr, krr
 from .kuk import Kuk, kuk
 from .mangat import Mangat, mangat
 from .matrix import Matrix, matrix
+from .member import Member
 from .one_bit import OneBit, one_bit
 from .or_poll import OrPoll, or_poll
 from .padded import Padded, padded
@@ -44,6 +45,7 @@ __all__ = [
     "Fact",
     "Instruction",
     "Mechanism",
+    "Member",
     "Parameter",
     "crosswise",
     "designed",

@@ -167,6 +167,11 @@ class Mechanism(ABC):
         return self.analysis.options
 
     @property
+    def asked(self) -> Fraction:
+        """The share of people who are asked the question at all."""
+        return Fraction(1)
+
+    @property
     def reports_are_answers(self) -> bool:
         """Whether the list of reports is the list of answers."""
         same = self.device.listed and self.device.outcomes == self.analysis.options

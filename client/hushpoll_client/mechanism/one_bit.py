@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hushpoll_client.exact import Number, exp_below
+from hushpoll_client.limits import MAX_OPTIONS
 
 from .base import Mechanism
 from .ordered import Ordered
@@ -30,6 +31,7 @@ class OneBit(Ordered):
     )
     reports_answers = False
     tells_only = "mean"
+    most = MAX_OPTIONS
 
     @classmethod
     def weights(cls, options: int, epsilon: Fraction) -> list[list[Fraction]]:

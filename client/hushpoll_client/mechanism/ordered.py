@@ -29,6 +29,8 @@ class Ordered(Mechanism):
     takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
     fits = "ordered"
     recompiled = False
+    most: ClassVar[int] = MAX_TABLE
+    """Answers for which it can be made; surveys publish tables of at most 64."""
 
     @classmethod
     @abstractmethod
@@ -49,9 +51,9 @@ class Ordered(Mechanism):
     @classmethod
     def of(cls, options: int, epsilon: Number) -> Mechanism:
         """Make it from Python."""
-        if not is_whole(options) or not 2 <= options <= MAX_TABLE:
+        if not is_whole(options) or not 2 <= options <= cls.most:
             raise MechanismError(
-                f"{cls.name} takes 2 to {MAX_TABLE} options, got {options!r}", "use fewer", "options"
+                f"{cls.name} takes 2 to {cls.most:,} options, got {options!r}", "use fewer", "options"
             )
         exponent = positive_epsilon(epsilon)
         channel = within(cls.weights(int(options), exponent), exponent)
@@ -59,8 +61,8 @@ class Ordered(Mechanism):
 
     @classmethod
     def takes_so_many(cls, options: int) -> bool:
-        """Tell whether its table can be published for so many answers."""
-        return 2 <= options <= MAX_TABLE
+        """Tell whether its table can be made for so many answers."""
+        return 2 <= options <= cls.most
 
 
 def rational(value: Decimal) -> Fraction:

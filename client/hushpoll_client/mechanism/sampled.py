@@ -64,7 +64,9 @@ def sampled(sizes: Sequence[int], epsilon: Number, ask: int | None = None) -> Me
         ask = best_ask(len(sizes), float(exponent))
     if not is_whole(ask) or not 1 <= ask <= len(sizes):
         raise MechanismError(
-            f"ask must be a whole number from 1 to {len(sizes)}, got {ask!r}", "ask for fewer", "ask"
+            f"ask must be a whole number from 1 to {len(sizes)}, got {ask!r}",
+            "leave it out for the best number",
+            "ask",
         )
     channel = sampled_channel(sizes, exp_below(exponent), int(ask))
     return Sampled({"ask": int(ask), "epsilon": spell(exponent)}, channel, channel)

@@ -69,7 +69,7 @@ def subset(options: int, epsilon: Number, size: int | None = None) -> Mechanism:
     if not is_whole(size) or not 2 <= size < options:
         raise MechanismError(
             f"size must be a whole number from 2 to {options - 1}, got {size!r}",
-            "a set of one option is krr",
+            "use krr for sets of one option" if size == 1 else "leave it out for the best size",
             "size",
         )
     odds = exp_below(exponent) * size

@@ -1,0 +1,82 @@
+"""Waves: a survey that asks again what an earlier one asked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from .document import read_fields, read_text, short
+from .errors import SurveyError
+from .exact import is_whole
+
+__all__ = ["MOST_WAVES", "Series", "changed_groups", "changed_question", "read_series"]
+
+MOST_WAVES = 1000
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Series:
+    """The place of a survey in a series; the first wave has none: it was published before there was a second."""
+
+    name: str
+    wave: int
+    previous: str
+    """The hash of the wave before."""
+
+    def document(self) -> dict[str, Any]:
+        """Give it as JSON."""
+        return {"name": self.name, "wave": self.wave, "previous": self.previous}
+
+
+def read_series(value: object, published: bool) -> Series:
+    """Read which wave of what a survey is."""
+    fields = read_fields(value, ("series",), ("name", "wave", "previous"), published=published)
+    name = read_text(fields["name"], ("series", "name"), "title", published)
+    wave, previous = fields["wave"], fields["previous"]
+    if not is_whole(wave) or not 2 <= int(wave) <= MOST_WAVES:
+        raise SurveyError(
+            ("series", "wave"),
+            f"must be a whole number from 2 to {MOST_WAVES}, got {short(wave)}",
+            "the first wave has no series",
+        )
+    if not isinstance(previous, str) or not _HASH.fullmatch(previous):
+        raise SurveyError(
+            ("series", "previous"),
+            "must be 64 lower-case hexadecimal digits",
+            "write the hash of the wave before",
+        )
+    return Series(name, int(wave), previous)
+
+
+def changed_question(before: Any, after: Any) -> str:
+    """Say what a survey asks otherwise than the one of the wave before; nothing where only the privacy changed."""
+    old, new = before.questions, after.questions
+    for place, (one, other) in enumerate(zip(old, new, strict=False), 1):
+        if _asked(one) != _asked(other):
+            return f'question {place} ("{other.id}") is not the one of the wave before'
+    if len(old) != len(new):
+        return f"it has {len(new)} questions, and the wave before had {len(old)}"
+    return ""
+
+
+def changed_groups(before: Any, after: Any) -> str:
+    """Say which groups of a wave are not those of the wave before; nothing where all are."""
+    new = [name for name in after.groups if name not in before.groups]
+    gone = [name for name in before.groups if name not in after.groups]
+    if not new and not gone:
+        return ""
+    told = [f"new: {', '.join(new)}"] * bool(new) + [f"no longer there: {', '.join(gone)}"] * bool(gone)
+    changed = f"The groups are not those of the wave before ({'; '.join(told)})."
+    return f"{changed} Waves compare groups of the same name only."
+
+
+def _asked(question: Any) -> dict[str, Any]:
+    """Give what is asked, without how the answer is randomized."""
+    written = question.document(published=False)
+    own = set(question.kind.in_mechanism)
+    kept = {key: value for key, value in written.get("mechanism", {}).items() if key in own}
+    return {key: value for key, value in written.items() if key not in ("mechanism", "channel")} | {
+        "own": kept
+    }
