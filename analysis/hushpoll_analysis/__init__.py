@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .channel.unknown import detects_lies as detects_lies
     from .channel.view import channel_view as channel_view
     from .designing.best_channel import design as design
+    from .designing.blocks import plan_block as plan_block
+    from .designing.budgeting import budget as budget
     from .designing.planning import plan as plan
     from .designing.power import answers_for_difference as answers_for_difference
     from .designing.power import answers_for_power as answers_for_power
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .regression.models import ordinal as ordinal
     from .results.survey import report as report
     from .results.trend import trend as trend
+    from .rounds.asking import queries as queries
     from .sampling.replicates import Replicates as Replicates
     from .sampling.weighted import weighted_estimate as weighted_estimate
     from .sampling.weights import rake as rake
@@ -53,9 +56,11 @@ if TYPE_CHECKING:
     from .shares.two_groups import lie_detection as lie_detection
     from .shares.two_groups import unrelated_two_groups as unrelated_two_groups
     from .tables.anchoring import anchored as anchored
+    from .tables.clustering import clusters as clusters
     from .tables.frames import compare as compare
     from .tables.frames import crosstab as crosstab
     from .tables.scores import sum_score as sum_score
+    from .tables.synthetic import synthesize as synthesize
 
 _HOME = {
     "AnalysisError": "errors",
@@ -65,9 +70,11 @@ _HOME = {
     "answers_for_difference": "designing.power",
     "answers_for_power": "designing.power",
     "asks_unknown_decoy": "channel.unknown",
+    "budget": "designing.budgeting",
     "channel_view": "channel.view",
     "cheating_detection": "shares.two_groups",
     "cheating_detection_symmetric": "shares.two_groups",
+    "clusters": "tables.clustering",
     "compare": "tables.frames",
     "constrained_estimate": "shares.constrained",
     "correlate": "regression.models",
@@ -89,9 +96,11 @@ _HOME = {
     "multinomial": "regression.models",
     "ordinal": "regression.models",
     "plan": "designing.planning",
+    "plan_block": "designing.blocks",
     "power": "designing.power",
     "power_of_difference": "designing.power",
     "quantiles": "shares.quantiles",
+    "queries": "rounds.asking",
     "rake": "sampling.weights",
     "recommend": "designing.recommending",
     "report": "results.survey",
@@ -101,6 +110,7 @@ _HOME = {
     "shuffled_epsilon": "designing.shuffle",
     "simulate": "channel.simulation",
     "sum_score": "tables.scores",
+    "synthesize": "tables.synthetic",
     "trend": "results.trend",
     "unrelated_two_groups": "shares.two_groups",
     "weighted_estimate": "sampling.weighted",
@@ -114,9 +124,11 @@ __all__ = [
     "answers_for_difference",
     "answers_for_power",
     "asks_unknown_decoy",
+    "budget",
     "channel_view",
     "cheating_detection",
     "cheating_detection_symmetric",
+    "clusters",
     "compare",
     "constrained_estimate",
     "correlate",
@@ -138,9 +150,11 @@ __all__ = [
     "multinomial",
     "ordinal",
     "plan",
+    "plan_block",
     "power",
     "power_of_difference",
     "quantiles",
+    "queries",
     "rake",
     "recommend",
     "report",
@@ -150,6 +164,7 @@ __all__ = [
     "shuffled_epsilon",
     "simulate",
     "sum_score",
+    "synthesize",
     "trend",
     "unrelated_two_groups",
     "weighted_estimate",

@@ -76,3 +76,31 @@ def test_coverage_with_many_options() -> None:
 def test_bad_input_is_explained(sample: pd.DataFrame, columns: list[str], message: str) -> None:
     with pytest.raises(AnalysisError, match=message):
         correlate(sample.assign(words="a", constant=1), CHANNELS, columns)
+
+
+def test_a_counted_decoy_adds_its_own_error() -> None:
+    """Both polls drawn anew: the spread of r is the standard error, and far more than with the share taken as known."""
+    rng = np.random.default_rng(6)
+    n, m, q, found, errors, known = 4000, 300, 0.4, [], [], []
+    for _ in range(150):
+        x = rng.standard_normal(n)
+        truth = rng.random(n) < 1 / (1 + np.exp(-(-0.3 + 2.5 * x)))
+        data = pd.DataFrame({"x": x, "y": (truth | (rng.random(n) < q)).astype(int)})
+        yes = int(rng.binomial(m, q))
+        got = correlate(data, {"y": mechanisms.or_poll(decoy_counts=(yes, m))}, ["x", "y"])
+        plain = correlate(data, {"y": mechanisms.or_poll(decoy_share=f"{yes}/{m}")}, ["x", "y"])
+        assert got.r[0, 1] == pytest.approx(plain.r[0, 1], abs=1e-9)
+        found.append(got.r[0, 1])
+        errors.append(got.se[0, 1])
+        known.append(plain.se[0, 1])
+    assert "part of these standard errors" in got.notes[0]
+    assert np.median(known) < 0.7 * np.median(errors)
+    assert np.median(errors) == pytest.approx(np.std(found), rel=0.2)
+    # dr/dq by hand: two fits with known shares beside it.
+    ends = [
+        correlate(data, {"y": mechanisms.or_poll(decoy_share=str(yes / m + step))}, ["x", "y"]).r[0, 1]
+        for step in (1e-4, -1e-4)
+    ]
+    drift = (ends[0] - ends[1]) / 2e-4
+    wanted = np.sqrt(plain.se[0, 1] ** 2 + drift**2 * (yes / m) * (1 - yes / m) / m)
+    assert got.se[0, 1] == pytest.approx(wanted, rel=1e-4)

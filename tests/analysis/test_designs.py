@@ -16,13 +16,15 @@ import clarabel
 import numpy as np
 import pytest
 from hushpoll_analysis import AnalysisError, design
+from hushpoll_analysis.channel.spread import spread
 from hushpoll_analysis.designing import optimal
-from hushpoll_analysis.designing.optimal import best, best_worst_case, designed, kept, worst_case_mean
+from hushpoll_analysis.designing.designs import best_channel
+from hushpoll_analysis.designing.optimal import Found, best, best_worst_case, designed, kept, worst_case_mean
 from hushpoll_analysis.designing.optimal.problem import Problem
 from hushpoll_analysis.designing.optimal.program import solve
 from hushpoll_analysis.designing.optimal.search import search_best, search_worst_case
 from hushpoll_analysis.designing.planning import SLIDER_STOPS
-from hushpoll_client import Channel, MechanismError
+from hushpoll_client import Channel, MechanismError, mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.exact import exp_below, read_decimal
 from scipy import sparse
@@ -235,6 +237,32 @@ def test_where_64_reports_are_too_few_another_mechanism_is_taken() -> None:
     found = best(64, 1, "cumulative")
     assert found.channel.outcomes <= 64
     assert keeps_the_bound(found.channel, 1)
+    assert best_channel(64, 1, "cumulative").device == made.channel
+
+
+def test_a_mean_of_many_points_has_one_bit() -> None:
+    for options in (65, 1000):
+        made = design(options=options, epsilon=1, target="mean")
+        assert made.candidates[0]["mechanism"] == made.mechanism.name == "one_bit"
+        assert made.channel.options == options
+        assert keeps_the_bound(made.channel, 1)
+        # Whatever is rounded to an end: a bit's variance, over the square of what it tells.
+        assert made.n_variance == pytest.approx(1 / math.tanh(0.5) ** 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_what_is_not_proven_to_be_the_best_is_held_against_all_others(
+    monkeypatch: pytest.MonkeyPatch, proven: bool
+) -> None:
+    """A scale of seven with K-ary response in place of the design: 25.3 and more instead of 19.3."""
+    poor = Found(mechanisms.krr(7, 1).device, 30.0, 29.999 if proven else None)
+    monkeypatch.setattr("hushpoll_analysis.designing.optimal.best", lambda *_, **__: poor)
+    monkeypatch.setattr("hushpoll_analysis.designing.best_channel.best", lambda *_, **__: poor)
+    made = best_channel(7, 1, "cumulative")
+    assert (made.device == poor.channel) == proven
+    assert spread(made, "cumulative").unit_variance(0.5) <= spread(
+        mechanisms.krr(7, 1), "cumulative"
+    ).unit_variance(0.5)
 
 
 # Shipped and kept. ----------------------------------------------------------------------------------------------

@@ -398,3 +398,11 @@ def test_all_is_sorted_and_complete() -> None:
     assert hushpoll_analysis.Estimate is Estimate
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         hushpoll_analysis.nothing  # noqa: B018
+
+
+def test_a_column_of_reports_is_to_be_counted_first() -> None:
+    pd = pytest.importorskip("pandas")
+    column = pd.Series([1] * 50 + [0] * 30)
+    with pytest.raises(AnalysisError, match="value_counts"):
+        estimate(column, mechanisms.warner(epsilon=1))
+    assert estimate(column.value_counts(), mechanisms.warner(epsilon=1)).counts == (30, 50)

@@ -72,6 +72,7 @@ def test_imputations_give_the_fit_back(people: pd.DataFrame) -> None:
     fit = logit("y ~ x", people, {"y": COIN})
     tables = impute(fit, 60, data=people, seed=3)
     assert len(tables) == 60
+    assert tables[0] is next(iter(tables))
 
     def analyse(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         found = sm.Logit(frame["y"].to_numpy(), sm.add_constant(frame["x"].to_numpy())).fit(disp=0)
@@ -253,3 +254,15 @@ def test_odd_imputations_are_explained(people: pd.DataFrame) -> None:
     ):
         with pytest.raises(AnalysisError, match=message):
             call()
+
+
+def test_a_score_carries_the_error_of_a_counted_decoy() -> None:
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"a": rng.integers(0, 2, 500), "b": rng.integers(0, 2, 500)})
+    coin = mechanisms.warner(epsilon=2)
+    got = sum_score(data, {"a": mechanisms.or_poll(decoy_counts=(60, 200)), "b": coin}, ["a", "b"])
+    known = sum_score(data, {"a": mechanisms.or_poll(decoy_share="0.3"), "b": coin}, ["a", "b"])
+    assert got.mean == pytest.approx(known.mean, abs=1e-12)
+    # The mean of a is (z - q)/(1 - q), so it moves by (z - 1)/(1 - q)^2 with q.
+    slope = (data["a"].mean() - 1) / 0.7**2
+    assert got.se == pytest.approx(np.sqrt(known.se**2 + slope**2 * 0.3 * 0.7 / 200), rel=1e-9)

@@ -149,9 +149,12 @@ def test_a_counted_decoy_covers_at_every_size(n: int, decoys: int, share: float,
 
 
 def check_decoy(share: float, q: float, n: int, decoys: int) -> None:
-    """n people answer the OR-poll, m others the decoy alone: all pairs of counts, with the default interval."""
+    """n people answer the OR-poll, m others the decoy alone: all pairs of counts, with the default interval.
+
+    A decoy that nobody or everybody answered with Yes hides nothing and is refused, so these pairs are left out.
+    """
     below = above = total = 0.0
-    for yes, known in itertools.product(range(n + 1), range(decoys + 1)):
+    for yes, known in itertools.product(range(n + 1), range(1, decoys)):
         weight = binom.pmf(yes, n, share + (1 - share) * q) * binom.pmf(known, decoys, q)
         if weight < 2e-5:
             continue

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.columns import randomized_variable
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.results.curves import axis_labels
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.tables.means import compare_means
 from hushpoll_client import Channel, Survey
@@ -264,6 +266,30 @@ def test_html_draws_the_distributions(whole: SurveyResults) -> None:
     assert "Interquartile range" in page
     assert "style=" not in page
     assert "<stress>" not in page
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["1 (Not at all)", *map(str, range(2, 11)), "11 (Completely)"],
+        [f"{20 * place + 1} to {20 * place + 20}" for place in range(20)],
+        ["a very long label indeed", "b", "another one that is long", "d"],
+        ["1", "2", "3", "4", "5"],
+        ["no", "yes"],
+    ],
+)
+def test_labels_below_a_picture_never_touch_on_a_phone(options: list[str]) -> None:
+    """A letter is 7 of the 260 pixels that a drawing has at least."""
+    edges = [100 * place / len(options) for place in range(len(options) + 1)]
+    spans = []
+    for at, anchor, text in axis_labels(options, edges):
+        width = 100 * 7 * len(text) / 260
+        start = float(at[:-1]) - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
+        spans.append((start, start + width))
+    assert spans[0][0] == pytest.approx(0)
+    assert spans[-1][1] == pytest.approx(100)
+    assert all(one[1] + 1 < other[0] for one, other in pairwise(spans))
+    assert len(spans) == (5 if options[0] == "1" else 2 if options[0] == "no" else len(spans))
 
 
 def test_too_few_reports_give_no_numbers(survey: Survey, counts: Any) -> None:

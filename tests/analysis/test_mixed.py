@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import linear, logit, multinomial
+from hushpoll_analysis import detects_cheating, linear, logit, multinomial
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import SCALE
@@ -135,6 +135,10 @@ def test_what_follows_from_a_fit() -> None:
     assert typical["se"].iloc[0] == pytest.approx(
         got.se[0] * special.expit(got.coef[0]) * special.expit(-got.coef[0]), rel=1e-4
     )
+    row = got.to_frame(everything=True).loc["sd(school)"]
+    half = 1.959964 * got.se[-1] / got.sd
+    assert (row["low"], row["high"]) == pytest.approx((got.sd * np.exp(-half), got.sd * np.exp(half)))
+    assert np.isnan(row["p_value"])
     assert "sd(school)" in got.summary()
     assert "random intercept" in got.summary()
     assert json.dumps(got.to_dict())
@@ -143,11 +147,27 @@ def test_what_follows_from_a_fit() -> None:
     assert effects["shift"].std() < got.sd
 
 
+def test_a_counted_decoy_adds_its_own_error() -> None:
+    """At the counted share the fit is that of a known one; the error of the share comes on top, as refits show."""
+    data = draw(30, 25, 1.0, 5, mechanisms.or_poll(decoy_share="0.3"))
+    how = "y ~ x + (1 | school)"
+    got = logit(how, data, {"y": mechanisms.or_poll(decoy_counts=(60, 200))})
+    known = logit(how, data, {"y": mechanisms.or_poll(decoy_share="0.3")})
+    assert got.coef == pytest.approx(known.coef, abs=1e-6)
+    ends = [
+        logit(how, data, {"y": mechanisms.or_poll(decoy_share=str(0.3 + step))}).coef
+        for step in (1e-3, -1e-3)
+    ]
+    drift = (ends[0] - ends[1]) / 2e-3
+    assert got.se == pytest.approx(np.sqrt(known.se**2 + drift**2 * 0.3 * 0.7 / 200), rel=1e-3)
+    assert "part of these standard errors" in got.notes[0]
+
+
 @pytest.mark.long
 def test_coverage_of_a_random_intercept() -> None:
     inside, truth, repetitions = np.zeros(3), np.array([-0.6, 0.8, 1.0]), 300
     for seed in range(repetitions):
-        frame = logit("y ~ x + (1 | school)", draw(60, 30, 1.0, 100 + seed), {"y": COIN}).to_frame(
+        frame = logit("y ~ x + (1 | school)", draw(60, 20, 1.0, 100 + seed), {"y": COIN}).to_frame(
             everything=True
         )
         inside += (frame["low"].to_numpy() <= truth) & (truth <= frame["high"].to_numpy())
@@ -169,7 +189,18 @@ def test_coverage_of_a_random_intercept() -> None:
         (lambda d: linear("x ~ y + (1 | school)", d, {"y": COIN}), "takes no random intercept"),
         (lambda d: multinomial("school ~ x + (1 | y)", d, {}), "takes no random intercept"),
         (lambda d: logit("z ~ y + (1 | school)", d.assign(z=d["y"]), {"y": COIN}), "exact predictors"),
-        (lambda d: logit("y ~ x + (x | school)", d, {"y": COIN}), "cannot be read"),
+        (
+            lambda d: logit(
+                "y ~ x + (1 | school)",
+                d.assign(g=np.arange(len(d)) % 2),
+                "g",
+                designs={0: detects_cheating(0.2), 1: detects_cheating(0.5)},
+            ),
+            "'cheating' of the outcome's design is unknown",
+        ),
+        (lambda d: logit("y ~ x + (1 | school)", d, {"y": COIN}, population=1000), "give clusters='school'"),
+        (lambda d: logit("y ~ x + (x | school)", d, {"y": COIN}), "only a random intercept of one column"),
+        (lambda d: logit("y ~ x + (1 | x/school)", d, {"y": COIN}), "only a random intercept of one column"),
     ],
 )
 def test_odd_random_intercepts_are_explained(call, message: str) -> None:

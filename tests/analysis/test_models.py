@@ -446,6 +446,18 @@ def test_a_penalty_that_was_asked_for_moves_a_good_fit_by_little(sample: pd.Data
     )
 
 
+def test_results_have_the_names_that_other_programs_use(sample: pd.DataFrame) -> None:
+    got = logit("warner75 ~ x1 + x2", sample, only("warner75")["warner75"])
+    assert got.coef == pytest.approx(logit("warner75 ~ x1 + x2", sample, only("warner75")).coef)
+    assert got.loglik == got.log_likelihood
+    assert got.vcov.loc["x1", "x2"] == got.covariance[1, 2]
+    assert got.conf_int().loc["x1"].tolist() == got.to_frame().loc["x1", ["low", "high"]].tolist()
+    wide = got.conf_int(0.99)
+    assert (wide["high"] - wide["low"] > got.conf_int()["high"] - got.conf_int()["low"]).all()
+    with pytest.raises(AnalysisError, match="proportion"):
+        got.conf_int(95)
+
+
 def test_an_estimated_decoy_is_mentioned(sample: pd.DataFrame) -> None:
     poll = mechanisms.unrelated(truth="0.7", decoy_counts=(300, 1000))
     fit = logit("warner75 ~ x1", sample, {"warner75": poll})

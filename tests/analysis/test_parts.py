@@ -328,6 +328,31 @@ def test_counts_may_be_given_as_a_person_has_them() -> None:
             estimate(counts, subset)
 
 
+@pytest.mark.parametrize("options", [2, 7, 8, 9, 12, 13, 20])
+def test_ticks_of_every_length_are_drawn_with_the_chances_of_the_integers(options: int) -> None:
+    """Rows of up to eight, twelve and more items are looked up in different ways."""
+    channel, n = mechanisms.padded(options, 1, 2).device, 40_000
+    for ticked in ((), (options - 1,), (0, options - 1)):
+        held = {*ticked, *range(options, options + 2 - len(ticked))}
+        row = [int(item in ticked) for item in range(options)]
+        drawn = np.bincount(simulate(channel, [row] * n, seed=options), minlength=channel.outcomes)
+        inside = channel.weight / 2**53
+        chances = [inside / 2 if item in held else (1 - inside) / options for item in range(channel.outcomes)]
+        assert stats.chisquare(drawn, n * np.array(chances)).pvalue > 1e-4
+
+
+def test_more_ways_to_ask_than_are_listed_are_drawn_alike() -> None:
+    """120 members, 3 of them asked: 280,840 ranks are taken apart one by one."""
+    channel, n = mechanisms.sampled([2] * 120, 1, 3).device, 60_000
+    whole = sampler(channel)
+    asked = whole.tally(whole.read(simulate(channel, np.ones((n, 120), dtype=int), seed=3))[0])
+    seen = [whole.parts[member].counts(asked[None, :])[0] for member in range(120)]
+    assert stats.chisquare([one.sum() for one in seen]).pvalue > 1e-4
+    kept = np.array(seen).sum(axis=0)
+    truth = channel_view(whole.parts[0].channel).forward(np.array([0.0, 1.0]))
+    assert stats.chisquare(kept, kept.sum() * truth).pvalue > 1e-4
+
+
 @pytest.mark.parametrize("name", ["subset", "sampled", "padded", "unequal"])
 def test_an_audit_of_the_real_randomizer_comes_close_and_catches_a_planted_fault(name: str) -> None:
     make: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,6 +128,25 @@ def test_ticked_options_are_compared_with_every_way_to_randomize_them() -> None:
     limited = recommend("multiple", 8, 2.0, at_most=3)
     assert limited.mechanism == "padded"
     assert limited.candidates[1].respondents == pytest.approx(2.28 / 1.56, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            {"kind": "multiple", "options": 8, "at_most": 3},
+            "one option's share, the option being ticked by 20 %",
+        ),
+        ({"kind": "choice", "options": 100}, "the shares of all options, all answers being equally frequent"),
+        ({"kind": "choice", "options": 5}, "the shares of all options, all answers being equally frequent"),
+        ({"kind": "scale", "options": 5}, "the cumulative shares, all answers being equally frequent"),
+        ({"kind": "number", "options": 21}, "the mean, each way at the truth that is worst for it"),
+        ({"kind": "yes_no"}, "the share of Yes, each way at the truth that is worst for it"),
+        ({"kind": "yes_no", "share": 0.1}, "the share of Yes, at a true share of 0.1"),
+    ],
+)
+def test_what_candidates_are_compared_by_is_said(asked: dict[str, Any], said: str) -> None:
+    assert recommend(**asked).criterion.startswith(f"Compared by the variance of {said}")
 
 
 def test_a_long_list_is_recommended_subset_selection_and_says_what_that_saves() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -83,47 +85,92 @@ def test_power_holds_in_simulation() -> None:
     assert wanted == pytest.approx(np.mean(np.abs(z) > stats.norm.ppf(0.975)), abs=0.01)
 
 
-def test_shuffling_by_hand() -> None:
-    # ln(1 + tanh(1/2) (8 sqrt(e ln(4e6) / 1e5) + 8 e / 1e5)), worked with pencil and logarithm table.
-    got = shuffled_epsilon(1.0, 100_000, 1e-6)
-    assert got.epsilon == pytest.approx(0.0726, abs=5e-4)
-    assert got.largest_local_epsilon == pytest.approx(math.log(100_000 / (16 * math.log(2e6))))
+# Outside figures, computed for yes/no reports at delta = 10^-6.
+SHUFFLED = {10_000: (0.018, 0.043, 0.114, 0.411), 1_000: (0.063, 0.149, 0.397, 1.85)}
 
 
-@pytest.mark.parametrize(("epsilon", "n"), [(0.5, 1000), (1.0, 10_000), (2.0, 10_000), (1.0, 100_000)])
-def test_shuffling_bound_is_never_below_the_exact_privacy_loss(epsilon: float, n: int) -> None:
-    """Exact hockey-stick divergence of the number of Yes reports, one person changed, for Warner's channel."""
-    delta = 1e-6
-    bound = shuffled_epsilon(epsilon, n, delta).epsilon
-    assert bound is not None
-    phi = math.exp(epsilon) / (1 + math.exp(epsilon))
-    for others in (0, n // 2, n - 1):
-        # Wide windows: the mass outside is far below delta.
-        centre = others * phi + (n - 1 - others) * (1 - phi)
-        half = int(12 * math.sqrt(n * phi * (1 - phi))) + 2
-        count = np.arange(max(0, int(centre) - half), min(n - 1, int(centre) + half) + 1)
-        if others in (0, n - 1):
-            rest = stats.binom.pmf(count, n - 1, phi if others else 1 - phi)
-        else:
-            window = np.arange(0, n)
-            yes = stats.binom.pmf(window[: others + 1], others, phi)
-            no = stats.binom.pmf(window[: n - others], n - 1 - others, 1 - phi)
-            rest = np.convolve(yes, no)[count] if n <= 10_000 else None
-        if rest is None:
+@pytest.mark.parametrize(("n", "wanted"), SHUFFLED.items())
+def test_the_shuffled_epsilon_is_the_known_one_of_the_variation_ratio(
+    n: int, wanted: tuple[float, ...]
+) -> None:
+    for epsilon, known in zip((0.5, 1.0, 2.0, 4.0), wanted, strict=True):
+        got = shuffled_epsilon(epsilon, n, 1e-6)
+        assert got.method == "numeric"
+        assert got.epsilon is not None
+        assert got.epsilon <= 1.05 * known
+        assert got.epsilon == pytest.approx(known, rel=0.02)
+
+
+def test_a_million_reports_take_less_than_a_second() -> None:
+    shuffled_epsilon(1.0, 1000)  # loads what it needs
+    for epsilon in (0.51, 1.01, 2.01, 4.01):
+        before = time.process_time()
+        shuffled_epsilon(epsilon, 10**6)
+        assert time.process_time() - before < 1.0
+
+
+def exact_delta(rows: list[list[float]], others: tuple[int, ...], epsilon: float) -> float:
+    """Enumerate the histograms of shuffled reports and give the exact delta between any two answers of one person."""
+    size = len(rows[0])
+    base = {(0,) * size: 1.0}
+
+    def added(before: dict[tuple[int, ...], float], row: list[float]) -> dict[tuple[int, ...], float]:
+        after: dict[tuple[int, ...], float] = {}
+        for counts, chance in before.items():
+            for report, part in enumerate(row):
+                key = (*counts[:report], counts[report] + 1, *counts[report + 1 :])
+                after[key] = after.get(key, 0.0) + chance * part
+        return after
+
+    for answer, people in enumerate(others):
+        for _ in range(people):
+            base = added(base, rows[answer])
+    made = [added(base, row) for row in rows]
+    grown = math.exp(epsilon)
+    return max(
+        sum(max(0.0, p - grown * two.get(counts, 0.0)) for counts, p in one.items())
+        for one, two in itertools.permutations(made, 2)
+    )
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-2])
+@pytest.mark.parametrize(("options", "n"), [(2, 2), (2, 6), (2, 20), (3, 4), (3, 7), (4, 5)])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_the_shuffled_epsilon_is_never_below_the_exact_one(
+    epsilon: float, options: int, n: int, delta: float
+) -> None:
+    """Small groups, enumerated: whatever the others answered, for Warner (two options) and for K-ary response."""
+    grown = math.exp(epsilon)
+    rows = [
+        [(grown if x == z else 1.0) / (grown + options - 1) for z in range(options)] for x in range(options)
+    ]
+    variation = (grown - 1.0) / (grown + options - 1.0)
+    for given in (variation, 0.0):
+        bound = shuffled_epsilon(epsilon, n, delta, given).epsilon
+        if bound is None:
             continue
-        with_yes = np.convolve(rest, [1 - phi, phi])
-        with_no = np.convolve(rest, [phi, 1 - phi])
-        for p, q in ((with_yes, with_no), (with_no, with_yes)):
-            assert np.maximum(p - math.exp(bound) * q, 0).sum() <= delta
+        for others in itertools.product(range(n), repeat=options):
+            if sum(others) == n - 1:
+                assert exact_delta(rows, others, bound) <= delta + 1e-15, (given, others)
 
 
-def test_shuffling_outside_its_range_says_from_where_on() -> None:
-    got = shuffled_epsilon(4.0, 1000)
-    assert got.epsilon is None
-    assert "from n = " in got.note
-    enough = int(got.note.split("n = ")[1].split(" on;")[0].replace(",", ""))
-    assert shuffled_epsilon(4.0, enough + 1).largest_local_epsilon == pytest.approx(4.0, abs=1e-3)
-    assert shuffled_epsilon(1.0, 100).largest_local_epsilon is None
+def test_less_variation_and_more_reports_are_never_worse_than_nothing_known() -> None:
+    known = [shuffled_epsilon(1.0, 10_000, 1e-6, beta).epsilon for beta in (None, 0.3, 0.1, 0.0)]
+    assert known == sorted(known)  # type: ignore[type-var]
+    grows = [shuffled_epsilon(1.0, n).epsilon or 1.0 for n in (1, 10, 100, 1000, 10**4, 10**5)]
+    assert grows == sorted(grows, reverse=True)
+
+
+def test_for_very_many_reports_the_closed_form_stands_in_and_says_so() -> None:
+    # ln(1 + tanh(1/2) (8 sqrt(e ln(4e6) / 1e8) + 8 e / 1e8)), worked with pencil and logarithm table.
+    got = shuffled_epsilon(1.0, 10**8, 1e-6)
+    assert got.closed_form
+    assert got.epsilon == pytest.approx(
+        math.log1p(math.tanh(0.5) * 8 * math.sqrt(math.e * math.log(4e6) / 1e8)), rel=1e-3
+    )
+    assert "closed form, which is several times too large" in got.note
+    assert got.epsilon > 3 * (shuffled_epsilon(1.0, 10**7).epsilon or 0) / math.sqrt(10)
+    assert shuffled_epsilon(1.0, 100, 1e-13).epsilon is None
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
@@ -161,6 +208,7 @@ def test_dishonest_report_weighs_what_the_formula_says(options: int, epsilon: fl
         (lambda: shuffled_epsilon(math.inf, 100), "finite"),
         (lambda: shuffled_epsilon(1, 0), "n is 0"),
         (lambda: shuffled_epsilon(1, 100, 0), "delta is 0"),
+        (lambda: shuffled_epsilon(1, 100, 1e-6, 1.5), "variation is 1.5"),
         (lambda: posterior([0.5], mechanisms.warner(epsilon=1).device, 0), "1 prior probabilities for 2"),
         (lambda: posterior([0.5, 0.6], mechanisms.warner(epsilon=1).device, 0), "sum to 1"),
         (lambda: posterior([0.5, 0.5], mechanisms.warner(epsilon=1).device, 2), "report 2"),

@@ -402,7 +402,6 @@ def test_replicates_on_the_command_line(
         ),
         (lambda d: weighted_estimate(d, SURVEY, "cheated", replicates=np.ones((3, 2))), "one row for each"),
         (lambda d: crosstab([[1, 2], [3, 4]], {"y": COIN}, "g", "y", population=100), "table of respondents"),
-        (lambda d: logit("cheated ~ reason", d, SURVEY, population=5000), "exact predictors only"),
         (lambda d: report(SURVEY, {"cheated_reported": [0, 1]}, weights="w"), "table of respondents"),
     ],
 )

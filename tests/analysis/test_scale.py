@@ -10,15 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.data.engines import count_expression
-from hushpoll_analysis.data.files import tally
+from hushpoll_analysis.data.engines import count_expression, weighted_counts
+from hushpoll_analysis.data.files import read_frame, tally
+from hushpoll_analysis.data.parts import engine_table, tally_parts, write_parts
+from hushpoll_analysis.data.tally import Tally
 from hushpoll_client import HushpollError, Survey
-
-# Ibis 12 itself calls names that DuckDB 2 and pandas 3 have deprecated.
-pytestmark = [
-    pytest.mark.filterwarnings(r"ignore:fetch_arrow_table\(\) is deprecated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated"),
-]
+from hushpoll_client.record import RecordFormat
 
 DRAFT: dict[str, Any] = {
     "hushpoll": 1,
@@ -92,3 +89,126 @@ def test_columns_that_do_not_fit_are_named(survey: Survey, frame: pd.DataFrame) 
         tally(survey, ibis.memtable(frame[["a_reported"]]))
     with pytest.raises(HushpollError, match='"a_reported" has type string'):
         tally(survey, ibis.memtable(frame.assign(a_reported="No")))
+
+
+# Many files ------------------------------------------------------------------------------------------------------
+
+LONG_LIST = {
+    "id": "long",
+    "kind": "choice",
+    "text": "Which?",
+    "options": [f"option {number}" for number in range(30)],
+    "mechanism": {"name": "subset", "epsilon": 1, "size": 8},
+}
+
+
+@pytest.fixture(scope="module")
+def wide() -> Survey:
+    """A survey with codes and with bitmaps."""
+    return Survey.from_draft({**DRAFT, "questions": [*DRAFT["questions"], LONG_LIST]})
+
+
+@pytest.fixture(scope="module")
+def records(wide: Survey) -> list[bytes]:
+    """5,500 reports as the database gives them, in blocks that fit no part."""
+    truth = {"a": [0.7, 0.3], "b": [0.5, 0.5, 0.0], "long": [1 / 30] * 30}
+    columns = [codes.tolist() for _, codes in simulate_survey(wide, 5500, truth, seed=4)]
+    layout = RecordFormat.of(wide)
+    whole = [layout.pack(row) for row in zip(*columns, strict=True)]
+    return [b"".join(whole[start : start + 700]) for start in range(0, 5500, 700)]
+
+
+def same_counts(found: Tally, expected: Tally) -> None:
+    assert found.n == expected.n
+    assert found.groups == expected.groups
+    for name in expected.counts:
+        assert np.array_equal(found.counts[name], expected.counts[name]), name
+    assert found.joint.keys() == expected.joint.keys()
+    for name in expected.joint:
+        assert np.array_equal(found.joint[name], expected.joint[name]), name
+
+
+@pytest.mark.parametrize("by", [None, "b"])
+def test_parts_hold_every_report_once_in_another_order(
+    wide: Survey, records: list[bytes], tmp_path: Path, by: str | None
+) -> None:
+    seen: list[int] = []
+    paths = write_parts(wide, records, tmp_path, 2000, seen.append)
+    assert [path.name for path in paths] == ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
+    assert seen == [2000, 2000, 1500]
+    expected = tally(wide, records, by)
+    same_counts(tally_parts(wide, tmp_path, by), expected)
+    same_counts(tally_parts(wide, str(tmp_path / "part-*.parquet"), by), expected)
+    same_counts(tally(wide, tmp_path, by), expected)
+    first = pd.read_parquet(paths[0])
+    straight = read_frame(wide, [b"".join(records)]).iloc[:2000].reset_index(drop=True)
+    assert not first.equals(straight)
+    keys = list(first.columns)
+    assert first.sort_values(keys, ignore_index=True).equals(straight.sort_values(keys, ignore_index=True))
+
+
+def test_an_export_that_was_cut_off_goes_on(wide: Survey, records: list[bytes], tmp_path: Path) -> None:
+    paths = write_parts(wide, records, tmp_path, 2000)
+    kept = paths[0].read_bytes()
+    paths[1].write_bytes(paths[1].read_bytes()[:500])
+    paths[2].unlink()
+    assert write_parts(wide, records, tmp_path, 2000) == paths
+    assert paths[0].read_bytes() == kept
+    same_counts(tally_parts(wide, tmp_path), tally(wide, records))
+    # Other reports, or other sizes, are other parts, and nothing of the old ones is left.
+    assert len(write_parts(wide, records[:2], tmp_path, 4000)) == 1
+    assert tally_parts(wide, tmp_path).n == 1400
+
+
+def test_parts_of_nothing_and_of_another_survey(
+    wide: Survey, survey: Survey, records: list[bytes], tmp_path: Path
+) -> None:
+    with pytest.raises(HushpollError, match="no file is found there"):
+        tally_parts(wide, str(tmp_path / "*.parquet"))
+    assert len(write_parts(wide, [], tmp_path)) == 1
+    assert tally_parts(wide, tmp_path).n == 0
+    with pytest.raises(HushpollError, match="holds reports of survey"):
+        tally_parts(survey, tmp_path)
+    (tmp_path / "part-00009.parquet").write_bytes(b"no")
+    with pytest.raises(HushpollError, match="is no Parquet file"):
+        tally_parts(wide, tmp_path)
+    with pytest.raises(HushpollError, match="there is no engine"):
+        tally_parts(wide, tmp_path, engine="abacus")
+    with pytest.raises(HushpollError, match="a part of 0 reports"):
+        write_parts(wide, records, tmp_path, 0)
+
+
+@pytest.mark.parametrize("by", [None, "b", "region"])
+def test_weights_are_added_up_by_the_engine(survey: Survey, frame: pd.DataFrame, by: str | None) -> None:
+    heavy = frame.assign(w=1.0 + np.arange(5000) % 3)
+    found = weighted_counts(survey, ibis.memtable(heavy), "w", by)
+    group = "" if by is None else heavy["region" if by == "region" else "b_reported"].astype(str)
+    for name in ("a", "b"):
+        whole = heavy.assign(group=group, code=heavy[f"{name}_reported"], square=heavy["w"] ** 2)
+        expected = whole.groupby(["group", "code"])[["w", "square"]].sum()
+        mine = found[found["question"] == name]
+        assert mine["weight"].tolist() == expected["w"].tolist()
+        assert mine["weight_squared"].tolist() == expected["square"].tolist()
+        assert mine["n"].sum() == 5000
+    with pytest.raises(HushpollError, match='no column "heavy"'):
+        weighted_counts(survey, ibis.memtable(frame), "heavy")
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("master", [None, "local-cluster[2,1,1024]"])
+def test_spark_counts_the_same_to_the_last_digit(
+    wide: Survey, survey: Survey, records: list[bytes], tmp_path: Path, master: str | None
+) -> None:
+    """Needs requirements/spark.txt and Java, as `make prove` installs them."""
+    write_parts(wide, records, tmp_path, 2000)
+    for by in (None, "b"):
+        same_counts(tally_parts(wide, tmp_path, by, "spark", master), tally(wide, records, by))
+    with engine_table(wide, tmp_path, "spark", master) as table:
+        heavy = table.mutate(w=table["a_reported"].cast("float64") + 1.0)
+        summed = weighted_counts(survey, heavy.drop("long_reported"), "w", "b")
+    with engine_table(wide, tmp_path) as table:
+        heavy = table.mutate(w=table["a_reported"].cast("float64") + 1.0)
+        assert summed.equals(weighted_counts(survey, heavy.drop("long_reported"), "w", "b"))

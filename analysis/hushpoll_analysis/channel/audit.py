@@ -106,8 +106,8 @@ def audit_survey(
     alpha: float = 0.01,
     progress: Callable[[int], object] = lambda done: None,
 ) -> Iterator[ChannelAudit]:
-    """Audit question by question."""
-    for question in survey.questions:
-        answers = audited_answers(question.channel)
-        bound = audit_channel(question.channel, draws, source, alpha, answers, progress)
-        yield ChannelAudit(question.id, question.epsilon, bound, answers, draws)
+    """Audit entry by entry: each question, and each block as a whole."""
+    for entry in survey.entries:
+        answers = audited_answers(entry.channel)
+        bound = audit_channel(entry.channel, draws, source, alpha, answers, progress)
+        yield ChannelAudit(entry.id, entry.epsilon, bound, answers, draws)

@@ -8,7 +8,7 @@ sampler, which draws and counts whole arrays of reports.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ __all__ = [
     "Sampler",
     "Source",
     "draws_below",
+    "draws_under",
     "first_true",
     "read_target",
     "small_draws_below",
@@ -191,6 +192,15 @@ class Sampler(ABC):
         return tuple(round(i * (self.options - 1) / (MAX_ANSWERS - 1)) for i in range(MAX_ANSWERS))
 
     @property
+    def answers(self) -> int:
+        """The number of true answers."""
+        return self.options
+
+    def every_answer(self) -> Iterable[Any]:
+        """Give all true answers, for channels that are small enough to enumerate."""
+        return range(self.options)
+
+    @property
     def categories(self) -> int:
         """How many sorts of reports an audit tells apart."""
         return self.outcomes
@@ -242,6 +252,17 @@ def small_draws_below(limit: int, count: int, source: Source) -> npt.NDArray[np.
             draws[again] = np.frombuffer(source(4 * int(again.sum())), dtype="<u4")
             again = draws >= np.uint32(complete)
     return draws % np.uint32(limit)
+
+
+def draws_under(weight: int, count: int, source: Source) -> npt.NDArray[np.bool_]:
+    """Tell for so many draws r below 2^53 whether r < weight; low bits are drawn only where the high ones are equal."""
+    high = np.frombuffer(source(2 * count), dtype="<u2")
+    first, rest = divmod(weight, SCALE >> 16)
+    under = high < first
+    if (open_places := np.flatnonzero(high == first)).size:
+        low = np.frombuffer(source(8 * open_places.size), dtype="<u8") >> np.uint64(64 - 37)
+        under[open_places] = low < np.uint64(rest)
+    return np.asarray(under)
 
 
 def draws_below(limit: int | None, count: int, source: Source) -> npt.NDArray[Any]:

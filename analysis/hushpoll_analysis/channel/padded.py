@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain, combinations, product
+from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.channel.padded import PaddedChannel
 
-from .base import Answers, Codes, Sampler, Source, draws_below
+from .base import Answers, Codes, Sampler, Source, draws_under, small_draws_below
 from .parts import Part, yes_no_part
 
 __all__ = ["PaddedSampler"]
 
-ROWS = 1 << 13
+ROWS = 1 << 16
+# Up to so many items what is reported of every row of ticks is listed.
+LISTED = 12
 
 
 class PaddedSampler(Sampler):
@@ -49,7 +54,9 @@ class PaddedSampler(Sampler):
 
     def fits(self, rows: Answers) -> npt.NDArray[np.bool_]:
         """Take ticks and blanks, at most so many ticks in a row."""
-        few = rows.sum(axis=1) <= self.channel.at_most
+        few = _ticked(rows) <= self.channel.at_most
+        if not len(rows) or (rows.min() >= 0 and rows.max() <= 1):
+            return np.asarray(few)
         return np.asarray(((rows == 0) | (rows == 1)).all(axis=1) & few)
 
     @property
@@ -57,6 +64,15 @@ class PaddedSampler(Sampler):
         """Nothing ticked, the first items, and the last ones."""
         most = self.channel.at_most
         return (), tuple(range(most)), tuple(range(self.options - most, self.options))
+
+    @property
+    def answers(self) -> int:
+        return sum(comb(self.options, ticked) for ticked in range(self.channel.at_most + 1))
+
+    def every_answer(self) -> Iterable[Any]:
+        """Give every set of ticked items that is small enough."""
+        sizes = range(self.channel.at_most + 1)
+        return chain.from_iterable(combinations(range(self.options), ticked) for ticked in sizes)
 
     def part_codes(self, part: Part, codes: Codes) -> npt.NDArray[np.int64]:
         (item,) = part.members
@@ -71,15 +87,40 @@ class PaddedSampler(Sampler):
         return reports
 
     def _draw(self, answers: Answers, source: Source) -> npt.NDArray[np.int64]:
-        ticks = answers.astype(bool)
-        dummies = np.arange(self.channel.at_most) < (self.channel.at_most - ticks.sum(axis=1))[:, None]
-        held = np.concatenate([ticks, dummies], axis=1)
-        inside = draws_below(None, len(ticks), source) < np.uint64(self.channel.weight)
-        which = np.where(
-            inside,
-            draws_below(self.channel.at_most, len(ticks), source),
-            draws_below(self.options, len(ticks), source),
-        )
-        wanted = held == inside[:, None]
+        inside = draws_under(self.channel.weight, len(answers), source)
+        which, some = np.empty(len(answers), dtype=np.int64), int(inside.sum())
+        which[inside] = small_draws_below(self.channel.at_most, some, source)
+        which[~inside] = small_draws_below(self.options, len(answers) - some, source)
+        if self.options <= LISTED:
+            # The ticks as one number, option 0 its highest bit.
+            mask = np.packbits(answers.astype(bool), axis=1).view(">u2" if self.options > 8 else np.uint8)
+            place = (mask[:, 0].astype(np.int64) >> (-self.options % 8)) * 2 + inside
+            return np.asarray(self._item.take(place * self.outcomes + which), dtype=np.int64)
+        return self._find(answers.astype(bool), inside, which)
+
+    def _find(
+        self, ticks: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_], which: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Give, of the padded set or of all others, the item with a number."""
+        dummies = np.arange(self.channel.at_most) < (self.channel.at_most - _ticked(ticks))[:, None]
+        wanted = np.concatenate([ticks, dummies], axis=1) == inside[:, None]
         found: npt.NDArray[np.int64] = np.argmax(np.cumsum(wanted, axis=1) > which[:, None], axis=1)
         return found
+
+    @cached_property
+    def _item(self) -> npt.NDArray[np.uint8]:
+        """What `_find` gives for every row of ticks, outside and inside, and every number."""
+        rows = np.arange(1 << self.options)[:, None] >> np.arange(self.options - 1, -1, -1) & 1
+        found = np.empty((len(rows), 2, self.outcomes), dtype=np.uint8)
+        for inside, which in product((0, 1), range(self.outcomes)):
+            same = np.full(len(rows), bool(inside)), np.full(len(rows), which)
+            found[:, inside, which] = self._find(rows.astype(bool), *same)
+        return found.reshape(-1)
+
+
+def _ticked(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Count ticks column by column: along short rows it takes several times as long."""
+    found = np.zeros(len(rows), dtype=np.int64)
+    for column in range(rows.shape[1]):
+        found += rows[:, column]
+    return found

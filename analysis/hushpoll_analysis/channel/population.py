@@ -28,15 +28,15 @@ Seed = int | np.random.Generator | None
 def simulate_survey(
     survey: Survey, n: int, truth: Mapping[str, Any], seed: int | None = None
 ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Give, question by question, the reports of n respondents drawn independently from the given truth.
+    """Give, entry by entry, the reports of n respondents drawn independently from the given truth.
 
     `truth` maps every question's id to one share per option; a number's to {"values": [...], "shares": [...]}; options
     that may be ticked have one share each, or {"sets": [[...], ...], "shares": [...]}. A question that is shown after
     certain answers has the shares among those who are asked.
     """
     for name, codes in simulate_codes(survey, n, truth, seed):
-        question = next(one for one in survey.questions if one.id == name)
-        yield name, sampler(question.channel).write(codes)
+        entry = next(one for one in survey.entries if one.id == name)
+        yield name, sampler(entry.channel).write(codes)
 
 
 def simulate_codes(
@@ -46,6 +46,7 @@ def simulate_codes(
     check_truth(survey, truth)
     source: Seed = None if seed is None else np.random.default_rng(seed)
     decided: dict[str, Answers] = {}
+    members: list[Answers] = []
     deciders = {one.after.question for one in survey.questions if one.after is not None}
     for question in survey.questions:
         answers = draw_answers(question, truth[question.id], n, source)
@@ -57,6 +58,13 @@ def simulate_codes(
             answers = np.where(shown, answers, len(question.options)).astype(np.uint16)
         if question.id in deciders:
             decided[question.id] = answers
+        found = survey.block_of(question)
+        if found is not None:
+            block, place = found
+            members = [*(members if place else []), answers]
+            if len(members) == len(block.questions):
+                yield block.id, draw_codes(block.channel, np.stack(members, axis=1), source)
+            continue
         yield question.id, draw_codes(analysis_channel(question.mechanism), answers, source)
 
 

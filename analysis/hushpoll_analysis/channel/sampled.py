@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from math import comb, prod
 from typing import Any
 
@@ -14,13 +14,15 @@ from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.sampled import SampledChannel
 
-from .base import Answers, Codes, Sampler, Source, draws_below, first_true
+from .base import Answers, Codes, Sampler, Source, draws_below, first_true, small_draws_below
 from .parts import Part
 
 __all__ = ["SampledSampler"]
 
 # Up to so many members pairs are counted too.
 PAIRED = 64
+# Up to so many ranks have their members listed.
+LISTED = 1 << 16
 Whole = npt.NDArray[np.int64]
 
 
@@ -53,33 +55,13 @@ class SampledSampler(Sampler):
             # Members of the same sizes have the same channel, unless the others of their samples differ.
             key = sizes if len(set(self.channel.sizes)) == 1 else members
             if key not in made:
-                made[key] = self._marginal(members)
+                made[key] = self.channel.marginal(members)
             channel = made[key]
             stop = start + channel.outcomes
             asked = comb(self.options - len(members), self.channel.ask - len(members)) / self.channel.ranks
             found.append(Part(members, channel, asked, slice(start, stop)))
             start = stop
         return tuple(found)
-
-    def _marginal(self, members: tuple[int, ...]) -> Channel:
-        """Give the channel from these members' joint answer to theirs in the report, one block for each joint size."""
-        own = prod(self.channel.sizes[one] for one in members)
-        classes = self.channel.classes(members)
-        weights = dict(self.channel.weights)
-        if len(classes) == 1:
-            (size,) = classes
-            made: Channel = Channel.krr(own, weights[size] * (size // own))
-            return made
-        blocks = []
-        for size, chance in classes.items():
-            other = weights[size] * (size // own)
-            blocks.append((chance, SCALE - (own - 1) * other, other))
-        return Channel.from_weights(
-            [
-                [chance * (true if z == x else other) for chance, true, other in blocks for z in range(own)]
-                for x in range(own)
-            ]
-        )
 
     def tally(self, codes: Codes) -> Whole:
         """Count what the reports say of every member, and of every pair of members that was asked together."""
@@ -112,6 +94,8 @@ class SampledSampler(Sampler):
         order = {size: place for place, (size, _) in enumerate(self.channel.weights)}
         for row, part in enumerate(parts):
             own = prod(self.channel.sizes[one] for one in part.members)
+            if part.channel.outcomes == own:
+                continue  # the joint sizes are not told apart
             for number, size in enumerate(self.channel.classes(part.members)):
                 begins[row, order[size]] = number * own
         places = np.searchsorted([size for size, _ in self.channel.weights], sizes)
@@ -136,12 +120,22 @@ class SampledSampler(Sampler):
 
     def fits(self, rows: Answers) -> npt.NDArray[np.bool_]:
         """Take one answer of each member."""
+        if not len(rows) or (rows.min() >= 0 and np.all(rows.max(axis=0) < self._sizes)):
+            return np.ones(len(rows), dtype=bool)
         return np.asarray(((rows >= 0) & (rows < self._sizes)).all(axis=1))
 
     @property
     def audited(self) -> tuple[Any, ...]:
         """Two answers that differ in every member."""
         return (0,) * self.options, tuple(size - 1 for size in self.channel.sizes)
+
+    @property
+    def answers(self) -> int:
+        return prod(self.channel.sizes)
+
+    def every_answer(self) -> Iterable[Any]:
+        """Give every combination of the members' answers."""
+        return product(*(range(size) for size in self.channel.sizes))
 
     @property
     def categories(self) -> int:
@@ -193,19 +187,28 @@ class SampledSampler(Sampler):
 
     def draw(self, answers: Answers, source: Source) -> Codes:
         """Draw which members are asked, then the offset of their joint answer, as the client does."""
-        rank = draws_below(self.channel.ranks, len(answers), source)
-        members = self._members(rank)
-        joint = np.zeros(len(answers), dtype=np.int64)
+        ranks = self.channel.ranks
+        drawn = (small_draws_below if ranks <= LISTED else draws_below)(ranks, len(answers), source)
+        rank: Whole = drawn.astype(np.int64)
+        members = self._listed.take(rank, axis=0) if ranks <= LISTED else self._members(rank)
+        size, joint = np.ones(len(answers), dtype=np.int64), np.zeros(len(answers), dtype=np.int64)
+        flat, row = np.ascontiguousarray(answers).reshape(-1), np.arange(len(answers)) * self.options
         for place in range(self.channel.ask):
             asked = members[:, place]
-            joint = joint * self._sizes[asked] + answers[np.arange(len(answers)), asked]
-        size = np.prod(self._sizes[members], axis=1)
-        known = np.array([one for one, _ in self.channel.weights], dtype=np.int64)
-        weight = np.array([one for _, one in self.channel.weights], dtype=np.int64)[
-            np.searchsorted(known, size)
-        ]
-        truth = SCALE - (size - 1) * weight
-        beyond = draws_below(None, len(answers), source).astype(np.int64) - truth
-        offset = np.where(beyond < 0, 0, 1 + beyond // weight)
-        reports: Codes = (rank * self.channel.largest + (joint + offset) % size).astype(self.dtype)
+            members_size = self._sizes.take(asked)
+            joint = joint * members_size + flat.take(row + asked)
+            size *= members_size
+        known, weights = (np.array(one, dtype=np.int64) for one in zip(*self.channel.weights, strict=True))
+        weight = weights.take(np.searchsorted(known, size)) if len(known) > 1 else weights[0]
+        beyond = draws_below(None, len(answers), source).astype(np.int64) - (SCALE - (size - 1) * weight)
+        # Most reports are true or nearly so: the division is made for the others only.
+        lies = np.flatnonzero(beyond >= 0)
+        joint[lies] += 1 + beyond[lies] // (weight[lies] if len(known) > 1 else weight)
+        joint -= np.where(joint >= size, size, 0)
+        reports: Codes = (rank * self.channel.largest + joint).astype(self.dtype)
         return reports
+
+    @cached_property
+    def _listed(self) -> Whole:
+        """The members of every rank."""
+        return self._members(np.arange(self.channel.ranks))

@@ -51,6 +51,12 @@ class Spread:
     weight: float
     square: float = 1.0
 
+    def among(self, asked: float) -> Spread:
+        """Give the same per respondent, where only a share of them is asked."""
+        if asked == 1.0:
+            return self
+        return Spread(self.chosen / asked, self.other / asked, self.weight / asked, self.square / asked)
+
     def unit_variance(self, share: float) -> float:
         """n times the variance of the estimate at a true share, with the other answers at their worst."""
         return share * self.chosen + (1.0 - share) * self.other - self.square * share * share
@@ -101,6 +107,11 @@ class MeanSpread:
     points: tuple[float, ...]
     moments: tuple[float, ...]
     weight: float
+    asked: float = 1.0
+
+    def among(self, asked: float) -> MeanSpread:
+        """Give the same per respondent, where only a share of them is asked."""
+        return MeanSpread(self.points, self.moments, self.weight / asked, asked)
 
     @cached_property
     def hull(self) -> tuple[tuple[Spot, Spot], ...]:
@@ -115,7 +126,7 @@ class MeanSpread:
     def unit_variance(self, share: float) -> float:
         """Give n times the variance at a true average, with the answers at their worst."""
         line = next(one for one in self.hull if share <= one[1][0])
-        return _between(*line, share) - share * share
+        return (_between(*line, share) - share * share) / self.asked
 
     def worst_share(self, n: float = 1.0, decoy: DecoyVariance | None = None) -> float:
         """Give the true average with the largest variance: two answers share the people, in the worst way."""
@@ -138,7 +149,13 @@ def _turning(one: Spot, other: Spot) -> tuple[float, float, float]:
 
 def spread(mechanism: Mechanism, target: str = "shares") -> Spread | MeanSpread:
     """Give the spread of the quantity of a target that is hardest to estimate (for yes/no: Yes, as No is the same)."""
-    return _TARGETS[target](mechanism)
+    only = mechanism.tells_only
+    if only is not None and target != only and mechanism.analysis.options > 2:
+        raise AnalysisError(
+            f"the reports of {mechanism.name} tell only the {only}, not {target}",
+            f"plan for target {only}, or choose another mechanism",
+        )
+    return _TARGETS[target](mechanism).among(float(mechanism.asked))
 
 
 def _of_shares(mechanism: Mechanism) -> Spread:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from binascii import hexlify
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -14,19 +15,22 @@ from hushpoll_client.channel.subset import SubsetChannel
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .base import Answers, Codes, Sampler, Source, draws_below, first_true, small_draws_below
+from .base import Answers, Codes, Sampler, Source, draws_under, first_true, small_draws_below
 from .parts import Part, yes_no_part
 
 __all__ = ["SubsetSampler"]
 
 Words = npt.NDArray[np.uint64]
 
-# Bytes that are drawn together: they stay in the processor's cache.
-BLOCK = 1 << 20
+# Bytes of reports, and reports at least, that are drawn together: the last rows of a block cost a round each.
+BLOCK = 1 << 21
+FEWEST = 1 << 15
 # Rows whose options are scattered together, a byte each.
 SCATTERED = 1 << 9
 # Up to so many sets are listed, and one of them is drawn.
 LISTED = 1 << 16
+# Of a draw: more would be a table that the processor's nearest cache does not hold.
+PLACE_BITS = 12
 # What exchanging an option costs, in bytes of coins.
 EXCHANGED = 9.0
 # Reports whose bits are counted together.
@@ -78,7 +82,7 @@ class SubsetSampler(Sampler):
 
     def write(self, codes: Codes) -> npt.NDArray[Any]:
         """Give lower-case hexadecimal text, the highest option first."""
-        digits = np.frombuffer(codes[:, ::-1].tobytes().hex().encode("ascii"), dtype=np.uint8)
+        digits = np.frombuffer(hexlify(codes[:, ::-1].tobytes()), dtype=np.uint8)
         shown = digits.reshape(len(codes), 2 * self.width)[:, 2 * self.width - self.digits :]
         # A letter of numpy's text is its number in four bytes.
         return shown.astype("<u4").view(f"<U{self.digits}").reshape(-1)
@@ -136,10 +140,10 @@ class SubsetSampler(Sampler):
         """Draw whether the truth is in, then a uniform set of the others, with exactly the client's chances."""
         fill = self._by_rank if self._ranked else self._by_exchange
         packed = np.empty((len(answers), self.width), dtype=np.uint8)
-        rows = BLOCK // (8 * -(-self.options // 64))
+        rows = max(FEWEST, BLOCK // self.width)
         for start in range(0, len(answers), rows):
             some = answers[start : start + rows].astype(np.int64, copy=False)
-            inside = draws_below(None, len(some), source) < np.uint64(self.channel.weight)
+            inside = draws_under(self.channel.weight, len(some), source)
             packed[start : start + rows] = fill(some, inside, source)
         return packed
 
@@ -177,45 +181,46 @@ class SubsetSampler(Sampler):
         The beginning treats all options alike, and so does every option that is added or taken away. How many there
         are decides alone what happens next: in the end every set of the right size is equally likely.
         """
-        rows, words = len(answers), -(-self.options // 64)
-        held = self._coins(rows * words, source) if self._chance[1] else self._scattered(rows, words, source)
-        held = held.reshape(rows, words)
-        held[:, -1] &= np.uint64((1 << (self.options - 64 * (words - 1))) - 1)
-        bits = held.view(np.uint8).reshape(-1)
-        truth = np.arange(rows) * (8 * words) + (answers >> 3)
+        rows, width = len(answers), self.width
+        bits = self._coins(rows, source) if self._chance[1] else self._scattered(rows, source)
+        if self.options % 8:
+            bits[width - 1 :: width] &= np.uint8((1 << self.options % 8) - 1)
+        truth = np.arange(0, rows * width, width) + (answers >> 3)
         bit = _BIT[answers & 7]
         bits[truth] &= ~bit
-        short = (self.channel.size - inside - _ones(held)).astype(np.int16)
+        short = np.int16(self.channel.size) - inside - _ones(bits, rows, width)
         # The truth cannot be added where it stands already, nor taken away where it does not stand.
         more, less = np.flatnonzero(short > 0), np.flatnonzero(short < 0)
         bits[truth[more]] |= bit[more]
-        self._exchange(bits, more * (8 * words), short[more], True, source)
-        self._exchange(bits, less * (8 * words), -short[less], False, source)
+        self._exchange(bits, more * width, short[more], True, source)
+        self._exchange(bits, less * width, -short[less], False, source)
         bits[truth] = (bits[truth] & ~bit) | np.where(inside, bit, np.uint8(0))
-        return bits.reshape(rows, -1)[:, : self.width]
+        return bits.reshape(rows, width)
 
-    def _coins(self, words: int, source: Source) -> Words:
-        """Draw words whose bits are 1 with a chance near size / options, digit by binary digit."""
+    def _coins(self, rows: int, source: Source) -> Codes:
+        """Draw bytes whose bits are 1 with a chance near size / options, digit by binary digit."""
         chance, digits = self._chance
-        held = np.zeros(words, dtype=np.uint64)
-        for digit in range(digits):
+        words = -(-rows * self.width // 8)
+        # The last binary digit of a chance in lowest terms is 1: the first coins stand as they are.
+        held = np.frombuffer(source(8 * words), dtype="<u8").copy()
+        for digit in range(1, digits):
             coins = np.frombuffer(source(8 * words), dtype="<u8")
-            held = held | coins if chance >> digit & 1 else held & coins
-        return held
+            (np.bitwise_or if chance >> digit & 1 else np.bitwise_and)(held, coins, out=held)
+        return held.view(np.uint8)[: rows * self.width]
 
-    def _scattered(self, rows: int, words: int, source: Source) -> Words:
+    def _scattered(self, rows: int, source: Source) -> Codes:
         """Draw as many options as a set needs at least; some come twice."""
-        held, count = np.empty((rows, 8 * words), dtype=np.uint8), self.channel.size - 1
-        option_of, wide = self._places[2], 64 * words + 8
+        held, count = np.empty((rows, self.width), dtype=np.uint8), self.channel.size - 1
+        option_of, wide = self._places[2], 8 * self.width + 8
         for start in range(0, rows, SCATTERED):
             some = min(SCATTERED, rows - start)
-            draws = np.frombuffer(source(2 * some * count), dtype="<u2").reshape(some, count)
+            draws = _placed(some * count, source).reshape(some, count)
             places = np.arange(some)[:, None] * wide + option_of.take(draws)
             flags = np.zeros(some * wide, dtype=np.uint8)
             flags[places] = 1
             bits = np.packbits(flags.reshape(some, wide), axis=1, bitorder="little")
-            held[start : start + some] = bits[:, : 8 * words]
-        return held.view(np.uint64)
+            held[start : start + some] = bits[:, : self.width]
+        return held.reshape(-1)
 
     @cached_property
     def _chance(self) -> tuple[int, int]:
@@ -241,21 +246,21 @@ class SubsetSampler(Sampler):
 
     @cached_property
     def _places(self) -> tuple[Codes, Codes, Codes]:
-        """Byte, bit and number of the option that each draw of 16 bits stands for.
+        """Byte, bit and number of the option that each draw of a few bits stands for.
 
         A draw of the last, incomplete round has no bit, and a number beyond all.
         """
-        draws = np.arange(1 << 16)
+        draws = np.arange(1 << PLACE_BITS)
         option = draws % self.options
-        again = draws >= (1 << 16) - (1 << 16) % self.options
-        bit, beyond = np.where(again, np.uint8(0), _BIT[option & 7]), 64 * -(-self.options // 64)
+        again = draws >= (1 << PLACE_BITS) - (1 << PLACE_BITS) % self.options
+        bit, beyond = np.where(again, np.uint8(0), _BIT[option & 7]), 8 * self.width
         return (option >> 3).astype(np.uint8), bit, np.where(again, beyond, option).astype(np.uint16)
 
     def _exchange(self, bits: Codes, starts: Answers, missing: Answers, adding: bool, source: Source) -> None:
         """Add, or take away, one random option after the other until none is missing."""
         byte_of, bit_of, _ = self._places
         while starts.size:
-            draws = np.frombuffer(source(2 * starts.size), dtype="<u2")
+            draws = _placed(starts.size, source)
             place, bit = starts + byte_of.take(draws), bit_of.take(draws)
             before = bits.take(place)
             after = before | bit if adding else before & ~bit
@@ -265,8 +270,26 @@ class SubsetSampler(Sampler):
             starts, missing = starts.take(left), missing.take(left)
 
 
-def _ones(words: Words) -> npt.NDArray[np.int64]:
-    """Count the bits of each row."""
+def _placed(count: int, source: Source) -> npt.NDArray[np.uint16]:
+    """Draw so many places of the table of options."""
+    return np.frombuffer(source(2 * count), dtype="<u2") >> np.uint16(16 - PLACE_BITS)
+
+
+def _ones(bits: Codes, rows: int, width: int) -> npt.NDArray[np.int16]:
+    """Count the bits of each row, in pieces as long as a number can be: one by one they take ten times as long."""
+    found, start = np.zeros(rows, dtype=np.int16), 0
+    while start < width:
+        length = next(size for size in (8, 4, 2, 1) if size <= width - start)
+        pieces: Codes = np.ndarray((rows,), f"<u{length}", buffer=bits, offset=start, strides=(width,))
+        found += _count(pieces)
+        start += length
+    return found
+
+
+def _count(numbers: Codes) -> Codes:
     counted = getattr(np, "bitwise_count", None)  # since numpy 2
-    each = _ONES[words.view(np.uint8)] if counted is None else counted(words)
-    return np.asarray(each.sum(axis=1, dtype=np.int64))
+    if counted is not None:
+        return np.asarray(counted(numbers))
+    return np.asarray(
+        _ONES[np.ascontiguousarray(numbers).view(np.uint8)].reshape(len(numbers), -1).sum(axis=1)
+    )

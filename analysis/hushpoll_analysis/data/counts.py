@@ -92,9 +92,12 @@ def _in_order(counts: Any, outcomes: int, labels: Sequence[Any]) -> Any:
         place = places.get(key) if isinstance(key, str | int | float | np.generic) else None
         if place is None:
             known = f" or one of {', '.join(map(str, labels))}" if labels else ""
+            raw = series and len(counts) > max(outcomes, len(labels))
             raise AnalysisError(
                 f"counts: the key {key!r} is no report code (0 to {outcomes - 1}){known}",
-                "rename it, or give a list in the order of the reports",
+                "count a column of reports first, with value_counts()"
+                if raw
+                else "rename it, or give a list in the order of the reports",
             )
         if place in seen:
             raise AnalysisError(

@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from hushpoll_client import Survey
+from hushpoll_client import Block, Survey
+from hushpoll_client.group import FIELD
 from hushpoll_client.record import RecordFormat
+from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
+from .link_groups import by_link, folded_frame, folded_tally
+from .members import member_codes, with_member_counts
 from .tally import (
     Counts,
     Tally,
@@ -32,18 +36,25 @@ from .tally import (
     refuse_as_group,
 )
 
-__all__ = ["HASH_KEY", "Progress", "column_names", "read_frame", "tally"]
+__all__ = ["HASH_KEY", "Progress", "check_hash", "column_names", "read_frame", "read_table", "tally"]
 
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
 HASH_KEY = b"hushpoll_survey"
 BLOCK_ROWS = 1 << 18
+_EMPTY = ["", "NA", "N/A", "NaN", "nan", "null", "None"]
 
 Progress = Callable[[int], object]
 Codes = Mapping[str, npt.NDArray[Any]]
 Blocks = Generator[Codes, None, None]
 
 
-def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress | None = None) -> Tally:
+def tally(
+    survey: Survey,
+    data: Any,
+    by: str | None = None,
+    progress: Progress | None = None,
+    fewest: int = FEWEST_REPORTS,
+) -> Tally:
     """Count the reports in `data`.
 
     Parameters
@@ -54,9 +65,12 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
         Columns named `<question id>_reported`; a path ends in .csv, .csv.gz or .parquet or is a folder of Parquet
         files; bytes are the database's fixed-width records, in blocks of any number of whole records.
     by : str, optional
-        A question's id, or a column of the data that was not randomized: also count jointly with it.
+        A question's id, or a column of the data that was not randomized, such as the `group` of a survey with groups:
+        also count jointly with it. Small groups of a survey are put together as `other`.
     progress : callable, optional
         Called with the number of reports read since the last call.
+    fewest : int
+        What a group by link needs to be counted on its own.
     """
     if isinstance(data, Tally):
         return _same_survey(data, survey, by)
@@ -65,8 +79,9 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
     if type(data).__module__.startswith("ibis."):
         from .engines import tally_table
 
-        return tally_table(survey, data, by)
-    columns = [column_of(question.id) for question in survey.questions]
+        counted = tally_table(survey, data, by)
+        return folded_tally(counted, fewest) if by_link(survey, by) else counted
+    columns = [column_of(entry.id) for entry in survey.entries]
     grouping = grouping_column(survey, by)
     if isinstance(data, pd.DataFrame | Mapping):
         where = "data"
@@ -76,7 +91,7 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
         blocks = _file_blocks(survey, Path(data), columns, grouping)
     elif isinstance(data, Iterable):
         where = "database"
-        if grouping:
+        if grouping and not by_link(survey, by):
             raise AnalysisError(
                 f'"{by}" is no question of the survey', "the database holds nothing else to group by"
             )
@@ -87,23 +102,30 @@ def tally(survey: Survey, data: Any, by: str | None = None, progress: Progress |
         )
     # Closing matters when a block is refused: a file half read must not stay open.
     with closing(blocks):
-        return _count(survey, blocks, where, by, grouping, progress)
+        counted = _count(survey, blocks, where, by, grouping, progress)
+    return folded_tally(counted, fewest) if by_link(survey, by) else counted
 
 
-def read_frame(survey: Survey, data: Any) -> pd.DataFrame:
-    """Read the reports as a data frame with one row per respondent, checked like `tally` does."""
-    columns = [column_of(question.id) for question in survey.questions]
+def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.DataFrame:
+    """Read the reports as a data frame with one row per respondent, checked like `tally` does.
+
+    Where the survey has groups, a column `group` names them; small ones are put together.
+    """
+    columns = [column_of(entry.id) for entry in survey.entries]
     if isinstance(data, pd.DataFrame):
         _written(survey, {name: data[name].to_numpy() for name in columns}, "data", 0)
-        return data
+        return folded_frame(survey, data, fewest)
     path = Path(data) if isinstance(data, str | Path) else None
     where = "database" if path is None else path.name
-    blocks = _record_blocks(survey, data) if path is None else _file_blocks(survey, path, columns, None)
+    group = FIELD if survey.groups and (path is None or FIELD in column_names(path)) else None
+    blocks = _record_blocks(survey, data) if path is None else _file_blocks(survey, path, columns, group)
     frames, n = [], 0
     for block in blocks:
-        frames.append(pd.DataFrame(_written(survey, block, where, n)))
+        named = {} if group is None else {group: block[group]}
+        frames.append(pd.DataFrame(named | _written(survey, block, where, n)))
         n += len(frames[-1])
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    empty = pd.DataFrame(columns=columns if group is None else [group, *columns])
+    return folded_frame(survey, pd.concat(frames, ignore_index=True), fewest) if frames else empty
 
 
 def _written(survey: Survey, block: Codes, where: str, offset: int) -> dict[str, npt.NDArray[Any]]:
@@ -112,7 +134,7 @@ def _written(survey: Survey, block: Codes, where: str, offset: int) -> dict[str,
         column_of(one.id): sampler(one.channel).write(
             _checked_codes(one, block[column_of(one.id)], where, offset)
         )
-        for one in survey.questions
+        for one in survey.entries
     }
 
 
@@ -130,8 +152,11 @@ def column_names(path: Path) -> list[str]:
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
     """Give the layout of one stored report, without padding."""
-    fields = [(column_of(name), kind) for name, kind in RecordFormat.of(survey).dtype]
-    return np.dtype(fields, align=False)
+    kept = RecordFormat.of(survey)
+    names = [column_of(name) for name in kept.names]
+    if kept.groups:
+        names[0] = FIELD
+    return np.dtype([(name, kind) for name, (_, kind) in zip(names, kept.dtype, strict=True)], align=False)
 
 
 def _count(
@@ -142,39 +167,42 @@ def _count(
     grouping: str | None,
     progress: Progress | None,
 ) -> Tally:
-    totals = {q.id: np.zeros(sampler(q.channel).cells, dtype=np.int64) for q in survey.questions}
-    joint: dict[str, dict[str, Counts]] = {
-        q.id: {} for q in survey.questions if by is not None and q.id != by
-    }
+    entries = survey.entries
+    totals = {one.id: np.zeros(sampler(one.channel).cells, dtype=np.int64) for one in entries}
+    joint: dict[str, dict[str, Counts]] = {one.id: {} for one in entries if by is not None and one.id != by}
     n = 0
     for block in blocks:
-        codes = {q.id: _checked_codes(q, block[column_of(q.id)], where, n) for q in survey.questions}
-        for question in survey.questions:
-            totals[question.id] += sampler(question.channel).tally(codes[question.id])
+        codes = {one.id: _checked_codes(one, block[column_of(one.id)], where, n) for one in entries}
+        for entry in entries:
+            totals[entry.id] += sampler(entry.channel).tally(codes[entry.id])
         if by is not None:
             groups, labels = _block_groups(survey, codes, block, by, grouping, where)
-            for question in survey.questions:
-                if question.id in joint:
-                    _add_joint(joint[question.id], labels, groups, codes[question.id], question)
+            # Of a block's question only those who were asked it are in a group.
+            chosen = groups >= 0
+            for entry in entries:
+                if entry.id in joint:
+                    _add_joint(joint[entry.id], labels, groups[chosen], codes[entry.id][chosen], entry)
         rows = len(next(iter(codes.values())))
         n += rows
         if progress is not None:
             progress(rows)
     if by is None:
-        return Tally(survey, n, totals)
+        return Tally(survey, n, with_member_counts(survey, totals))
     names = _group_names(survey, by, grouping, joint)
     tables = {
         name: np.array([table.get(label, np.zeros(len(totals[name]), dtype=np.int64)) for label in names])
         for name, table in joint.items()
     }
-    return Tally(survey, n, totals, by, tables, tuple(names) if grouping else None)
+    named = tuple(names) if grouping else None
+    return Tally(survey, n, with_member_counts(survey, totals), by, with_member_counts(survey, tables), named)
 
 
 def _block_groups(
     survey: Survey, codes: Codes, block: Codes, by: str, grouping: str | None, where: str
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     if grouping is None:
-        return codes[by].astype(np.int64), _report_names(survey, by)
+        told = member_codes(survey, question_of(survey, by), codes)
+        return (codes[by].astype(np.int64) if told is None else told), _report_names(survey, by)
     values = pd.Series(block[grouping])
     if values.isna().any():
         raise AnalysisError(
@@ -189,7 +217,7 @@ def _add_joint(
     labels: list[str],
     groups: npt.NDArray[np.int64],
     codes: npt.NDArray[Any],
-    question: Question,
+    question: Question | Block,
 ) -> None:
     whole = sampler(question.channel)
     if whole.parts:
@@ -255,7 +283,7 @@ def _parquet_blocks(
         except (pyarrow.ArrowException, OSError) as error:
             raise AnalysisError(f"{name.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
         with file:
-            _check_hash(survey, file.schema_arrow.metadata or {}, name.name)
+            check_hash(survey, file.schema_arrow.metadata or {}, name.name)
             check_columns(file.schema_arrow.names, columns, grouping, name.name)
             for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
                 yield {column: _arrow_codes(batch.column(column)) for column in wanted}
@@ -269,7 +297,8 @@ def _arrow_codes(column: Any) -> npt.NDArray[Any]:
     return values
 
 
-def _check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> None:
+def check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> None:
+    """Refuse a file that says it belongs to another survey."""
     found = metadata.get(HASH_KEY, b"").decode("ascii", "replace")
     if found and found != survey.hash:
         raise AnalysisError(
@@ -279,7 +308,17 @@ def _check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> 
 
 
 def _text_columns(survey: Survey) -> dict[str, type[str]]:
-    return {column_of(q.id): str for q in survey.questions if sampler(q.channel).digits}
+    return {column_of(one.id): str for one in survey.entries if sampler(one.channel).digits}
+
+
+def read_table(survey: Survey, path: Path, **options: Any) -> Any:
+    """Read a CSV file with pandas; the name of a group is text whatever it looks like, also 1 or NA."""
+    names = list(pd.read_csv(path, nrows=0).columns)
+    if not survey.groups or FIELD not in names:
+        return pd.read_csv(path, **options)
+    empty = {name: _EMPTY for name in names if name != FIELD}
+    options["dtype"] = {**options.get("dtype", {}), FIELD: str}
+    return pd.read_csv(path, keep_default_na=False, na_values=empty, **options)
 
 
 def _csv_blocks(
@@ -289,7 +328,9 @@ def _csv_blocks(
         header = pd.read_csv(path, nrows=0)
         check_columns(header.columns, columns, grouping, path.name)
         # Bitmaps are text, also where all their digits are decimal ones.
-        with pd.read_csv(path, usecols=wanted, chunksize=BLOCK_ROWS, dtype=_text_columns(survey)) as reader:
+        with read_table(
+            survey, path, usecols=wanted, chunksize=BLOCK_ROWS, dtype=_text_columns(survey)
+        ) as reader:
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in wanted}
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
@@ -305,10 +346,13 @@ def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
                 "these records belong to another survey",
             )
         records = np.frombuffer(block, dtype=layout)
-        yield {column_of(question.id): records[column_of(question.id)] for question in survey.questions}
+        named = {FIELD: np.array(survey.groups, dtype=object)[records[FIELD]]} if survey.groups else {}
+        yield named | {column_of(entry.id): records[column_of(entry.id)] for entry in survey.entries}
 
 
-def _checked_codes(question: Question, values: npt.NDArray[Any], where: str, offset: int) -> npt.NDArray[Any]:
+def _checked_codes(
+    question: Question | Block, values: npt.NDArray[Any], where: str, offset: int
+) -> npt.NDArray[Any]:
     """Give the codes of one block as they are counted, or say which row is wrong."""
     codes, at = sampler(question.channel).read(np.asarray(values))
     if at is not None:

@@ -21,8 +21,17 @@ from hushpoll_analysis.channel.view import Sampler, analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .columns import Mechanisms, column_of
+from .members import with_members
 
-__all__ = ["option_names", "option_reports", "options_of", "with_options"]
+__all__ = [
+    "YES_NO",
+    "option_names",
+    "option_of",
+    "option_reports",
+    "options_of",
+    "part_codes",
+    "with_options",
+]
 
 YES_NO = ("No", "Yes")
 _NAME = re.compile(r"(.+?)\[(.+)\]")
@@ -46,15 +55,20 @@ def option_names(formula: str) -> list[str]:
 def with_options(
     data: pd.DataFrame, mechanisms: Mechanisms, names: Iterable[str], labels: Labels = None
 ) -> tuple[pd.DataFrame, Mechanisms, Labels]:
-    """Add the column, the channel and the labels of every option that is named; nothing changes where none is."""
-    wanted = {name: found for name in names if (found := _option(name, mechanisms, labels)) is not None}
+    """Add the column, the channel and the labels of every option that is named; nothing changes where none is.
+
+    A question of a block gets a column of its own too; who was not asked it is left out.
+    """
+    names = list(names)
+    data = with_members(data, mechanisms, names)
+    wanted = {name: found for name in names if (found := option_of(name, mechanisms, labels)) is not None}
     if not wanted:
         return data, mechanisms, labels
     _refuse_together(list(wanted.values()))
     known, own = _known(mechanisms)
     frame, asked = data.copy(deep=False), np.ones(len(data), dtype=bool)
     for name, (question, part, whole) in wanted.items():
-        frame[name] = codes = _codes(data, question, part, whole)
+        frame[name] = codes = part_codes(data, question, part, whole)
         asked &= codes >= 0
         known[name] = part.channel
     own |= dict.fromkeys(wanted, YES_NO)
@@ -68,7 +82,7 @@ def option_reports(
     name = f"{question}[{option}]"
     if isinstance(reports, pd.DataFrame):
         return with_options(reports, mechanisms, [name], labels)
-    found = _option(name, mechanisms, labels)
+    found = option_of(name, mechanisms, labels)
     assert found is not None
     known, own = _known(mechanisms)
     cells = found[1].counts(np.asarray(reports))
@@ -89,7 +103,8 @@ def _parts(mechanism: Any) -> tuple[Part, ...]:
     return sampler(analysis_channel(mechanism)).parts
 
 
-def _option(name: str, mechanisms: Mechanisms, labels: Labels) -> tuple[str, Part, Sampler] | None:
+def option_of(name: str, mechanisms: Mechanisms, labels: Labels = None) -> tuple[str, Part, Sampler] | None:
+    """Find the option that a name such as `used[bus]` means: its question, its part, and the reports' sampler."""
     found = _NAME.fullmatch(name)
     known, _ = _known(mechanisms)
     if found is None or name in known or not _parts(known.get(found[1])):
@@ -114,7 +129,8 @@ def _refuse_together(wanted: Sequence[tuple[str, Part, Sampler]]) -> None:
         )
 
 
-def _codes(data: pd.DataFrame, question: str, part: Part, whole: Sampler) -> npt.NDArray[np.int64]:
+def part_codes(data: pd.DataFrame, question: str, part: Part, whole: Sampler) -> npt.NDArray[np.int64]:
+    """Give what each respondent's report says of one option; -1 where it says nothing."""
     column = column_of(data, question)
     codes, wrong = whole.read(column.to_numpy())
     if wrong is not None:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hushpoll_client import Survey
+from hushpoll_client import Block, Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
+
+from .members import with_member_counts
 
 __all__ = [
     "COLUMN_SUFFIX",
@@ -36,9 +38,10 @@ Counts = npt.NDArray[np.int64]
 class Tally:
     """How often each report came, per question, and jointly with the grouping question if there is one.
 
-    `counts[id]` has one entry per report code, or where reports speak of several things at once the counts of each
-    part (`sampler(channel).parts`); `joint[id]` is a table with a row per code (or group) of `by`.
-    `groups` holds the names of the rows when `by` is a column of the data that nobody randomized.
+    `counts[id]` of a question, or of a block as a whole, has one entry per report code, or where reports speak of
+    several things at once the counts of each part (`sampler(channel).parts`); `joint[id]` is a table with a row per
+    code (or group) of `by`. `groups` holds the names of the rows when `by` is a column of the data that nobody
+    randomized.
     """
 
     survey: Survey
@@ -52,18 +55,18 @@ class Tally:
     def from_counts(cls, survey: Survey, counts: Mapping[str, npt.ArrayLike]) -> Tally:
         """Take counts that somebody else has made: {question id: [count per report code]}."""
         checked = {}
-        for question in survey.questions:
-            if question.id not in counts:
+        for entry in survey.entries:
+            if entry.id not in counts:
                 raise AnalysisError(
-                    f'no counts for question "{question.id}"', "give one list of counts per question"
+                    f'no counts for question "{entry.id}"', "give one list of counts per question"
                 )
-            checked[question.id] = _checked_counts(question, counts[question.id])
-        totals = {question.id: total_of(question, checked[question.id]) for question in survey.questions}
+            checked[entry.id] = _checked_counts(entry, counts[entry.id])
+        totals = {entry.id: total_of(entry, checked[entry.id]) for entry in survey.entries}
         if len(set(totals.values())) > 1:
             raise AnalysisError(
                 f"counts add up to different numbers of respondents: {totals}", "every report is complete"
             )
-        return cls(survey, next(iter(totals.values())), checked)
+        return cls(survey, next(iter(totals.values())), with_member_counts(survey, checked))
 
 
 def column_of(question: str) -> str:
@@ -106,8 +109,8 @@ def check_columns(present: Iterable[Any], columns: list[str], grouping: str | No
         )
 
 
-def total_of(question: Question, counts: Counts) -> int:
-    """Give the number of reports behind a question's counts."""
+def total_of(question: Question | Block, counts: Counts) -> int:
+    """Give the number of reports behind a question's counts; of a block's question those that asked it."""
     return sampler(question.channel).total(counts)
 
 
@@ -120,7 +123,7 @@ def refuse_as_group(question: Question) -> None:
         )
 
 
-def foreign_code(question: Question, value: Any, where: str, row: int | None = None) -> AnalysisError:
+def foreign_code(question: Question | Block, value: Any, where: str, row: int | None = None) -> AnalysisError:
     """Give the error for a value that is no report of a question; a GROUP BY knows it but not its row."""
     wire = question.channel.wire
     shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
@@ -133,7 +136,7 @@ def foreign_code(question: Question, value: Any, where: str, row: int | None = N
     )
 
 
-def _checked_counts(question: Question, counts: npt.ArrayLike) -> Counts:
+def _checked_counts(question: Question | Block, counts: npt.ArrayLike) -> Counts:
     values = np.asarray(counts)
     cells = sampler(question.channel).cells
     if values.ndim != 1 or len(values) != cells:

@@ -22,7 +22,7 @@ from .optimal.worst_case import worst_of
 
 __all__ = ["Offer", "offers"]
 
-_LARGE = 64  # answers beyond which tables are not written out
+_LARGE = 64  # reports beyond which tables are not written out
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _sets(channel: Any) -> Sets:
 def _expected(problem: Problem, channel: Channel) -> float | None:
     if not channel.listed:
         return _sets(channel).variance(problem.centred, problem.truth)
-    if channel.options <= _LARGE:
+    if channel.outcomes <= _LARGE:
         return problem.n_variance(_table(channel))
     # Only K-ary response is a list of so many reports: sets of one option.
     held, other = (weight / SCALE for weight in channel.row(0)[:2])

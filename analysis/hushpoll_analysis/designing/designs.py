@@ -44,6 +44,9 @@ PLANNED = {
 }
 """The mechanisms that a plan can be made for: those whose integers follow from a few parameters."""
 
+PROVEN = 1.001
+"""A designed channel so close to its bound needs no comparison with others."""
+
 
 def read_number(value: Any, what: str) -> float:
     """Read one number, also one written as text ("1", "3/4"), as mechanisms take them."""
@@ -114,11 +117,25 @@ def _needs_solver(found: type[Mechanism], error: MechanismError) -> bool:
 
 
 def best_channel(options: int, epsilon: Number, target: str, worst: bool = False) -> Mechanism:
-    """Give the least-variance channel for a target, from the designs at hand or from the solver."""
-    from .optimal import best, best_worst_case  # which need the solver only where a design is not at hand
+    """Give the least-variance channel for a target, from the designs at hand or from the solver.
 
-    found = best_worst_case(options, epsilon) if worst else best(options, epsilon, target)
-    return designed(found.channel, epsilon)
+    Where nothing proves that it is near the best (64 reports can be too few), whatever does better takes its place.
+    """
+    from .optimal import (
+        MOST_DESIGNED,
+        best,
+        best_worst_case,
+    )  # which need the solver only where no design is at hand
+
+    if worst:
+        return designed(best_worst_case(options, epsilon).channel, epsilon)
+    if options <= MOST_DESIGNED:
+        found = best(options, epsilon, target)
+        if found.bound is not None and found.n_variance <= PROVEN * found.bound:
+            return designed(found.channel, epsilon)
+    from .best_channel import design
+
+    return design(options=options, epsilon=epsilon, target=target).mechanism
 
 
 def recommended(question: Question, epsilon: Number) -> Mechanism:

@@ -33,6 +33,14 @@ _OTHERS = {
     "split": "Every option by itself, with a part of the epsilon",
 }
 """Ways that are compared and cannot be chosen."""
+_REPORTED = {"shares": "the shares of all options", "mean": "the mean", "cumulative": "the cumulative shares"}
+_AT_UNIFORM = "Compared by the variance of {}, all answers being equally frequent."
+_AT_WORST = "Compared by the variance of {}, each way at the truth that is worst for it."
+_TICKED = f"ticked by {100 * PLANNING_SHARE:g} % of people"
+_AT_PLANNING = (
+    f"Compared by the variance of one option's share, the option being {_TICKED}; where most people tick it, the order "
+    "can differ."
+)
 
 
 @dataclass(frozen=True)
@@ -65,12 +73,15 @@ class Recommendation:
     ----------
     proof
         How far the recommended channel can be from the best one that exists; empty where nothing is proved.
+    criterion
+        The truth at which all candidates are compared, and what of.
     """
 
     mechanism: str
     reason: str
     candidates: tuple[Candidate, ...]
     proof: str = ""
+    criterion: str = ""
 
     def to_frame(self) -> pd.DataFrame:
         """Give the candidates as a table, best first."""
@@ -89,6 +100,7 @@ class Recommendation:
             "mechanism": self.mechanism,
             "reason": self.reason,
             "proof": self.proof,
+            "criterion": self.criterion,
             "candidates": [vars(candidate) for candidate in self.candidates],
         }
 
@@ -175,8 +187,9 @@ def recommend_for(
 ) -> Recommendation:
     """Recommend a mechanism for the answers of a question, which have so many rows."""
     advised = recommended_for(kind, answers, rows, epsilon).name
+    criterion = _AT_UNIFORM.format("the shares of all options")
     if kind.several:
-        found = _for_sets(rows, answers.about()["at_most"], epsilon)
+        found, criterion = _for_sets(rows, answers.about()["at_most"], epsilon), _AT_PLANNING
     elif kind.yes_or_no and rows == 2:
         return _for_yes_no(kind, advised, epsilon, n, level, share, decoy_share)
     elif rows > _MOST_DESIGNED:
@@ -184,7 +197,7 @@ def recommend_for(
     else:
         return _designed(kind, advised, answers.optimum, rows, epsilon, n, level, share)
     ranked = _ranked(found)
-    return Recommendation(advised, _reason(kind, advised, ranked, rows), ranked)
+    return Recommendation(advised, _reason(kind, advised, ranked, rows), ranked, "", criterion)
 
 
 def _designed(
@@ -220,9 +233,9 @@ def _designed(
     ranked = tuple(
         sorted(listed, key=lambda one: one.respondents * (1.0 - _TIE * (one.mechanism == advised)))
     )
-    return Recommendation(
-        advised, _reason(kind, advised, ranked, rows), ranked, _proof(made.n_variance, made.bound)
-    )
+    criterion = _AT_WORST.format("the mean") if worst else _AT_UNIFORM.format(_REPORTED[target])
+    reason = _reason(kind, advised, ranked, rows)
+    return Recommendation(advised, reason, ranked, _proof(made.n_variance, made.bound), criterion)
 
 
 def _proof(reached: float, bound: float | None) -> str:
@@ -299,7 +312,8 @@ def _for_yes_no(
         f"{ranked[0].label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon "
         "comes from the device's own coin, whatever an onlooker knows."
     )
-    return Recommendation(best.mechanism, reason, ranked)
+    at = _AT_WORST if share is None else f"Compared by the variance of {{}}, at a true share of {share:g}."
+    return Recommendation(best.mechanism, reason, ranked, "", at.format("the share of Yes"))
 
 
 def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy import stats
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import (
     Codes,
+    EstimatedShare,
     Mechanisms,
     Variable,
     check_frame,
@@ -21,13 +22,16 @@ from hushpoll_analysis.data.columns import (
 )
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
+from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
+from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sampling.weights import SurveyDesign
 
 __all__ = ["Correlation", "correlate"]
+
+_STEP = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +78,15 @@ class Correlation:
 
 
 @takes_missing
+@takes_sample
 def correlate(
     data: pd.DataFrame,
     channels: Mechanisms,
     columns: Sequence[str],
     *,
     level: float = 0.95,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> Correlation:
     r"""Correlate columns of which some were randomized.
 
@@ -97,7 +97,7 @@ def correlate(
     channels
         A survey, or a mechanism for each randomized column; the others are exact numbers.
     columns
-        The columns. A randomized one counts its answers 0, 1, 2, ...
+        The columns. A randomized one counts its answers 0, 1, 2, ...; one option of several is `question[option]`.
     weights, strata, clusters, margins, designs, population, replicates
         As in `crosstab`.
 
@@ -105,7 +105,8 @@ def correlate(
     -----
     Means, squares and products of the true values have unbiased estimates, the means of b(z) with C b = v, C b = v^2
     and of products b(z) b'(z'), because answers are randomized independently. With S the moments formed from them,
-    :math:`r = S_{xy} / \sqrt{S_{xx} S_{yy}}`; the standard error is that of the linearised r (delta method).
+    :math:`r = S_{xy} / \sqrt{S_{xx} S_{yy}}`; the standard error is that of the linearised r (delta method), with the
+    part :math:`(dr/dq)^2 q(1-q)/m` of a decoy share q that was counted among m people.
 
     References
     ----------
@@ -115,13 +116,11 @@ def correlate(
     check_frame(data)
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
+    data, channels, _ = with_options(data, channels, columns)
     if len(data) < 3:
         raise AnalysisError(f"a correlation needs at least 3 respondents, got {len(data)}")
     channels = with_designs(channels, designs, data)
-    design = read_design(data, weights, strata, clusters, margins, population, replicates)
-    simple = design is None
-    if design is None:
-        design = SurveyDesign(np.ones(len(data)), np.zeros(len(data), dtype=np.int64), np.arange(len(data)))
+    design, simple = sample.design_or_simple(data)
     read = [_moments(data, channels, name) for name in columns]
     mean = design.mean(np.stack([one.values for one in read], axis=1))
     variance = np.array(
@@ -141,11 +140,13 @@ def correlate(
             r[a, b] = r[b, a] = float(design.mean(pair.products[:, None])[0])
             noise = None if design.fractions is None else pair.noise(r[a, b])[:, None, None]
             error = design.covariance(pair.influence(r[a, b])[:, None], noise)[0, 0]
+            error += _decoy_variance(design, (read[a], read[b]))
             se[a, b] = se[b, a] = float(np.sqrt(max(error, 0.0)))
     notes = tuple(
-        f"the decoy share of {one.name} was estimated; its own uncertainty is not in these standard errors"
+        f"the decoy share of {one.name} was estimated from {one.decoy.answers:,} answers; its uncertainty is part of "
+        "these standard errors"
         for one in read
-        if one.variable is not None and one.variable.decoy is not None
+        if one.decoy is not None
     )
     df = None if simple else design.degrees_of_freedom
     return Correlation(tuple(columns), len(data), level, r, se, notes, df)
@@ -161,6 +162,19 @@ class _Column:
     variable: Variable | None = None
     codes: Codes | None = None
     tables: tuple[Floats, Floats] | None = None
+
+    @property
+    def decoy(self) -> EstimatedShare | None:
+        """The decoy share that was counted; None where there is none."""
+        return None if self.variable is None else self.variable.decoy
+
+    def moved(self, step: float) -> _Column:
+        """Give the column if the decoy's share were another by a bit: the weights move with it."""
+        assert self.variable is not None
+        assert self.decoy is not None
+        scores = np.arange(self.variable.view.options, dtype=np.float64)
+        bits = [step * (power @ self.decoy.slope)[self.codes] for power in (scores, scores**2)]
+        return replace(self, values=self.values + bits[0], squares=self.squares + bits[1])
 
     def around(self, mean: float) -> Floats:
         """Unbiased stand-in for (value - mean)^2: the square of a randomized value is not that of its stand-in."""
@@ -194,6 +208,14 @@ class _Pair:
     mean: tuple[float, float]
     variance: tuple[float, float]
 
+    @classmethod
+    def of(cls, first: _Column, second: _Column, design: SurveyDesign) -> _Pair:
+        """Give a pair with its own means and variances."""
+        both = (first, second)
+        mean = [float(design.mean(one.values[:, None])[0]) for one in both]
+        variance = [float(design.mean(one.around(m)[:, None])[0]) for one, m in zip(both, mean, strict=True)]
+        return cls(first, second, (mean[0], mean[1]), (variance[0], variance[1]))
+
     @property
     def products(self) -> Floats:
         """Products of the standardized values."""
@@ -224,6 +246,21 @@ class _Pair:
         spread = np.einsum(over, grid**2, *tables, optimize=True)
         spread -= np.einsum(over, grid, *tables, optimize=True) ** 2
         return np.asarray(np.einsum("nxy,nx,ny->n", spread, self.first.back(), self.second.back()))
+
+
+def _decoy_variance(design: SurveyDesign, columns: tuple[_Column, _Column]) -> float:
+    """Give what counted decoy shares add to the variance of r: (dr/dq)^2 Var(q) of each."""
+    total = 0.0
+    for place, column in enumerate(columns):
+        if column.decoy is None:
+            continue
+        ends = []
+        for side in (1.0, -1.0):
+            pair = list(columns)
+            pair[place] = column.moved(side * _STEP)
+            ends.append(float(design.mean(_Pair.of(pair[0], pair[1], design).products[:, None])[0]))
+        total += ((ends[0] - ends[1]) / (2.0 * _STEP)) ** 2 * column.decoy.variance
+    return total
 
 
 def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> _Column:

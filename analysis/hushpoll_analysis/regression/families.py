@@ -24,9 +24,16 @@ from hushpoll_analysis.data.row_designs import Design, RowDesigns
 from hushpoll_analysis.errors import AnalysisError
 
 from .links import chance_of
-from .outcomes import BinaryOutcome, GaussianOutcome, MultinomialOutcome, OrdinalOutcome, Outcome
+from .outcomes import (
+    BinaryOutcome,
+    GaussianOutcome,
+    HiddenNumber,
+    MultinomialOutcome,
+    OrdinalOutcome,
+    Outcome,
+)
 
-__all__ = ["Family", "ReadOutcome", "binary", "multinomial", "number", "ordinal"]
+__all__ = ["Family", "ReadOutcome", "binary", "multinomial", "number", "ordinal", "report_tables"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +59,23 @@ class Family:
     intercept: bool = True
 
 
-def number() -> Family:
-    """Give an exact number with normal errors."""
-    return Family("linear", "identity", _read_number)
+def number(hidden: HiddenNumber | None = None) -> Family:
+    """Give a number with normal errors: an exact one, or the unbiased ones of reports in its place."""
+
+    def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
+        values = _numbers(column, name, channels)
+        return ReadOutcome(GaussianOutcome(values, hidden), (name,), False, shown=(0,))
+
+    return Family("linear", "identity", read)
 
 
-def _read_number(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
+def _numbers(column: pd.Series[Any], name: str, channels: Mechanisms) -> Floats:
     if randomized_variable(name, channels) is not None:
         raise AnalysisError(f"the outcome {name!r} is randomized", "a linear model needs an exact number")
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     if not np.all(np.isfinite(values)):
         raise AnalysisError(f"the outcome {name!r} has values that are no finite numbers")
-    return ReadOutcome(GaussianOutcome(values), (name,), False, shown=(0,))
+    return values
 
 
 def binary(link: str, event: Any) -> Family:
@@ -144,6 +156,7 @@ def _binary_by_rows(
         number_of if names else None,
         parts[2],
         parts[3],
+        tuple(slopes),
     )
     if not names:
         _check_possible(model.no, model.yes, name)
@@ -230,9 +243,11 @@ def multinomial(reference: Any) -> Family:
         first = 0 if reference is None else variable.position(reference)
         order = [first, *(k for k in range(len(variable.labels)) if k != first)]
         seen = _seen(variable, codes, name)[:, order]
+        tables, table_of = report_tables(variable)
+        model = MultinomialOutcome(seen, tuple(table[order] for table in tables), table_of)
         labels = tuple(variable.labels[k] for k in order)
         every = tuple(range(len(labels)))
-        return ReadOutcome(MultinomialOutcome(seen), labels, variable.randomized, variable, codes, every)
+        return ReadOutcome(model, labels, variable.randomized, variable, codes, every)
 
     return Family("multinomial", "logit", read)
 
@@ -243,7 +258,8 @@ def ordinal(link: str) -> Family:
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
-        model = OrdinalOutcome(_seen(variable, codes, name), link, tuple(map(str, variable.labels)))
+        labels = tuple(map(str, variable.labels))
+        model = OrdinalOutcome(_seen(variable, codes, name), link, labels, *report_tables(variable))
         every = tuple(range(len(variable.labels)))
         return ReadOutcome(model, variable.labels, variable.randomized, variable, codes, every)
 
@@ -258,15 +274,20 @@ def _several(column: pd.Series[Any], name: str, channels: Mechanisms) -> tuple[V
     return variable, codes
 
 
+def report_tables(variable: Variable) -> tuple[tuple[Floats, ...], Codes | None]:
+    """P(report | truth), K x M, of each design, and whose is whose; None where all have one design."""
+    view, source = variable.view, variable.source
+    if isinstance(view, StackedView):
+        assert isinstance(source, RowDesigns)
+        return tuple(block.backward(np.eye(block.outcomes)).T for block in view.blocks), source.rows
+    return (view.backward(np.eye(view.outcomes)).T,), None
+
+
 def _seen(variable: Variable, codes: Codes, name: str) -> Floats:
     """Chance of each respondent's report under every true answer (n x K)."""
-    view = variable.view
-    if isinstance(view, StackedView):
-        tables = [block.backward(np.eye(block.outcomes)) for block in view.blocks]
-        table = np.concatenate(tables)
-    else:
-        table = view.backward(np.eye(view.outcomes))
-    seen = np.asarray(table[codes], dtype=np.float64)
+    tables, _ = report_tables(variable)
+    # With several designs codes run through all of their reports.
+    seen = np.asarray(np.concatenate(tables, axis=1).T[codes], dtype=np.float64)
     if np.any(seen.max(axis=1) == 0.0):
         raise AnalysisError(f"the outcome {name!r} has reports that its channel can never give")
     return seen

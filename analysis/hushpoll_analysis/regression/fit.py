@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import optimize, stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 
@@ -83,6 +84,23 @@ class ModelFit:
     def se(self) -> Floats:
         """Standard errors; nan for what lies at its edge."""
         return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def vcov(self) -> pd.DataFrame:
+        """The covariance of all estimates, with their names; R's vcov."""
+        return pd.DataFrame(self.covariance, index=list(self.names), columns=list(self.names))
+
+    @property
+    def loglik(self) -> float:
+        """The log-likelihood, by R's name."""
+        return self.log_likelihood
+
+    def conf_int(self, level: float | None = None, everything: bool = False) -> pd.DataFrame:
+        """Give the limits of the coefficients; the level is by default that of the fit."""
+        if level is not None:
+            check_level(level)
+        fit = self if level is None else replace(self, level=level)
+        return fit.to_frame(everything)[["low", "high"]]
 
     @property
     def sigma(self) -> float | None:

@@ -15,7 +15,8 @@ from hushpoll_analysis.sampling.weights import SurveyDesign
 from .families import Family
 from .fit import ModelFit
 from .likelihood import Evaluable, Evaluation, Likelihood
-from .outcomes import BinaryOutcome, GaussianOutcome
+from .noise import score_noise
+from .outcomes import GaussianOutcome
 from .penalty import Penalized
 from .reading import ModelData
 from .search import best_maximum, maximum
@@ -159,7 +160,7 @@ def _covariance(
     if design is not None and design.replicates is not None:
         inner = _replicated(data, theta, held, design.replicates)[np.ix_(free, free)]
     elif design is not None:
-        noise = None if design.fractions is None else _score_noise(data, theta)[:, free][:, :, free]
+        noise = None if design.fractions is None else score_noise(data, theta)[:, free][:, :, free]
         inner = inverse @ design.total_covariance(evaluation.scores[:, free], noise) @ inverse
     for decoy in data.decoys:
         ends = [decoy.at(side * _STEP).evaluate(theta) for side in (1.0, -1.0)]
@@ -186,25 +187,6 @@ def _replicated(
             again = Penalized(again)
         found.append(maximum(again, theta, held)[0])
     return replicates.spread(np.stack(found), theta)
-
-
-def _score_noise(data: ModelData, theta: Floats) -> Floats:
-    """Give what the randomization adds to each score, Var(score | truth) at the fitted chances (n x k x k)."""
-    likelihood, model = data.likelihood, data.likelihood.outcome
-    size = len(theta)
-    if not data.randomized:
-        return np.zeros((len(likelihood.weights), size, size))
-    if data.terms.randomized or not isinstance(model, BinaryOutcome) or model.extra:
-        raise AnalysisError(
-            "a finite population can be taken into account here for a yes/no outcome of known design and exact "
-            "predictors only",
-            "leave population= out (standard errors are then a little too large)",
-        )
-    plain = likelihood.base if isinstance(likelihood, Penalized) else likelihood
-    assert isinstance(plain, Likelihood)
-    design = plain.design[0]
-    variance = model.slope_noise(design @ theta)
-    return np.asarray(variance[:, None, None] * design[:, :, None] * design[:, None, :], dtype=np.float64)
 
 
 def _read_covariance(covariance: Floats, slope: Floats, held: dict[int, float]) -> Floats:

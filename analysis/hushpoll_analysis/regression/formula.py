@@ -36,6 +36,7 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
         formula = _RANDOM.sub("", formula)
         if formula.strip().endswith("~"):
             formula += " 1"
+    _refuse_other_effects(formula)
     try:
         parsed = Formula(formula)
     except FormulaicError as error:
@@ -55,6 +56,16 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
             f"the formula {formula!r} has no terms on the right", "write at least 1, the intercept"
         )
     return str(left[0].factors[0].expr), right, random
+
+
+def _refuse_other_effects(formula: Any) -> None:
+    """Refuse random slopes and nested groups by name: the formula's grammar would only call them odd."""
+    found = re.search(r"\([^()|]*\|[^()]*\)", formula) if isinstance(formula, str) else None
+    if found is not None:
+        raise AnalysisError(
+            f"the formula has the random effect {found[0]}, and only a random intercept of one column is fitted",
+            "write it as (1 | column), for nested groups with a column that names the inner ones",
+        )
 
 
 @dataclass(frozen=True, eq=False)

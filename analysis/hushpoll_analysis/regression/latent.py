@@ -169,6 +169,10 @@ class Imputations:
     def __len__(self) -> int:
         return len(self.frames)
 
+    def __getitem__(self, number: int) -> pd.DataFrame:
+        """Give one completed table, counted from 0."""
+        return self.frames[number]
+
     def to_frame(self) -> pd.DataFrame:
         """Give all of them as one long table with the columns `imputation` (1, 2, ...) and `row`, for any software."""
         parts = [

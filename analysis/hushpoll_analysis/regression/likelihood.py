@@ -92,6 +92,15 @@ class Likelihood:
         hessian -= scores.T @ (self.weights[:, None] * scores)
         return Evaluation(float(self.weights @ each), scores, -hessian)
 
+    def scores(self, theta: Floats) -> Floats:
+        """Give each respondent's score alone."""
+        terms, chances, joint = self.joint(theta)
+        posterior = special.softmax(joint, axis=1)
+        scores = np.zeros((len(self.weights), len(theta)))
+        for j, one in enumerate(terms):
+            scores += posterior[:, j : j + 1] * self._class_scores(j, one, chances, len(theta))
+        return scores
+
     def _add_bend(self, hessian: Floats, design: Floats, one: Terms, share: Floats) -> None:
         """Add the complete-data second derivatives of the outcome in one class."""
         lines, p = self.outcome.lines, design.shape[1]

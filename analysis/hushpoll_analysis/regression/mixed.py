@@ -84,7 +84,7 @@ class RandomIntercept:
                 if not worse.any():
                     break
                 step = np.where(worse, step / 2.0, step)
-            shift, now = shift + step, height(shift + step)
+            shift, now = shift + step, found
         self.memory["modes"] = shift
         eta = base + sd * shift[self.groups]
         return shift, 1.0 + sd**2 * self._sums(self.outcome.fisher(eta))
@@ -133,15 +133,17 @@ class RandomIntercept:
         def height(values: Floats) -> float:
             return -self.log_likelihood(full(values)) / n
 
-        def slope(values: Floats) -> Floats:
+        def both(values: Floats) -> tuple[float, Floats]:
+            value, slope = self.evaluate(full(values))
             if self.points >= _MANY:
-                return np.asarray(-self.evaluate(full(values))[1][free] / n, dtype=np.float64)
+                return -value / n, np.asarray(-slope[free] / n, dtype=np.float64)
             moves = _STEP * np.eye(len(values))
-            return np.array([(height(values + m) - height(values - m)) / (2.0 * _STEP) for m in moves])
+            found = [(height(values + m) - height(values - m)) / (2.0 * _STEP) for m in moves]
+            return -value / n, np.array(found)
 
         if not len(free):
             return point, self.log_likelihood(point)
-        found = optimize.minimize(height, point[free], jac=slope, method="BFGS", options={"gtol": 1e-7})
+        found = optimize.minimize(both, point[free], jac=True, method="BFGS", options={"gtol": 1e-7})
         best = full(found.x)
         return best, self.log_likelihood(best)
 
@@ -179,6 +181,20 @@ class MixedFit(ModelFit):
         """The standard deviation of the shifts."""
         return float(self.coef[-1])
 
+    def to_frame(self, everything: bool = False) -> pd.DataFrame:
+        """Give coefficients with Wald intervals and tests; `everything` adds the standard deviation of the shifts.
+
+        Its interval is normal on the logarithm, so that it stays above 0; a test against 0, its edge, is none of
+        Wald's, and is left out.
+        """
+        frame = super().to_frame(everything=True)
+        last = frame.index[-1]
+        frame.loc[last, ["z", "p_value"]] = np.nan
+        if self.sd > 0.0:
+            ratio = math.exp(self.quantile() * float(self.se[-1]) / self.sd)
+            frame.loc[last, ["low", "high"]] = self.sd / ratio, self.sd * ratio
+        return frame if everything else frame.iloc[: self.outcome_size]
+
     def random_effects(self) -> pd.DataFrame:
         """Give each group's most likely shift, and its standard error given the coefficients."""
         assert self.random is not None
@@ -201,7 +217,24 @@ def refuse_random(data: ModelData, what: str) -> None:
     if data.random is not None:
         raise AnalysisError(
             f"{what} takes no random intercept (1 | {data.random})",
-            "use logit, or clusters= for its standard errors",
+            f"leave it out and give clusters={data.random!r}, whose standard errors allow for groups that differ",
+        )
+
+
+def _check_known(data: ModelData, outcome: BinaryOutcome) -> None:
+    """Refuse what the quadrature does not sum over."""
+    group = f"(1 | {data.random})"
+    if data.terms.randomized:
+        raise AnalysisError(
+            f"the predictor {data.terms.randomized[0][0]!r} was randomized, and a random intercept {group} goes with "
+            "exact predictors only",
+            f"leave {group} out and give clusters={data.random!r}",
+        )
+    if outcome.extra:
+        raise AnalysisError(
+            f"the share {outcome.unknown[0]!r} of the outcome's design is unknown, and a random intercept {group} goes "
+            "with known designs only",
+            f"leave {group} out and give clusters={data.random!r}",
         )
 
 
@@ -213,11 +246,8 @@ def fit_mixed(
     outcome = data.likelihood.outcome
     if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 100:
         raise AnalysisError(f"points is {points!r}", "give the number of quadrature points, 1 to 100")
-    if data.terms.randomized or not isinstance(outcome, BinaryOutcome) or outcome.extra or data.decoys:
-        raise AnalysisError(
-            "a random intercept goes with exact predictors and an outcome whose design is known",
-            "leave (1 | ...) out, or use clusters=",
-        )
+    assert isinstance(outcome, BinaryOutcome)
+    _check_known(data, outcome)
     codes, names = pd.factorize(column_of(frame, data.random), sort=True)
     if len(names) < 2:
         raise NotIdentifiedError(f"{data.random} has one group only", "a random intercept needs several")
@@ -240,10 +270,28 @@ def fit_mixed(
         )
     free = [k for k in range(len(theta)) if k not in held]
     covariance = np.zeros((len(theta), len(theta)))
-    covariance[np.ix_(free, free)] = np.linalg.inv(random.information(theta, free))
+    inverse = np.asarray(np.linalg.inv(random.information(theta, free)), dtype=np.float64)
+    covariance[np.ix_(free, free)] = inverse + _decoy_part(data, random, theta, free, inverse)
     return _finished(
         formula, data, family, level, random, (theta, top, covariance, held), tuple(names), remarks
     )
+
+
+def _decoy_part(
+    data: ModelData, random: RandomIntercept, theta: Floats, free: list[int], inverse: Floats
+) -> Floats:
+    """Give what a counted decoy share adds: the scores move with it, and the maximum with them."""
+    result = np.zeros_like(inverse)
+    for decoy in data.decoys:
+        ends = []
+        for side in (_STEP, -_STEP):
+            outcome = decoy.at(side).outcome
+            assert isinstance(outcome, BinaryOutcome)
+            # Enough nodes that the slope at fixed nodes is the slope.
+            ends.append(replace(random, outcome=outcome, points=POINTS, memory={}).evaluate(theta)[1][free])
+        pull = inverse @ ((ends[0] - ends[1]) / (2.0 * _STEP))
+        result += np.outer(pull, pull) * decoy.variance
+    return result
 
 
 def _finished(

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hushpoll_client import Channel
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column, Margins, read_design
+from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sampling.weights import SurveyDesign
 
 from . import families
 from .correlation import Correlation, correlate
@@ -22,12 +24,13 @@ from .fitting import INFORMATION, NEVER, PENALTIES, WHERE_NEEDED, fit_model
 from .formula import parse_formula
 from .mixed import POINTS, fit_mixed, refuse_random
 from .pseudo import formula_options, unbiased_outcome
-from .reading import read_model
+from .reading import ModelData, read_model
 
 __all__ = ["Correlation", "ModelFit", "correlate", "linear", "logit", "multinomial", "ordinal"]
 
 
 @takes_missing
+@takes_sample
 def logit(
     formula: str,
     data: pd.DataFrame,
@@ -39,14 +42,9 @@ def logit(
     information: str = "observed",
     penalty: str = WHERE_NEEDED,
     level: float = 0.95,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
     points: int = POINTS,
+    sample: SampleKeys,
 ) -> ModelFit:
     r"""Fit a logistic regression whose outcome, predictors, or both were randomized.
 
@@ -57,8 +55,8 @@ def logit(
     data
         One row for each respondent; randomized columns hold report codes.
     channels
-        A survey, or a mechanism for each randomized column; every other column is exact. With `designs` a column of
-        their names may stand for a mechanism, and alone for the outcome's.
+        A survey, or a mechanism for each randomized column; every other column is exact. A mechanism alone is the
+        outcome's. With `designs` a column of their names may stand for a mechanism, and alone for the outcome's.
     event
         The answer to model, where the outcome has more than two or is exact and not coded 0 and 1.
     link
@@ -114,18 +112,16 @@ def logit(
     """
     _check(level, information, penalty)
     family = families.binary(link, event)
-    data, channels = formula_options(formula, data, channels)
-    channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins, population, replicates)
-    model = read_model(formula, data, channels, family, predictors, design)
+    data, model, design = _read(formula, data, channels, designs, family, predictors, sample)
     if model.random is None:
         return fit_model(formula, model, family, level, information, design, penalty)
     if design is not None:
-        refuse_random(model, "a sample design")
+        refuse_random(model, "a sample design (weights, strata, clusters, population)")
     return fit_mixed(formula, model, data, family, level, points)
 
 
 @takes_missing
+@takes_sample
 def multinomial(
     formula: str,
     data: pd.DataFrame,
@@ -136,13 +132,8 @@ def multinomial(
     information: str = "observed",
     penalty: str = WHERE_NEEDED,
     level: float = 0.95,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> ModelFit:
     r"""Fit a multinomial logit of a randomized outcome with three answers or more.
 
@@ -155,15 +146,13 @@ def multinomial(
     """
     _check(level, information, penalty)
     family = families.multinomial(reference)
-    data, channels = formula_options(formula, data, channels)
-    channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins, population, replicates)
-    model = read_model(formula, data, channels, family, predictors, design)
+    _, model, design = _read(formula, data, channels, designs, family, predictors, sample)
     refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
 @takes_missing
+@takes_sample
 def ordinal(
     formula: str,
     data: pd.DataFrame,
@@ -174,13 +163,8 @@ def ordinal(
     information: str = "observed",
     penalty: str = WHERE_NEEDED,
     level: float = 0.95,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> ModelFit:
     r"""Fit a proportional-odds (or ordered probit, cloglog) model of a randomized outcome with ordered answers.
 
@@ -197,15 +181,13 @@ def ordinal(
     """
     _check(level, information, penalty)
     family = families.ordinal(link)
-    data, channels = formula_options(formula, data, channels)
-    channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins, population, replicates)
-    model = read_model(formula, data, channels, family, predictors, design)
+    _, model, design = _read(formula, data, channels, designs, family, predictors, sample)
     refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
 @takes_missing
+@takes_sample
 def linear(
     formula: str,
     data: pd.DataFrame,
@@ -214,13 +196,8 @@ def linear(
     predictors: str | None = None,
     information: str = "observed",
     level: float = 0.95,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> ModelFit:
     """Fit a linear regression of an exact number on randomized and exact predictors, with normal errors.
 
@@ -232,21 +209,37 @@ def linear(
     the robust (linearised) ones, because the randomization's noise is not normal and differs between answers.
     """
     _check(level, information, NEVER)
-    family = families.number()
     found = unbiased_outcome(formula, data, channels) if designs is None else None
+    family = families.number(found[1] if found is not None else None)
     if found is not None:
-        data, channels = found
-        if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
-            weights = np.ones(len(data))
-    data, channels = formula_options(formula, data, channels)
-    channels = _with_designs(formula, data, channels, designs)
-    design = read_design(data, weights, strata, clusters, margins, population, replicates)
-    model = read_model(formula, data, channels, family, predictors, design)
+        data, channels = found[0], {}
+        if not sample.given:
+            sample = SampleKeys(weights=np.ones(len(data)))
+    _, model, design = _read(formula, data, channels, designs, family, predictors, sample)
     refuse_random(model, f"a {family.name} model")
     return fit_model(formula, model, family, level, information, design)
 
 
+def _read(
+    formula: str,
+    data: pd.DataFrame,
+    channels: Any,
+    designs: Designs | None,
+    family: families.Family,
+    predictors: str | None,
+    sample: SampleKeys,
+) -> tuple[pd.DataFrame, ModelData, SurveyDesign | None]:
+    """Read a model from its arguments: the rows that it uses, its likelihood, the sample design."""
+    data, channels = formula_options(formula, data, channels)
+    channels = _with_designs(formula, data, channels, designs)
+    design = sample.design(data)
+    return data, read_model(formula, data, channels, family, predictors, design), design
+
+
 def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Designs | None) -> Mechanisms:
+    """Put designs in the place of their names; a mechanism by itself is the outcome's."""
+    if designs is None and isinstance(channels, Mechanism | Channel):
+        return {parse_formula(formula)[0]: channels}
     outcome = parse_formula(formula)[0] if designs is not None else None
     found: Mechanisms = with_designs(channels, designs, data, outcome)
     return found

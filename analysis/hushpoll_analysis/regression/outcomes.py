@@ -7,14 +7,15 @@ in these R + E together; the likelihood adds the chain rule to the coefficients.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.columns import Codes
 
 from .links import chance_of
@@ -23,10 +24,12 @@ __all__ = [
     "TINY",
     "BinaryOutcome",
     "GaussianOutcome",
+    "HiddenNumber",
     "MultinomialOutcome",
     "OrdinalOutcome",
     "Outcome",
     "Terms",
+    "report_column",
 ]
 
 TINY = 1e-300
@@ -72,6 +75,27 @@ class Outcome(Protocol):
     def chances(self, eta: Floats, extra: Floats) -> Floats:
         """Give the chance of each true answer (n x K); the mean of a number (n x 1)."""
 
+    @property
+    def reports(self) -> int:
+        """How many different reports there can be."""
+
+    def reporting(self, report: int) -> Outcome:
+        """Give the outcome if everybody had sent this report."""
+
+    def given(self, extra: Floats) -> Floats:
+        """Give the chance of each respondent's report under every true answer (n x K)."""
+
+
+def report_column(tables: Sequence[Floats], table_of: Codes | None, report: int, n: int) -> Floats:
+    """Give the chance of one report under every true answer (n x K), by each respondent's own table.
+
+    It is 0 where a respondent's design has no such report.
+    """
+    columns = np.stack(
+        [table[:, report] if report < table.shape[1] else np.zeros(len(table)) for table in tables]
+    )
+    return np.asarray(columns[np.zeros(n, dtype=np.int64) if table_of is None else table_of])
+
 
 def logarithm(chance: Floats, first: Floats, second: Floats) -> Terms:
     """From a chance and its derivatives to those of its logarithm."""
@@ -99,6 +123,8 @@ class BinaryOutcome:
     unknown_of: Codes | None = None
     no_slope: Floats | None = None
     yes_slope: Floats | None = None
+    slopes: tuple[Floats, ...] = ()
+    """How the tables move with the unknown share."""
     lines: int = field(default=1, init=False)
     log_odds: bool = field(default=True, init=False)
 
@@ -160,26 +186,24 @@ class BinaryOutcome:
             mine = self.table_of == number
             chance = np.outer(low[mine], table[0]) + np.outer(high[mine], table[1])
             gaps = np.broadcast_to((table[1] - table[0]) ** 2, chance.shape)
-            possible = chance > 0.0
+            possible = chance > TINY
             parts = np.divide(gaps, chance, out=np.zeros_like(chance), where=possible)
             result[mine] = slope[mine] ** 2 * parts.sum(axis=1)
         return result
 
-    def slope_noise(self, eta: Floats) -> Floats:
-        """Variance of the slope of log g over the reports, given the truth, on average over the two truths."""
-        assert self.table_of is not None
-        high, low, slope, _ = chance_of(self.link)(eta)
-        result = np.zeros(len(eta))
-        for number, table in enumerate(self.tables):
-            mine = self.table_of == number
-            chance = np.outer(low[mine], table[0]) + np.outer(high[mine], table[1])
-            gap = np.broadcast_to(table[1] - table[0], chance.shape)
-            score = (
-                np.divide(gap, chance, out=np.zeros_like(chance), where=chance > 0.0) * slope[mine][:, None]
-            )
-            spread = [score**2 @ row - (score @ row) ** 2 for row in table]
-            result[mine] = low[mine] * spread[0] + high[mine] * spread[1]
-        return result
+    @property
+    def reports(self) -> int:
+        return max(int(table.shape[1]) for table in self.tables)
+
+    def reporting(self, report: int) -> BinaryOutcome:
+        chance = report_column(self.tables, self.table_of, report, len(self.no))
+        if not self.unknown:
+            return replace(self, no=chance[:, 0], yes=chance[:, 1])
+        move = report_column(self.slopes, self.table_of, report, len(self.no))
+        return replace(self, no=chance[:, 0], yes=chance[:, 1], no_slope=move[:, 0], yes_slope=move[:, 1])
+
+    def given(self, extra: Floats) -> Floats:
+        return np.stack(self.rows(extra), axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +211,8 @@ class MultinomialOutcome:
     """Unordered answers: multinomial logit with the first answer as reference; `seen` is n x K, C[k, z_i]."""
 
     seen: Floats
+    tables: tuple[Floats, ...] = ()
+    table_of: Codes | None = None
     extra: int = field(default=0, init=False)
     extra_names: tuple[str, ...] = field(default=(), init=False)
     log_odds: bool = field(default=True, init=False)
@@ -217,6 +243,16 @@ class MultinomialOutcome:
     def natural(self, extra: Floats) -> tuple[Floats, Floats]:
         return extra, np.eye(0)
 
+    @property
+    def reports(self) -> int:
+        return max(int(table.shape[1]) for table in self.tables)
+
+    def reporting(self, report: int) -> MultinomialOutcome:
+        return replace(self, seen=report_column(self.tables, self.table_of, report, len(self.seen)))
+
+    def given(self, extra: Floats) -> Floats:
+        return self.seen
+
 
 @dataclass(frozen=True, eq=False)
 class OrdinalOutcome:
@@ -228,6 +264,8 @@ class OrdinalOutcome:
     seen: Floats
     link: str
     labels: tuple[str, ...]
+    tables: tuple[Floats, ...] = ()
+    table_of: Codes | None = None
     lines: int = field(default=1, init=False)
     log_odds: bool = field(default=True, init=False)
 
@@ -277,12 +315,33 @@ class OrdinalOutcome:
             second[:, 1 + number, 1 + number] += later[:, number] * np.exp(extra[number])
         return logarithm(chance, first, second)
 
+    @property
+    def reports(self) -> int:
+        return max(int(table.shape[1]) for table in self.tables)
+
+    def reporting(self, report: int) -> OrdinalOutcome:
+        return replace(self, seen=report_column(self.tables, self.table_of, report, len(self.seen)))
+
+    def given(self, extra: Floats) -> Floats:
+        return self.seen
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenNumber:
+    """A randomized number whose reports z stand for b_z = `weights[z]`; rounded at random to points `spacing` apart."""
+
+    view: ChannelView
+    codes: Codes
+    weights: Floats
+    spacing: float
+
 
 @dataclass(frozen=True, eq=False)
 class GaussianOutcome:
     """An exact number with normal errors; the further parameter is the log of their standard deviation."""
 
     values: npt.NDArray[np.float64]
+    hidden: HiddenNumber | None = None
     lines: int = field(default=1, init=False)
     extra: int = field(default=1, init=False)
     extra_names: tuple[str, ...] = field(default=("log(sigma)",), init=False)
@@ -309,3 +368,13 @@ class GaussianOutcome:
         second[:, 0, 0], second[:, 1, 1] = -precision, -2.0 * square
         second[:, 0, 1] = second[:, 1, 0] = -2.0 * error * precision
         return Terms(log, first, second)
+
+    @property
+    def reports(self) -> int:
+        return 1
+
+    def reporting(self, report: int) -> GaussianOutcome:
+        return self
+
+    def given(self, extra: Floats) -> Floats:
+        return np.ones((len(self.values), 1))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.data.columns import Mechanisms, column_of, randomized_variable, report_codes
+from hushpoll_analysis.data.columns import column_of, randomized_variable, report_codes
+from hushpoll_analysis.data.members import refuse_together, with_members
 from hushpoll_analysis.data.option_columns import option_names, with_options
 from hushpoll_analysis.errors import AnalysisError
 
 from .formula import parse_formula
+from .outcomes import HiddenNumber
 
 __all__ = ["formula_options", "unbiased_outcome"]
 
@@ -22,6 +23,11 @@ __all__ = ["formula_options", "unbiased_outcome"]
 def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd.DataFrame, Any]:
     """Add the columns of single options that a formula names in backquotes, as in "`used[bus]` ~ age"."""
     names = option_names(formula) if isinstance(formula, str) else []
+    if isinstance(channels, Survey) and channels.blocks and isinstance(data, pd.DataFrame):
+        outcome, right, _ = parse_formula(formula)
+        used = [outcome, *map(str, right.required_variables)]
+        refuse_together(channels, used, "use crosstab or compare for two questions of one block")
+        data = with_members(data, channels, used)
     if not names or not isinstance(data, pd.DataFrame):
         return data, channels
     frame, known, _ = with_options(data, channels, names)
@@ -35,7 +41,7 @@ def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd
 
 def unbiased_outcome(
     formula: str, data: pd.DataFrame, channels: Any
-) -> tuple[pd.DataFrame, Mechanisms] | None:
+) -> tuple[pd.DataFrame, HiddenNumber] | None:
     """Put b_z with C b = v, whose mean given the truth is the number itself, in place of the outcome's reports.
 
     None where the outcome is no randomized number of a survey. Least squares of these numbers are unbiased; their
@@ -53,10 +59,12 @@ def unbiased_outcome(
             f"{outcome} and {hidden[0]} were both randomized, which a linear model of a number cannot take",
             "use exact predictors, or compare means between the groups with `report(..., by=...)`",
         )
-    return data.assign(**{outcome: _numbers(question, data)}), {}
+    number = _number(question, data)
+    return data.assign(**{outcome: number.weights[number.codes]}), number
 
 
-def _numbers(question: Question, data: pd.DataFrame) -> Any:
+def _number(question: Question, data: pd.DataFrame) -> HiddenNumber:
     view = channel_view(question.mechanism)
     weights = view.solution([float(value) for value in question.answers.values or ()])
-    return np.asarray(weights[report_codes(column_of(data, question.id), view.outcomes)])
+    codes = report_codes(column_of(data, question.id), view.outcomes)
+    return HiddenNumber(view, codes, weights, float(question.answers.spacing))

@@ -22,7 +22,7 @@ from hushpoll_analysis.data.columns import (
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weights import SurveyDesign
 
-from .families import Family, ReadOutcome
+from .families import Family, ReadOutcome, report_tables
 from .formula import ModelTerms, check_rank, column_sizes, parse_formula, read_terms
 from .likelihood import Evaluable, Likelihood
 from .outcomes import BinaryOutcome
@@ -141,10 +141,7 @@ def _coefficient_names(names: tuple[str, ...], outcome: ReadOutcome, lines: int)
 
 def _chances(variable: Variable) -> Floats:
     """P(report | truth), K x M; with a design a row the tables of the designs side by side."""
-    view = variable.view
-    if isinstance(view, StackedView):
-        return np.concatenate([block.backward(np.eye(block.outcomes)).T for block in view.blocks], axis=1)
-    return view.backward(np.eye(view.outcomes)).T
+    return np.concatenate(report_tables(variable)[0], axis=1)
 
 
 def _seen(

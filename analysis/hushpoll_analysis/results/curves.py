@@ -13,9 +13,16 @@ from itertools import pairwise
 from hushpoll_analysis.shares.cumulative import Cumulative
 from hushpoll_analysis.shares.density import Density
 
-__all__ = ["Panel", "Step", "cumulative_panel", "histogram_panel"]
+from .wording import Wording
+
+__all__ = ["Panel", "Step", "axis_labels", "cumulative_panel", "histogram_panel"]
 
 MOST_LABELS = 6
+LONGEST = 16  # letters of a label
+LETTER, GAP = (
+    2.7,
+    2.0,
+)  # width of a letter and least space between labels on a phone, in percent of the drawing
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Panel:
     bars: bool
 
 
-def cumulative_panel(found: Cumulative, level: float, unit: str = "") -> Panel:
+def cumulative_panel(found: Cumulative, level: float, unit: str, say: Wording) -> Panel:
     """Draw "this or less" for every answer: the rising curve, intervals and band."""
     number = len(found.options)
     edges = [100.0 * place / number for place in range(number + 1)]
@@ -63,18 +70,17 @@ def cumulative_panel(found: Cumulative, level: float, unit: str = "") -> Panel:
     ]
     ticks = tuple((_from_above(share), f"{100 * share:g} %") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
     return Panel(
-        "Share of this answer or less" + (f" ({unit})" if unit else ""),
-        f"Dark: {100 * level:g} % interval of each share. Light: the band that holds for all at once. "
-        "The line is the nearest curve that never falls.",
+        say("curve_title") + (f" ({unit})" if unit else ""),
+        say("curve_words", level=f"{100 * level:g}"),
         steps := tuple(_step(edges, place, column) for place, column in enumerate(columns)),
         _joins(steps),
         ticks,
-        _labels(found.options, edges),
+        axis_labels(found.options, edges),
         False,
     )
 
 
-def histogram_panel(found: Density, labels: Sequence[str], unit: str = "") -> Panel:
+def histogram_panel(found: Density, labels: Sequence[str], unit: str, say: Wording) -> Panel:
     """Draw the height of every bin with its interval and the band."""
     start, whole = float(found.edges[0]), float(found.edges[-1] - found.edges[0])
     edges = [100.0 * (float(edge) - start) / whole for edge in found.edges]
@@ -86,13 +92,12 @@ def histogram_panel(found: Density, labels: Sequence[str], unit: str = "") -> Pa
     steps = tuple(_step(edges, place, column) for place, column in enumerate(columns))
     ticks = tuple((_from_above(part), f"{100 * part * top:.3g} %") for part in (0.0, 0.5, 1.0))
     return Panel(
-        "Share per unit" + (f" ({unit})" if unit else ""),
-        f"Bars: estimates. Dark: {100 * found.level:g} % interval of each height. Light: the band that holds for all "
-        "at once.",
+        say("bars_title") + (f" ({unit})" if unit else ""),
+        say("bars_words", level=f"{100 * found.level:g}"),
         steps,
         (),
         ticks,
-        _labels(labels, edges),
+        axis_labels(labels, edges),
         True,
     )
 
@@ -125,25 +130,38 @@ def _from_above(share: float) -> str:
     return f"{100 * (1 - min(max(share, 0.0), 1.0)):.2f}%"
 
 
-def _labels(options: Sequence[str], edges: Sequence[float]) -> tuple[tuple[str, str, str], ...]:
-    """As many labels as fit: the first, the last and some between, with how each is anchored."""
+def axis_labels(options: Sequence[str], edges: Sequence[float]) -> tuple[tuple[str, str, str], ...]:
+    """As many labels as fit on a phone: the first, the last and some between, with how each is anchored."""
     last = len(options) - 1
-    every = max(math.ceil(len(options) / MOST_LABELS), 1)
-    places = [place for place in range(0, last, every) if last - place >= every] + [last]
-    anchors = {0: "start", last: "end"}
-    ends = {0: edges[0], last: edges[-1]}
-    return tuple(
-        (
-            f"{ends.get(place, (edges[place] + edges[place + 1]) / 2):.2f}%",
-            anchors.get(place, "middle"),
-            _cut(options[place]),
+    texts = [_cut(one) for one in options]
+    middles = [(left + right) / 2 for left, right in pairwise(edges)]
+    wide = [LETTER * len(text) for text in texts]
+    first_ends, last_starts = edges[0] + wide[0], edges[-1] - wide[last]
+
+    def between(every: int) -> list[int]:
+        return [
+            place
+            for place in range(every, last, every)
+            if first_ends + GAP <= middles[place] - wide[place] / 2
+            and middles[place] + wide[place] / 2 + GAP <= last_starts
+        ]
+
+    def apart(places: Sequence[int]) -> bool:
+        return all(
+            middles[one] + wide[one] / 2 + GAP <= middles[other] - wide[other] / 2
+            for one, other in pairwise(places)
         )
-        for place in places
-    )
+
+    # Of all distances at which none touches its neighbour, the one with the most labels.
+    tried = [between(every) for every in range(max(math.ceil(len(options) / MOST_LABELS), 1), last + 1)]
+    inner = max((places for places in tried if apart(places)), key=len, default=[])
+    ends = [(edges[0], "start", texts[0]), (edges[-1], "end", texts[last])]
+    shown = [ends[0], *((middles[place], "middle", texts[place]) for place in inner), ends[1]]
+    return tuple((f"{at:.2f}%", anchor, text) for at, anchor, text in shown)
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= 14 else text[:13] + "…"
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _round_up(value: float) -> float:

@@ -8,24 +8,26 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import zipfile
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from hushpoll_client import Survey
+from hushpoll_client import Block, Survey
+from hushpoll_client.group import FIELD, OTHER
+from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 from hushpoll_client.words import epsilon_text
 
 from hushpoll_analysis.data.files import HASH_KEY, Progress, read_frame
+from hushpoll_analysis.data.guarding import guard_cell
+from hushpoll_analysis.data.parts import shuffled, write_parts
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
-from .labels import r_script, spss_script, stata_script
+from .labels import GROUP_TEXT, r_script, spss_script, stata_script
 from .method import method_of, question_note, total_note
 from .packages import STATISTICAL, package_files, write_statistical
 
@@ -35,39 +37,65 @@ __all__ = [
     "guarded_csv",
     "shuffled",
     "write_export",
+    "write_large_export",
     "write_reports",
     "zip_export",
 ]
 
-# Spreadsheets run a cell that begins with one of these as a formula.
-# The full-width signs are those of East Asian keyboards, which spreadsheets there take for the same.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 CSV_ROWS = 1 << 18
+REPORTS, PARTS = "reports.parquet", "parts"
 STATISTICAL_ENDINGS = {Path(name).suffix for name in STATISTICAL}
 
 
-def write_export(survey: Survey, data: Any, folder: Path, level: float = 0.95) -> list[Path]:
-    """Write every file of the export into `folder` and give their paths."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AnalysisError(
-            f"{folder}: the folder cannot be made ({error.strerror})", "choose another"
-        ) from None
-    frame = shuffled(read_frame(survey, data))
-    paths = []
-    for name, content in export_files(survey, len(frame), level):
-        (folder / name).write_bytes(content)
-        paths.append(folder / name)
+def write_export(
+    survey: Survey, data: Any, folder: Path, level: float = 0.95, fewest: int = FEWEST_REPORTS
+) -> list[Path]:
+    """Write every file of the export into `folder` and give their paths; groups with fewer reports are put together."""
+    _make_folder(folder)
+    frame = shuffled(read_frame(survey, data, fewest))
+    paths = _write_around(survey, folder, len(frame), level, REPORTS)
     for name in report_files():
         write_reports(survey, frame, folder / name)
         paths.append(folder / name)
     return sorted(paths)
 
 
-def zip_export(survey: Survey, data: Any, target: Path, level: float = 0.95) -> None:
+def write_large_export(
+    survey: Survey, records: Iterable[bytes], folder: Path, level: float = 0.95, *, rows: int, n: int
+) -> list[Path]:
+    """Write the database's records as Parquet parts of so many rows, with everything else of an export beside them.
+
+    Memory does not grow with n; parts that are whole from an earlier run are kept.
+    """
+    _make_folder(folder / PARTS)
+    written = write_parts(survey, records, folder / PARTS, rows)
+    return sorted([*_write_around(survey, folder, n, level, PARTS), *written])
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AnalysisError(
+            f"{folder}: the folder cannot be made ({error.strerror})", "choose another"
+        ) from None
+
+
+def _write_around(survey: Survey, folder: Path, n: int, level: float, reports: str) -> list[Path]:
+    paths = []
+    for name, content in export_files(survey, n, level, reports):
+        if reports != REPORTS and b"reports.csv" in content:
+            continue  # it reads one file of reports, and there is none
+        (folder / name).write_bytes(content)
+        paths.append(folder / name)
+    return paths
+
+
+def zip_export(
+    survey: Survey, data: Any, target: Path, level: float = 0.95, fewest: int = FEWEST_REPORTS
+) -> None:
     """Write the export as one zip file; members carry no time of day."""
-    frame = shuffled(read_frame(survey, data))
+    frame = shuffled(read_frame(survey, data, fewest))
     folder = f"hushpoll-{survey.hash[:12]}"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in export_files(survey, len(frame), level):
@@ -92,12 +120,6 @@ def report_files() -> tuple[str, ...]:
     return (*found, *STATISTICAL) if find_spec("pyreadstat") is not None else found
 
 
-def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Put the rows in a random order that the operating system's generator chose."""
-    keys = np.frombuffer(os.urandom(8 * len(frame)), dtype=np.uint64)
-    return frame.iloc[np.argsort(keys, kind="stable")].reset_index(drop=True)
-
-
 def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Progress | None = None) -> None:
     """Write reports by the ending of the name: .csv, .parquet (which carries the survey's hash), .sav or .dta."""
     import pyarrow
@@ -107,12 +129,16 @@ def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Pro
     if path.suffix in STATISTICAL_ENDINGS:
         write_statistical(survey, frame, path)
         return
-    columns = [column_of(question.id) for question in survey.questions]
-    table = pyarrow.Table.from_pandas(frame[columns], preserve_index=False)
+    columns = [column_of(entry.id) for entry in survey.entries]
+    chosen = frame[[*columns, *([FIELD] if FIELD in frame.columns and survey.groups else [])]]
+    if path.suffix == ".csv" and FIELD in chosen.columns:
+        chosen = chosen.assign(**{FIELD: chosen[FIELD].map(guard_cell)})
+    table = pyarrow.Table.from_pandas(chosen, preserve_index=False)
     table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode()})
     try:
         if path.suffix == ".csv":
-            options = pyarrow.csv.WriteOptions(quoting_style="none")
+            # Names of groups are a designer's text; everything else is digits.
+            options = pyarrow.csv.WriteOptions(quoting_style="needed" if survey.groups else "none")
             with pyarrow.csv.CSVWriter(path, table.schema, write_options=options) as writer:
                 for batch in table.to_batches(max_chunksize=CSV_ROWS):
                     writer.write_batch(batch)
@@ -131,24 +157,19 @@ def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Pro
         raise AnalysisError(f"{path.name}: cannot be written ({reason})", "choose another place") from None
 
 
-def export_files(survey: Survey, n: int, level: float = 0.95) -> Iterator[tuple[str, bytes]]:
+def export_files(
+    survey: Survey, n: int, level: float = 0.95, reports: str = REPORTS
+) -> Iterator[tuple[str, bytes]]:
     """Give name and content of every file of the export but the reports themselves."""
-    labels = [(question, question.report_labels) for question in survey.questions]
+    labels = [(entry, entry.report_labels) for entry in survey.entries]
     yield "survey.json", survey.canonical
-    yield "codebook.csv", _codebook_table(labels).encode("utf-8-sig")
+    yield "codebook.csv", _codebook_table(survey, labels).encode("utf-8-sig")
     yield "codebook.md", _codebook_text(survey, n, labels, level).encode()
     yield "labels.sps", spss_script(survey, labels).encode("utf-8-sig")
     yield "labels.do", stata_script(survey, labels).encode()
     yield "labels.R", r_script(survey, labels).encode()
-    yield "reproduce.py", reproduce_script(survey, level).encode()
+    yield "reproduce.py", reproduce_script(survey, level, reports).encode()
     yield from package_files(survey, n)
-
-
-def guard_cell(value: object) -> object:
-    """Make text harmless in a spreadsheet: a leading apostrophe keeps it from being run as a formula."""
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        return "'" + value
-    return value
 
 
 def guarded_csv(rows: Iterable[Iterable[object]]) -> str:
@@ -160,7 +181,7 @@ def guarded_csv(rows: Iterable[Iterable[object]]) -> str:
     return buffer.getvalue()
 
 
-def reproduce_script(survey: Survey, level: float) -> str:
+def reproduce_script(survey: Survey, level: float, reports: str = REPORTS) -> str:
     """Write the script that repeats the report's table from the files beside it."""
     return f'''"""Repeat the table of estimates from the reports beside this file.
 
@@ -170,19 +191,19 @@ Needs Python 3.11 and `pip install hushpoll`. The survey's hash is checked, so t
 from pathlib import Path
 
 from hushpoll_analysis import report
-from hushpoll_client import Survey
+from hushpoll_client import Block, Survey
 
 here = Path(__file__).parent
 survey = Survey.load(here / "survey.json")
 assert survey.hash == "{survey.hash}", "survey.json is not the published definition"
 
-table = report(survey, here / "reports.parquet", level={level!r}).to_frame()
+table = report(survey, here / "{reports}", level={level!r}).to_frame()
 print(table.to_string())
 table.to_csv(here / "table.csv", index=False)
 '''
 
 
-def _codebook_table(labels: list[tuple[Question, tuple[str, ...]]]) -> str:
+def _codebook_table(survey: Survey, labels: list[tuple[Question | Block, tuple[str, ...]]]) -> str:
     rows: list[list[object]] = [
         ["column", "question", "code", "reported_as", "mechanism", "epsilon", "epsilon_note", "parameters"]
     ]
@@ -200,11 +221,13 @@ def _codebook_table(labels: list[tuple[Question, tuple[str, ...]]]) -> str:
                     json.dumps(question.mechanism.parameters, ensure_ascii=False),
                 ]
             )
+    for name in (*survey.groups, OTHER) if survey.groups else ():
+        rows.append([FIELD, GROUP_TEXT, name, name, "", "", "", ""])
     return guarded_csv(rows)
 
 
 def _codebook_text(
-    survey: Survey, n: int, labels: list[tuple[Question, tuple[str, ...]]], level: float
+    survey: Survey, n: int, labels: list[tuple[Question | Block, tuple[str, ...]]], level: float
 ) -> str:
     method = method_of(survey, n, level)
     lines = [
@@ -223,6 +246,9 @@ def _codebook_text(
         if question.decoy:
             lines += [f"Decoy question: {_plain(question.decoy)}", ""]
         parameters = json.dumps(question.mechanism.parameters, ensure_ascii=False)
+        if isinstance(question, Block):
+            lines += [*_block_codes(survey, question), ""]
+            continue
         lines += [
             f"- Kind: {question.kind.name}; mechanism: {question.mechanism.name} {parameters}",
             f"- Privacy: {question_note(question)}",
@@ -230,10 +256,35 @@ def _codebook_text(
             *_codes(question, names),
             "",
         ]
+    if survey.groups:
+        lines += [f"## {FIELD}", "", f"{GROUP_TEXT}.", ""]
+        lines += [f"- {_plain(name)}" for name in survey.groups]
+        lines += [f"- {OTHER}: groups that are too small to be shown on their own, put together", ""]
     lines += ["## Method", "", method.paragraph, ""]
     lines += [f"- {part.title}: `{part.formula}` ({part.words})" for part in method.formulas]
     lines += ["", "## References", "", *(f"- {work}" for work in method.references), ""]
     return "\n".join(lines)
+
+
+def _block_codes(survey: Survey, block: Block) -> list[str]:
+    """Say how the column of a block is read: which questions were asked, and what was reported of them together."""
+    channel: Any = block.channel
+    questions = [one for one in survey.questions if one.block == block.id]
+    listed = [
+        f"  - {place}: `{one.id}` ({'; '.join(_plain(name) for name in one.options)}): {_plain(one.text)}"
+        for place, one in enumerate(questions)
+    ]
+    how = (
+        f"- A report r: r div {channel.largest} is the rank of the questions asked, the sum of C(c_i, i) over their "
+        f"numbers c_1 < c_2 < ...; r mod {channel.largest} is their joint answer in mixed radix, c_1 most significant."
+    )
+    return [
+        f"- Privacy: {question_note(block)}",
+        f"- A block of {len(questions)} questions, of which each person was asked {block.ask}, drawn by an open coin.",
+        how,
+        "- `report`, `crosstab` and the models take it apart by themselves. Its questions, counted from 0:",
+        *listed,
+    ]
 
 
 def _codes(question: Question, names: tuple[str, ...]) -> list[str]:

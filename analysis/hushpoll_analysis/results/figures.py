@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Axis", "axis_for", "draw"]
 
 # Ends of the axis that are worth having: a picture of small shares must not be all empty paper.
-ENDS = (0.1, 0.2, 0.5, 1.0)
+ENDS = {0.05: 5, 0.1: 5, 0.15: 3, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 3, 0.8: 4, 1.0: 4}
+"""Where an axis may end, and into how many steps it is then divided."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Axis:
     @property
     def ticks(self) -> tuple[tuple[str, str], ...]:
         """Position and text of each tick."""
-        step = self.end / (4 if self.end == 1.0 else 5 if self.end != 0.2 else 4)
-        marks = [step * index for index in range(round(self.end / step) + 1)]
+        steps = ENDS[self.end]
+        marks = [self.end * index / steps for index in range(steps + 1)]
         return tuple((self.place(mark), f"{100 * mark:g} %") for mark in marks)
 
     def place(self, share: float) -> str:
@@ -43,7 +44,7 @@ class Axis:
 def axis_for(highs: Iterable[float]) -> Axis:
     """Choose the shortest axis that holds every shown upper limit."""
     top = max([value for value in highs if math.isfinite(value)], default=1.0)
-    return Axis(next(end for end in ENDS if top <= end or end == ENDS[-1]))
+    return Axis(next((end for end in ENDS if top <= end), 1.0))
 
 
 def draw(report: SurveyResults, axes: Any = None) -> Any:
@@ -78,13 +79,13 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
 
 
 def _draw_question(question: Any, place: Any, level: float) -> None:
-    for row, line in enumerate(question.lines):
+    for row, line in enumerate(question.ranked):
         place.plot([line.shown_low, line.shown_high], [row, row], color="#17605d", linewidth=1.2)
         place.plot(
             [line.privacy_low, line.privacy_high], [row, row], color="#17605d", linewidth=4, alpha=0.35
         )
         place.plot([line.shown_estimate], [row], "o", color="#17605d", markersize=6)
-    place.set_yticks(range(len(question.lines)), [_short(line.option) for line in question.lines])
+    place.set_yticks(range(len(question.lines)), [_short(line.option) for line in question.ranked])
     place.set_ylim(len(question.lines) - 0.5, -0.5)
     place.set_xlim(0, axis_for(line.shown_high for line in question.lines).end)
     place.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")

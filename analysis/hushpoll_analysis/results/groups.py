@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from hushpoll_client.group import OTHER
+from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
+from hushpoll_analysis.data.link_groups import by_link, folded_rows, shown_as
+from hushpoll_analysis.data.members import pair_of
 from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.interval import in_words
@@ -151,24 +156,24 @@ def group_tables(
     counted: Tally,
     level: float,
     minimum: int,
-    only: str | None = None,
+    only: Sequence[str] | None = None,
     reference: str | None = None,
     rows: Rows | None = None,
 ) -> tuple[GroupTable, ...]:
-    """Make the table of every question but the grouping one, or of `only` one, against the `reference` group.
+    """Make the table of every question but the grouping one, or of `only` some, against the `reference` group.
 
     `rows` are the respondents with the keys of their sample design, where there is one.
     """
     by = counted.by
     assert by is not None
     asked = next((question for question in counted.survey.questions if question.id == by), None)
-    text = by if asked is None else asked.text
+    text = "Group" if by_link(counted.survey, by) else by if asked is None else asked.text
     if asked is not None and not _determines_shares(asked):
         raise AnalysisError(
             f'question "{by}", mechanism: its reports do not determine shares, so they make no groups',
             "group by another question, or by a column of the data",
         )
-    questions = [q for q in counted.survey.questions if q.id != by and only in (None, q.id)]
+    questions = [q for q in counted.survey.questions if q.id != by and (only is None or q.id in only)]
     if not questions:
         raise AnalysisError(
             f'"{by}" is the only question, so nothing is left to show by it', "leave `by` out"
@@ -191,15 +196,20 @@ def _table(
     by, joint = counted.by, counted.joint[question.id]
     assert by is not None
     notes: list[str] = []
-    labels: tuple[str, ...] = asked.labels if asked is not None else counted.groups or ()
+    survey = counted.survey
+    together = asked is not None and asked.block is not None and asked.block == question.block
+    if together:
+        try:
+            pair_of(survey, by, question.id)
+        except AnalysisError as error:
+            reason = f"{error.problem[0].upper()}{error.problem[1:]}; {error.remedy}."
+            return GroupTable(question, by, by_text, True, (), None, None, (reason,))
+        assert asked is not None
+        joint = _folded(joint, len(asked.options), len(question.options))
+    labels: tuple[str, ...] = () if asked is None else asked.labels
     if asked is None:
-        # Exact groups are people who can be counted: a small one would show little more than its members' reports.
-        sizes = np.array([total_of(question, row) for row in joint])
-        small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
-        if small:
-            notes.append(f"Not shown, with fewer than {minimum} reports: {', '.join(small)}.")
-        joint = joint[sizes >= minimum]
-        labels = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
+        joint, labels, rows, told = _exact_groups(counted, question, minimum, rows)
+        notes += told
     shares_known = _determines_shares(question)
     reason = _refusal(labels, question, minimum, shares_known)
     if reason:
@@ -208,15 +218,15 @@ def _table(
     if base not in labels:
         raise AnalysisError(f'"{base}" is no group of {by}', f"compare with one of {', '.join(labels)}")
     groups = _groups(by, labels, asked)
-    means = _means(joint, groups, question, level, base)
+    means = None if together else _means(joint, groups, question, level, base)
     said = [] if means is None else [one.note for one in means.means if one.note]
     if not shares_known:
         notes += _sentences(said)
         return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     names = {by: labels, question.id: question.labels}
-    known: dict[str, Any] = {question.id: question.mechanism} | (
-        {} if asked is None else {by: asked.mechanism}
-    )
+    known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
+    # Two questions of a block were randomized together, and what randomizes a question of a block stands in the survey.
+    known = survey if together or (rows is not None and survey.blocks) else known
     reports, keys = (joint, {}) if rows is None else _chosen(rows, by, labels, asked is None)
     cross = None
     if question.channel.listed:
@@ -230,6 +240,61 @@ def _table(
     return GroupTable(
         question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes), means
     )
+
+
+def _exact_groups(
+    counted: Tally, question: Question, minimum: int, rows: Rows | None
+) -> tuple[Any, tuple[str, ...], Rows | None, list[str]]:
+    """Give the groups that are shown, with the rows of their people, and say which are not.
+
+    Exact groups are people who can be counted: a small one would show little more than its members' reports.
+    """
+    by, joint, labels = counted.by, counted.joint[question.id], counted.groups or ()
+    assert by is not None
+    notes: list[str] = []
+    if by_link(counted.survey, by):
+        joint, labels, renamed = _put_together(question, joint, labels, minimum)
+        notes += _told_together(counted, labels, minimum)
+        rows = _renamed(rows, by, renamed)
+    sizes = np.array([total_of(question, row) for row in joint])
+    small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
+    if small:
+        notes.append(f"Not shown, with fewer than {minimum} reports: {', '.join(small)}.")
+    shown = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
+    return joint[sizes >= minimum], shown, rows, notes
+
+
+def _put_together(
+    question: Question, joint: Any, labels: tuple[str, ...], minimum: int
+) -> tuple[Any, tuple[str, ...], dict[str, str]]:
+    """Hide the groups of a survey in which few were asked this question, and what would give them away."""
+    sizes = {name: total_of(question, row) for name, row in zip(labels, joint, strict=True)}
+    named = shown_as(sizes, max(minimum, FEWEST_REPORTS))
+    folded, shown = folded_rows(joint, labels, named)
+    return folded, shown, named
+
+
+def _told_together(counted: Tally, labels: tuple[str, ...], minimum: int) -> list[str]:
+    """Say which groups are not shown on their own, and why."""
+    hidden = [name for name in counted.survey.groups if name not in labels]
+    if OTHER not in labels or not hidden:
+        return []
+    fewest = max(minimum, FEWEST_REPORTS)
+    told = f"Shown together as “{OTHER}”: {', '.join(hidden)}."
+    why = f"A group of fewer than {fewest} reports is not shown on its own, nor what would tell it by subtraction."
+    return [f"{told} {why}"]
+
+
+def _renamed(rows: Rows | None, by: str, named: dict[str, str]) -> Rows | None:
+    if rows is None:
+        return None
+    return rows[0].assign(**{by: rows[0][by].map(lambda name: named.get(name, name))}), rows[1]
+
+
+def _folded(table: Any, rows: int, columns: int) -> Any:
+    """Add up the reports of a pair over the joint sizes, where these are told apart."""
+    shape = (len(table) // rows, rows, table.shape[1] // columns, columns)
+    return np.asarray(table).reshape(shape).sum(axis=(0, 2))
 
 
 def _determines_shares(question: Question) -> bool:

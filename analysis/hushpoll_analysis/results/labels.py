@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from hushpoll_client import Survey
+from hushpoll_client import Block, Survey
+from hushpoll_client.group import FIELD, OTHER
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.tally import column_of
 
 __all__ = [
+    "GROUP_TEXT",
     "SPSS_NAME",
     "STATA_LABEL",
     "STATA_NAME",
@@ -25,8 +27,9 @@ __all__ = [
     "stata_script",
 ]
 
-Labels = Sequence[tuple[Question, Sequence[str]]]
+Labels = Sequence[tuple[Question | Block, Sequence[str]]]
 
+GROUP_TEXT = "Group, named openly by the link that was used: exact, not randomized"
 WARNING = "These are randomized reports, not true answers: plain frequencies of them are biased."
 SPSS_NAME, SPSS_VARIABLE_LABEL, SPSS_VALUE_LABEL = 64, 256, 120
 STATA_NAME, STATA_LABEL = 32, 80
@@ -43,6 +46,7 @@ def spss_script(survey: Survey, labels: Labels) -> str:
         'GET DATA /TYPE=TXT /FILE="reports.csv" /ENCODING="UTF8" /DELIMITERS="," /QUALIFIER=\'"\'',
         "  /ARRANGEMENT=DELIMITED /FIRSTCASE=2 /VARIABLES=",
         *(f"  {name} {kind}" for name, kind in zip(names, formats, strict=True)),
+        *([f"  {FIELD} A{_widest(survey)}"] if survey.groups else []),
         "  .",
     ]
     for name, (question, codes) in zip(names, labels, strict=True):
@@ -52,6 +56,8 @@ def spss_script(survey: Survey, labels: Labels) -> str:
             lines += [f"  {code} {_spss(text, SPSS_VALUE_LABEL)}" for code, text in enumerate(codes)]
             lines.append("  .")
         lines.append(f"VARIABLE LEVEL {name} (NOMINAL).")
+    if survey.groups:
+        lines.append(f"VARIABLE LABELS {FIELD} {_spss(GROUP_TEXT, SPSS_VARIABLE_LABEL)}.")
     return "\n".join([*lines, "EXECUTE.", ""])
 
 
@@ -74,6 +80,9 @@ def stata_script(survey: Survey, labels: Labels) -> str:
         ]
         if codes:
             lines.append(f"label values {name} q{place}")
+    if survey.groups:
+        lines.append(f"rename v{len(names) + 1} {FIELD}")
+        lines.append(f"label variable {FIELD} {_stata(GROUP_TEXT, STATA_LABEL)}")
     return "\n".join([*lines, ""])
 
 
@@ -92,7 +101,14 @@ def r_script(survey: Survey, labels: Labels) -> str:
         values = ",\n    ".join(_r(text) for text in codes)
         lines.append(f"{column} <- factor({column}, levels = 0:{len(codes) - 1}, labels = c(\n    {values}))")
         lines.append(f'attr({column}, "label") <- {_r(_label(question))}')
+    if survey.groups:
+        lines.append(f'attr(reports[[{_r(FIELD)}]], "label") <- {_r(GROUP_TEXT)}')
     return "\n".join([*lines, ""])
+
+
+def _widest(survey: Survey) -> int:
+    """Give the bytes of the longest name in the column of groups, with room for a guard."""
+    return 1 + max(len(name.encode()) for name in (*survey.groups, OTHER))
 
 
 def _r_text(labels: Labels) -> str:
@@ -102,16 +118,16 @@ def _r_text(labels: Labels) -> str:
     return f", colClasses = c({named})" if text else ""
 
 
-def _spss_format(question: Question) -> str:
+def _spss_format(question: Question | Block) -> str:
     digits = sampler(question.channel).digits
     return f"A{digits}" if digits else f"F{len(str(question.channel.outcomes - 1))}.0"
 
 
-def _label(question: Question) -> str:
+def _label(question: Question | Block) -> str:
     return f"reported, not true: {question.text}"
 
 
-def column_names(questions: Sequence[Question], limit: int, fold_case: bool) -> list[str]:
+def column_names(questions: Sequence[Question | Block], limit: int, fold_case: bool) -> list[str]:
     """Give every column a name the program accepts; one that is too long or taken becomes q<place>_reported."""
     taken: set[str] = set()
     names = []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from hushpoll_client import Mechanism, Question, Survey
+from hushpoll_client import Block, Mechanism, Question, Survey
 from hushpoll_client.mechanism.decoy import CONDITION, UNBOUNDED_IF_KNOWN
 from hushpoll_client.mechanism.matrix import Matrix
 from hushpoll_client.mechanism.warner import Warner
@@ -49,6 +49,8 @@ WORKS = {
     "kish": "Kish, L. (1965). Survey Sampling. Wiley.",
     "manipulation": "Cheu, A., Smith, A., Ullman, J. (2021). Manipulation attacks in local differential privacy. "
     "IEEE Symposium on Security and Privacy, 883–900.",
+    "variation ratio": "Wang, S., Peng, Y., Li, J., Wen, Z., Li, Z., Yu, S., Wang, D., Yang, W. (2023). Privacy "
+    "amplification via shuffling: unified, simplified, and tightened. arXiv 2304.05007.",
     "shuffle": "Feldman, V., McMillan, A., Talwar, K. (2021). Hiding among the clones: a simple and nearly optimal "
     "analysis of privacy amplification by shuffling. 62nd Annual Symposium on Foundations of Computer Science, "
     "954–964.",
@@ -72,18 +74,49 @@ INTERVALS = {
     "likelihood": "likelihood-ratio intervals restricted to possible shares",
     "bootstrap": "percentile bootstrap intervals",
 }
+DESIGNS = {
+    "weights": "weights",
+    "margins": "weights raked to known margins",
+    "strata": "strata",
+    "clusters": "clusters",
+}
+WEIGHTED = {
+    "wilson": "Wilson score intervals at the effective sample size with t in place of z, mapped through the "
+    "randomization where one report frequency carries the estimate; from the limits of both polls (MOVER) where a "
+    "decoy's share was counted, and score or t intervals otherwise",
+    "t": "t intervals",
+    "logit": "t intervals of the logit of the reported share, mapped through the randomization",
+    "asin": "t intervals of the arcsine root of the reported share, mapped through the randomization",
+    "beta": "Korn–Graubard intervals, mapped through the randomization",
+    "likelihood": "likelihood-ratio intervals with the Rao–Scott correction, mapped through the randomization",
+}
+BINDER = (
+    "Binder, D. A. (1983). On the variances of asymptotically normal estimators from complex surveys. International "
+    "Statistical Review 51, 279–292."
+)
+KORN = (
+    "Korn, E. L., Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive "
+    "counts estimated from survey data. Survey Methodology 24, 193–201."
+)
 FLIPPED = ", whose report is then sent as it is with probability φ and otherwise as its opposite"
 
 
-def method_of(survey: Survey, n: int, level: float, by: str | None = None, interval: str = "auto") -> Method:
-    """Write the method of a report on `n` complete reports of `survey`."""
+def method_of(
+    survey: Survey,
+    n: int,
+    level: float,
+    by: str | None = None,
+    interval: str = "auto",
+    sample: Collection[str] = (),
+) -> Method:
+    """Write the method of a report on `n` complete reports of `survey`; `sample` names what its design consists of."""
     used = [question.mechanism for question in survey.questions]
     designs = list(dict.fromkeys((type(mechanism), flips(mechanism)) for mechanism in used))
     estimated = any(mechanism.decoy_counts is not None for mechanism in used)
     return Method(
-        _paragraph(survey, n, level, designs, interval),
+        _paragraph(survey, n, level, designs, interval, sample),
         tuple(_formulas(designs, estimated, by)),
-        tuple(_references(designs, by, _has_quantiles(survey))),
+        (*_references(designs, by, _has_quantiles(survey)), *((BINDER, KORN) if _weighted(sample) else ())),
     )
 
 
@@ -100,7 +133,7 @@ def percent(share: float, digits: int = 1) -> str:
     return text.replace("-", "−") + " %"
 
 
-def question_note(question: Question) -> str:
+def question_note(question: Question | Block) -> str:
     """Say in one sentence what this question's epsilon promises, and under which condition."""
     mechanism = question.mechanism
     note = _plain_note(mechanism)
@@ -113,15 +146,16 @@ def question_note(question: Question) -> str:
 
 def total_note(survey: Survey) -> str:
     """Say what the whole survey promises."""
-    unbounded = [question.id for question in survey.questions if math.isinf(question.epsilon)]
+    unbounded = [entry.id for entry in survey.entries if math.isinf(entry.epsilon)]
+    given = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
     if not unbounded:
         return (
-            f"The {len(survey.questions)} answers of one person add up to ε = {epsilon_text(survey.epsilon_total)} "
+            f"The {given} answers of one person add up to ε = {epsilon_text(survey.epsilon_total)} "
             "(sequential composition)."
-            if len(survey.questions) > 1
+            if len(survey.entries) > 1
             else f"One person's report has ε = {epsilon_text(survey.epsilon_total)}."
         )
-    bounded = sum(question.epsilon for question in survey.questions if math.isfinite(question.epsilon))
+    bounded = sum(entry.epsilon for entry in survey.entries if math.isfinite(entry.epsilon))
     rest = f"; the other questions add up to ε = {epsilon_text(bounded)}" if bounded else ""
     return (
         f"The total is unbounded because of {', '.join(unbounded)}, whose reports can reveal an answer{rest}."
@@ -136,7 +170,9 @@ def _plain_note(mechanism: Mechanism) -> str:
     return f"{known}; a conditional ε = {epsilon_text(mechanism.epsilon_conditional)} {CONDITION}"
 
 
-def _paragraph(survey: Survey, n: int, level: float, used: Iterable[Design], interval: str) -> str:
+def _paragraph(
+    survey: Survey, n: int, level: float, used: Iterable[Design], interval: str, sample: Collection[str]
+) -> str:
     designs = _listed([one.design + (FLIPPED if flip else "") for one, flip in used])
     total = (
         f"The total privacy loss per respondent is ε = {epsilon_text(survey.epsilon_total)}"
@@ -148,11 +184,40 @@ def _paragraph(survey: Survey, n: int, level: float, used: Iterable[Design], int
         f"by {designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition "
         f"with SHA-256 {survey.hash}. {total}. Shares were estimated from n = {n:,} complete randomized reports by "
         "inverting the known randomization, which is unbiased and may give values outside [0, 1]; these are kept "
-        "for further calculation and cut at 0 and 1 for display only. Standard errors contain sampling and "
-        "randomization (n − 1 in the denominator); those marked “privacy only” contain the randomization alone "
-        f"and describe the uncertainty about these respondents{_decoys(survey)}. Intervals at the {100 * level:g} % "
-        f"level are {INTERVALS[interval]}; simultaneous intervals use the Bonferroni correction{_bands(survey)}."
+        f"for further calculation and cut at 0 and 1 for display only. {_errors(sample)}; those marked “privacy only” "
+        f"contain the randomization alone and describe the uncertainty about these respondents{_decoys(survey)}. "
+        f"Intervals at the {100 * level:g} % level are {_intervals(interval, sample)}; simultaneous intervals use the "
+        f"Bonferroni correction{_bands(survey)}."
     )
+
+
+def _weighted(sample: Collection[str]) -> bool:
+    """Tell whether there is more of a sample design than a population alone."""
+    return bool(set(sample) - {"population"})
+
+
+def _errors(sample: Collection[str]) -> str:
+    finite = (
+        ", in a finite population: the part of the sampling shrinks by the fraction that was asked, that of the "
+        "randomization stays"
+        if "population" in sample
+        else ""
+    )
+    if not _weighted(sample):
+        return f"Standard errors contain sampling and randomization (n − 1 in the denominator){finite}"
+    if "replicates" in sample:
+        return "Estimates are weighted; standard errors contain sampling and randomization, from replicate weights"
+    parts = _listed([DESIGNS[key] for key in DESIGNS if key in sample])
+    return (
+        f"Estimates take the sample design into account ({parts}); standard errors contain sampling and randomization, "
+        f"by linearisation with primary units drawn with replacement (Binder 1983){finite}"
+    )
+
+
+def _intervals(interval: str, sample: Collection[str]) -> str:
+    if not _weighted(sample):
+        return INTERVALS[interval]
+    return WEIGHTED.get(interval, WEIGHTED["wilson"])
 
 
 def _has_quantiles(survey: Survey) -> bool:

@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-from hushpoll_client import Survey
+from hushpoll_client import Block, Survey
+from hushpoll_client.group import FIELD, OTHER
 from hushpoll_client.survey import Question
 from hushpoll_client.words import epsilon_text
 
@@ -22,7 +23,7 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
-from .labels import SPSS_NAME, STATA_LABEL, STATA_NAME, WARNING, column_names
+from .labels import GROUP_TEXT, SPSS_NAME, STATA_LABEL, STATA_NAME, WARNING, column_names
 from .method import question_note
 
 __all__ = ["STATISTICAL", "data_package", "ddi_codebook", "package_files", "r_reproduce", "write_statistical"]
@@ -45,7 +46,7 @@ def package_files(survey: Survey, n: int) -> Iterator[tuple[str, bytes]]:
     yield "reproduce.R", r_reproduce(survey).encode()
 
 
-def _facts(question: Question) -> dict[str, Any]:
+def _facts(question: Question | Block) -> dict[str, Any]:
     """Give what randomized a column, as data."""
     return {
         "mechanism": question.mechanism.name,
@@ -59,7 +60,7 @@ def _facts(question: Question) -> dict[str, Any]:
 def data_package(survey: Survey, n: int) -> dict[str, Any]:
     """Describe the export as a Frictionless Data Package (version 1), with what it has no word for under `hushpoll`."""
     fields = []
-    for question in survey.questions:
+    for question in survey.entries:
         listed = bool(question.report_labels)
         field: dict[str, Any] = {
             "name": column_of(question.id),
@@ -71,6 +72,9 @@ def data_package(survey: Survey, n: int) -> dict[str, Any]:
         if listed:
             field["constraints"] = {"required": True, "minimum": 0, "maximum": question.channel.outcomes - 1}
         fields.append(field)
+    if survey.groups:
+        values = {"enum": [*survey.groups, OTHER]}
+        fields.append({"name": FIELD, "title": GROUP_TEXT, "type": "string", "constraints": values})
     return {
         "profile": "tabular-data-package",
         "name": f"hushpoll-{survey.hash[:12]}",
@@ -107,16 +111,18 @@ def ddi_codebook(survey: Survey, n: int) -> bytes:
     _child(text, "fileName", "reports.csv")
     size = _child(text, "dimensns")
     _child(size, "caseQnty", str(n))
-    _child(size, "varQnty", str(len(survey.questions)))
+    _child(size, "varQnty", str(len(survey.entries) + bool(survey.groups)))
     data = _child(root, "dataDscr")
-    for number, question in enumerate(survey.questions, 1):
+    for number, question in enumerate(survey.entries, 1):
         _variable(data, question, number)
+    if survey.groups:
+        _group_variable(data, survey)
     ElementTree.indent(root)
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
 
 
-def _variable(data: ElementTree.Element, question: Question, number: int) -> None:
+def _variable(data: ElementTree.Element, question: Question | Block, number: int) -> None:
     var = _child(data, "var", ID=f"V{number}", name=column_of(question.id), files="F1", intrvl="discrete")
     _child(var, "labl", f"Reported, not true: {question.text}")
     _child(_child(var, "qstn"), "qstnLit", question.text)
@@ -131,6 +137,15 @@ def _variable(data: ElementTree.Element, question: Question, number: int) -> Non
     _child(var, "varFormat", None, type=kind)
     _child(var, "notes", question_note(question), type="hushpoll", subject="privacy")
     _child(var, "notes", json.dumps(_facts(question), ensure_ascii=False), type="hushpoll", subject="channel")
+
+
+def _group_variable(data: ElementTree.Element, survey: Survey) -> None:
+    number = len(survey.entries) + 1
+    var = _child(data, "var", ID=f"V{number}", name=FIELD, files="F1", intrvl="discrete")
+    _child(var, "labl", GROUP_TEXT)
+    for name in (*survey.groups, OTHER):
+        _child(_child(var, "catgry"), "catValu", name)
+    _child(var, "varFormat", None, type="character")
 
 
 def _child(
@@ -166,6 +181,8 @@ def r_reproduce(survey: Survey) -> str:
 
 
 def _r_question(question: Question) -> list[str]:
+    if question.block is not None:
+        return [f"# {question.id}: its reports stand in {column_of(question.block)}; see reproduce.py."]
     if not question.channel.listed or question.answers.spacing:
         return [f"# {question.id}: its reports speak of several answers at once; see reproduce.py."]
     view = channel_view(question.mechanism)
@@ -205,12 +222,12 @@ def write_statistical(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
     stata = path.suffix == ".dta"
     if not stata and path.suffix != ".sav":
         raise AnalysisError(f"{path.name}: cannot tell the format to write", "name it .sav or .dta")
-    names = column_names(survey.questions, STATA_NAME if stata else SPSS_NAME, fold_case=not stata)
+    names = column_names(survey.entries, STATA_NAME if stata else SPSS_NAME, fold_case=not stata)
     columns: dict[str, Any] = {}
     labels: list[str | None] = []
     values: dict[str, Any] = {}
     missing: dict[str, Any] = {}
-    for name, question in zip(names, survey.questions, strict=True):
+    for name, question in zip(names, survey.entries, strict=True):
         listed = bool(question.report_labels)
         column = frame[column_of(question.id)]
         columns[name] = column.astype("float64").fillna(NO_REPORT) if listed else column.astype(str)
@@ -219,6 +236,9 @@ def write_statistical(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
             values[name] = {code: label[:120] for code, label in enumerate(question.report_labels)}
             values[name][NO_REPORT] = "No report"
             missing[name] = [{"lo": NO_REPORT, "hi": NO_REPORT}]
+    if survey.groups and FIELD in frame.columns:
+        columns[FIELD] = frame[FIELD].astype(str)
+        labels.append(GROUP_TEXT[: STATA_LABEL if stata else 256])
     table = pd.DataFrame(columns)
     title = f"hushpoll {survey.hash[:12]}: randomized reports, not true answers"
     if stata:
@@ -236,7 +256,7 @@ def write_statistical(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
         return
     notes = [
         line
-        for name, one in zip(names, survey.questions, strict=True)
+        for name, one in zip(names, survey.entries, strict=True)
         for line in _in_lines(f"{name}: {json.dumps(_facts(one))}")
     ]
     pyreadstat.write_sav(
@@ -246,7 +266,7 @@ def write_statistical(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
         column_labels=labels,
         variable_value_labels=values,
         missing_ranges=missing,
-        variable_measure=dict.fromkeys(names, "nominal"),
+        variable_measure=dict.fromkeys(columns, "nominal"),
         note=[*_in_lines(WARNING), *_in_lines(f"Survey {survey.hash}"), *notes],
     )
 
@@ -256,7 +276,7 @@ def _in_lines(text: str) -> list[str]:
     return [text[start : start + NOTE] for start in range(0, len(text), NOTE)]
 
 
-def _short_label(question: Question, limit: int) -> str:
+def _short_label(question: Question | Block, limit: int) -> str:
     """Give the text with what randomized it; the latter is kept whole."""
     tail = f" [reported; {question.mechanism.name}, eps {epsilon_text(question.epsilon)}]"
     room = max(limit - len(tail.encode()), 0)

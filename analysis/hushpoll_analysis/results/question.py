@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from hushpoll_client.survey import Question
 from hushpoll_client.words import at_most, epsilon_text
 
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.data.members import with_members
+from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.estimation import estimate
@@ -24,7 +24,7 @@ from hushpoll_analysis.shares.sample import read_sample
 
 from .method import question_note
 from .numbers import Numbers, numbers_of, values_of
-from .sampled import sample_estimate
+from .sampled import Rows, sample_estimate, sample_numbers, sample_parts
 from .validity import open_question
 
 __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
@@ -103,13 +103,27 @@ class QuestionResults:
     n: int
     counts: tuple[int, ...]
     lines: tuple[Line, ...]
-    estimate: Estimate | None
+    estimate: Estimate | PartsEstimate | None
     numbers: Numbers | None = None
+    smallest: int | None = None
+    """The reports of the smallest group that is shown beside the total, where groups are."""
 
     @property
     def id(self) -> str:
         """The question's id."""
         return self.question.id
+
+    @property
+    def ranked(self) -> tuple[Line, ...]:
+        """The shares as they are shown: the largest first, unless the answers have an order of their own."""
+        if not self.is_ranked:
+            return self.lines
+        return tuple(sorted(self.lines, key=lambda line: -line.entry.estimate))
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the shares are shown by size."""
+        return len(self.lines) > 1 and not self.question.answers.ordered and not self.question.kind.yes_or_no
 
     @property
     def reports_are_options(self) -> bool:
@@ -125,7 +139,11 @@ class QuestionResults:
     def shuffled(self) -> ShuffledEpsilon | None:
         """What this question's totals reveal of one person, if no report can be linked; None where unbounded."""
         epsilon = self.question.epsilon
-        return shuffled_epsilon(epsilon, self.n) if math.isfinite(epsilon) and self.n else None
+        if not (math.isfinite(epsilon) and self.n):
+            return None
+        # Where groups are shown, a person hides among the reports of one of them only.
+        released = self.n if self.smallest is None else self.smallest
+        return shuffled_epsilon(epsilon, released, variation=_variation(self.question))
 
     @property
     def design_effect(self) -> float | None:
@@ -192,6 +210,7 @@ class QuestionResults:
             "epsilon_conditional": mechanism.epsilon_conditional,
             "epsilon_shuffled": None if shuffled is None else shuffled.epsilon,
             "epsilon_shuffled_delta": None if shuffled is None else shuffled.delta,
+            **({} if self.question.block is None else {"block": self.question.block, "n": self.n}),
             "counts_reported": list(self.counts),
             "interval": self.interval,
             "design_effect": self.design_effect,
@@ -210,23 +229,26 @@ def question_results(
     level: float,
     interval: str,
     enough: bool,
+    minimum: int = 0,
     population: float | None = None,
-    rows: tuple[pd.DataFrame, dict[str, Any]] | None = None,
+    rows: Rows | None = None,
 ) -> QuestionResults:
     """Estimate one question, or only keep its counts when there are too few reports."""
-    counts = tuple(int(count) for count in counted.counts[question.id])
-    if not enough:
+    cells = counted.counts[question.id]
+    counts = tuple(int(count) for count in cells)
+    if not enough or total_of(question, cells) < min(minimum, counted.n):
         return QuestionResults(question, counted.n, counts, (), None)
     labels = None if question.kind.yes_or_no and question.after is None else question.labels
     if rows is not None:
         return _of_rows(question, counted, counts, rows, level, interval)
     if not question.channel.listed:
-        return _in_parts(question, counted.n, counts, level, interval)
-    sample = read_sample(counts, question.mechanism)
+        return _in_parts(question, counted.n, counts, level, interval, population)
+    n = total_of(question, cells)
+    sample = read_sample(counts, question.mechanism, population=population)
     numbers = numbers_of(question, sample, level, interval)
     # Where numbers were rounded at random, the rows are no answers whose shares anybody asked for.
     if sample.shares is None or question.answers.spacing:
-        return QuestionResults(question, counted.n, counts, (), None, numbers)
+        return QuestionResults(question, n, counts, (), None, numbers)
     found, together = (
         estimate(
             counts,
@@ -240,45 +262,68 @@ def question_results(
         for both in (False, True)
     )
     lines = _lines(question, sample.likeliest.tolist(), found, together, _normal_quantile(level))
-    return QuestionResults(question, counted.n, counts, lines, found, numbers)
+    return QuestionResults(question, n, counts, lines, found, numbers)
 
 
 def _of_rows(
     question: Question,
     counted: Tally,
     counts: tuple[int, ...],
-    rows: tuple[pd.DataFrame, dict[str, Any]],
+    rows: Rows,
     level: float,
     interval: str,
 ) -> QuestionResults:
-    """Estimate shares under a sample design, from one row a respondent."""
-    if not question.channel.listed or question.answers.spacing:
-        raise AnalysisError(
-            f"{question.id}: under a sample design only shares of listed answers are estimated",
-            "leave weights, strata and clusters out, or take this question out of the survey",
+    """Estimate under a sample design, from one row a respondent who was asked."""
+    rows = (with_members(rows[0], counted.survey, [question.id]), rows[1])
+    z = _normal_quantile(level)
+    if not question.channel.listed:
+        parts, all_parts = (
+            sample_parts(question, counted, rows, level, interval, both) for both in (False, True)
         )
+        lines = _lines(question, parts.possible_shares().tolist(), parts, all_parts, z)
+        return QuestionResults(question, counted.n, counts, lines, parts)
+    numbers = sample_numbers(question, rows, level, interval)
+    if read_sample(counts, question.mechanism).shares is None or question.answers.spacing:
+        return QuestionResults(question, counted.n, counts, (), None, numbers)
     found, together = (
-        sample_estimate(question, counted, rows[0], rows[1], level, interval, both) for both in (False, True)
+        sample_estimate(question, counted, rows, level, interval, both) for both in (False, True)
     )
-    shares = found.constrained().shares.tolist()
-    lines = _lines(question, shares, found, together, _normal_quantile(level))
-    return QuestionResults(question, counted.n, counts, lines, found)
+    lines = _lines(question, found.constrained().shares.tolist(), found, together, z)
+    asked = total_of(question, counted.counts[question.id])
+    return QuestionResults(question, asked, counts, lines, found, numbers)
 
 
 def _in_parts(
-    question: Question, n: int, counts: tuple[int, ...], level: float, interval: str
+    question: Question,
+    n: int,
+    counts: tuple[int, ...],
+    level: float,
+    interval: str,
+    population: float | None,
 ) -> QuestionResults:
     """Estimate options one by one, where reports speak of several at once."""
-    found = estimate(counts, question.mechanism, level, interval, options=question.labels)
-    together = estimate(
-        counts, question.mechanism, level, interval, simultaneous=True, options=question.labels
+    found, together = (
+        estimate(
+            counts,
+            question.mechanism,
+            level,
+            interval,
+            simultaneous=both,
+            options=question.labels,
+            population=population,
+        )
+        for both in (False, True)
     )
     lines = _lines(question, found.possible_shares().tolist(), found, together, _normal_quantile(level))
     return QuestionResults(question, n, counts, lines, found)
 
 
 def _lines(
-    question: Question, likeliest: list[float], found: Estimate, together: Estimate, z: float
+    question: Question,
+    likeliest: list[float],
+    found: Estimate | PartsEstimate,
+    together: Estimate | PartsEstimate,
+    z: float,
 ) -> tuple[Line, ...]:
     shares = dict(zip(question.labels, likeliest, strict=True))
     return tuple(
@@ -287,10 +332,21 @@ def _lines(
     )
 
 
-def _shift(found: Estimate, entry: LinearEstimate) -> float:
+def _shift(found: Estimate | PartsEstimate, entry: LinearEstimate) -> float:
     possible = found.report_weights(entry.option)
     share = entry.shown.estimate
     return DISHONEST * max(float(np.max(possible)) - share, share - float(np.min(possible)))
+
+
+_LONG = 64  # answers beyond which two rows are not compared with all others
+
+
+def _variation(question: Question) -> float:
+    """Give the total variation of a question's reports; 0, which claims nothing, where that would be long to find."""
+    if len(question.labels) > _LONG:
+        return 0.0
+    ((_, variation),) = question.channel.profile([0])
+    return variation
 
 
 def _remarks(part: QuestionResults) -> list[str]:
@@ -299,11 +355,19 @@ def _remarks(part: QuestionResults) -> list[str]:
     shuffled = part.shuffled
     if shuffled is not None and shuffled.epsilon is not None:
         said.append(
-            f"This question's totals by themselves reveal less of one person than a report does: ε = "
-            f"{epsilon_text(shuffled.epsilon, 2)} (δ = 10⁻⁶, amplification by shuffling), as long as nobody "
+            f"This question's totals by themselves{_by_group(part)} reveal less of one person than a report does: ε = "
+            f"{epsilon_text(shuffled.epsilon, 3)} (δ = 10⁻⁶, amplification by shuffling), as long as nobody "
             f"can link a report to a person. Without that trust ε = {epsilon_text(shuffled.local_epsilon)} stands."
+            + (" This is the closed form, which is several times too large." if shuffled.closed_form else "")
         )
     return said
+
+
+def _by_group(part: QuestionResults) -> str:
+    """Say that totals of groups are shown too, which a bound for the whole would not cover."""
+    if part.smallest is None:
+        return ""
+    return f", shown by group with {part.smallest:,} reports in the smallest,"
 
 
 def _share_remarks(part: QuestionResults) -> list[str]:
@@ -311,11 +375,17 @@ def _share_remarks(part: QuestionResults) -> list[str]:
     if effect is not None and effective is not None:
         first = (
             f"Design effect {effect:.2f}: {part.n:,} randomized reports are as precise as "
-            f"{effective:,.0f} direct answers would be."
+            f"{effective:,.0f} direct answer{'' if round(effective) == 1 else 's'} would be."
         )
     else:
         first = (
             "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
+        )
+    if part.question.block is not None:
+        share = float(part.question.mechanism.asked)
+        first = (
+            f"{part.n:,} people were asked this: the device draws, by an open coin, {share:.0%} of the people for it. "
+            f"{first}"
         )
     worst = max(part.lines, key=lambda line: line.dishonest_shift)
     whose = "this figure" if len(part.lines) == 1 else f"“{worst.option}”"
@@ -324,7 +394,9 @@ def _share_remarks(part: QuestionResults) -> list[str]:
         f"If 1 % of the respondents were dishonest, {whose} could move by {at_most(points)} percentage points; "
         f"one dishonest report weighs up to {at_most(part.dishonest_weight)} honest ones."
     )
-    third = [open_question(part.estimate)] if len(part.lines) == 1 and part.estimate is not None else []
+    third = (
+        [open_question(part.estimate)] if len(part.lines) == 1 and isinstance(part.estimate, Estimate) else []
+    )
     return [first, second, *third]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,10 @@ from markupsafe import Markup
 from .curves import cumulative_panel, histogram_panel
 from .export import guarded_csv
 from .figures import axis_for
+from .findings import group_findings
 from .method import percent
 from .numbers import in_unit, measure, quantile_name, rounded
+from .wording import wording
 
 if TYPE_CHECKING:
     from hushpoll_analysis.tables.means import GroupMean
@@ -39,6 +41,7 @@ __all__ = [
     "as_method",
     "as_notebook",
     "as_text",
+    "environment",
     "stylesheet",
 ]
 
@@ -80,28 +83,43 @@ def _group_lines(report: SurveyResults) -> list[dict[Any, Any]]:
     return lines
 
 
-def as_html(report: SurveyResults) -> str:
+def as_html(report: SurveyResults, language: str = "en") -> str:
     """Write one self-contained file."""
-    page = _environment().get_template("report.html")
-    return page.render(report=report, body=as_body(report), style=stylesheet(alone=True), version=__version__)
+    page = environment().get_template("report.html")
+    body = as_body(report, language=language)
+    style = stylesheet(alone=True)
+    return page.render(report=report, body=body, style=style, version=__version__, w=wording(language))
 
 
-def as_body(report: SurveyResults, heading: int = 2, method: bool = True) -> Markup:
-    """Write the report without page around it, for a page that has its own head and title."""
-    body = _environment().get_template("body.html")
-    return Markup(body.render(report=report, h=heading, method=method))  # noqa: S704 - the template escapes values
+def as_body(
+    report: SurveyResults,
+    heading: int = 2,
+    method: bool = True,
+    language: str = "en",
+    picture_address: Callable[[str], str] | None = None,
+) -> Markup:
+    """Write the report without page around it, for a page that has its own head and title.
+
+    `picture_address` says where the picture of a question, by its id, can be had as a file.
+    """
+    values = {"method": method, "picture_address": picture_address}
+    return _part("body.html", report, heading, language, **values)
 
 
 def as_method(report: SurveyResults, heading: int = 2) -> Markup:
     """Only the method, for a page that puts something before it."""
-    method = _environment().get_template("method.html").render(report=report, h=heading)
-    return Markup(f'<div class="report">{method}</div>')  # noqa: S704 - the template escapes every value
+    return Markup('<div class="report">{}</div>').format(_part("method.html", report, heading, "en"))
 
 
-def as_groups(report: SurveyResults, heading: int = 2) -> Markup:
+def as_groups(report: SurveyResults, heading: int = 2, language: str = "en") -> Markup:
     """Only the tables by groups, for a page that shows two questions."""
-    groups = _environment().get_template("groups.html").render(report=report, h=heading)
-    return Markup(f'<div class="report">{groups}</div>')  # noqa: S704 - the template escapes every value
+    return _part("two_questions.html", report, heading, language)
+
+
+def _part(name: str, report: SurveyResults, heading: int, language: str, **values: Any) -> Markup:
+    template = environment().get_template(name)
+    text = template.render(report=report, h=heading, w=wording(language), **values)
+    return Markup(text)  # noqa: S704 - the templates escape every value
 
 
 def as_notebook(report: SurveyResults) -> str:
@@ -137,6 +155,12 @@ def as_text(report: SurveyResults) -> str:
     ]
     if report.too_few:
         return "\n".join([*lines, *_wrapped(report.too_few), ""])
+    lines += ["What was found", "--------------"]
+    for one in report.findings():
+        lines += _wrapped(one.question)
+        lines += _wrapped(one.text, "  ", "  ")
+        lines += [] if one.verdict is None else _wrapped(one.verdict.text, "  ", "  ")
+    lines.append("")
     for part in report.questions:
         lines += _question_text(part, report)
     if report.validity is not None:
@@ -179,8 +203,9 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
     if part.numbers is not None:
         lines += _number_text(part.numbers, f"{100 * report.level:g} %")
     for line in part.lines:
-        if line.outside:
-            lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {percent(line.entry.estimate)}")
+        unclipped = percent(line.entry.estimate)
+        if line.outside and unclipped != percent(line.shown_estimate):
+            lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {unclipped}")
     for remark in part.remarks:
         lines += _wrapped(remark, "    ", "  - ")
     return [*lines, ""]
@@ -235,6 +260,8 @@ def _number_text(numbers: Numbers, level: str) -> list[str]:
 
 def _group_text(table: GroupTable) -> list[str]:
     lines = _wrapped(f"{table.id} by {table.by}: {table.question.text}")
+    for sentence in group_findings(table):
+        lines += _wrapped(sentence, "  ", "  ")
     rows = [["", *table.groups]] if table.groups else []
     for option in table.options:
         cells = []
@@ -311,7 +338,8 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Give what renders the templates of results, with their filters."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("hushpoll_analysis.results", "templates"),
         autoescape=True,
@@ -325,6 +353,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         axis_for=axis_for,
         cumulative_panel=cumulative_panel,
+        group_findings=group_findings,
         histogram_panel=histogram_panel,
         in_unit=in_unit,
         isnan=math.isnan,

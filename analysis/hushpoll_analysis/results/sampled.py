@@ -2,65 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import Floats, analysis_channel
-from hushpoll_analysis.data.files import read_frame
+from hushpoll_analysis.channel.view import Floats, analysis_channel, sampler
+from hushpoll_analysis.data.files import read_frame, read_table
+from hushpoll_analysis.data.option_columns import part_codes
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weighted import WeightedEstimate, weighted_sample
-from hushpoll_analysis.sampling.weights import Column, Margins
+from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sampling.numbers import DesignSample, design_sample, plain_method
+from hushpoll_analysis.sampling.weighted import (
+    WeightedEstimate,
+    WeightedReports,
+    weighted_part,
+    weighted_sample,
+)
 from hushpoll_analysis.shares.constrained import ConstrainedEstimate, maximise
 from hushpoll_analysis.shares.interval import Resampling
-from hushpoll_analysis.shares.result import Estimate, LinearEstimate
+from hushpoll_analysis.shares.interval.listed import listed_interval
+from hushpoll_analysis.shares.parts import PartsEstimate, estimate_parts
+from hushpoll_analysis.shares.quantities import Quantity
+from hushpoll_analysis.shares.result import Estimate, LinearEstimate, with_interval
 
-__all__ = ["SampleEstimate", "SampleKeys", "sample_estimate", "sample_rows"]
+from .numbers import Numbers, numbers_of
 
-KEYS = ("weights", "strata", "clusters", "margins", "population", "replicates")
+__all__ = [
+    "Rows",
+    "SampleEstimate",
+    "SampleParts",
+    "sample_estimate",
+    "sample_numbers",
+    "sample_parts",
+    "sample_rows",
+]
 
-
-@dataclass(frozen=True, eq=False)
-class SampleKeys:
-    """How the respondents were sampled, as the public functions take it."""
-
-    weights: Column = None
-    strata: Column = None
-    clusters: Column = None
-    margins: Margins | None = None
-    population: Population = None
-    replicates: Any = None
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """What was given, by name."""
-        return {key: value for key, value in vars(self).items() if value is not None}
-
-    @property
-    def counts_suffice(self) -> bool:
-        """Whether counts alone carry the estimate: there is at most a population."""
-        one = isinstance(self.population, int | float | None)
-        return one and set(self.given) <= {"population"}
-
-    def in_frame(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Put values given beside the data into it, so that rows can be chosen; give the keys with names only."""
-        keys, columns = {}, {}
-        for key, value in self.given.items():
-            if key in ("weights", "strata", "clusters", "population") and isinstance(
-                value, list | np.ndarray | pd.Series
-            ):
-                columns[f"({key})"] = np.asarray(value)
-                keys[key] = f"({key})"
-            else:
-                keys[key] = value
-        return frame.assign(**columns) if columns else frame, keys
+Rows = tuple[pd.DataFrame, dict[str, Any]]
+"""One row a respondent, and the keys of the sample design."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +54,12 @@ class SampleEstimate(Estimate):
     """Estimated shares of one question under a sample design."""
 
     frequencies: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    worth: tuple[Quantity, ...] = field(default=(), repr=False, compare=False)
+    """Each share with the counts that its interval used."""
+
+    def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
+        """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
+        return _largest(self.estimates, self.worth, k, self.level)
 
     def constrained(self) -> ConstrainedEstimate:
         """Shares that make the weighted reports likeliest: never negative, summing to one."""
@@ -85,7 +77,7 @@ class SampleEstimate(Estimate):
         )
 
 
-def sample_rows(survey: Survey, data: Any) -> pd.DataFrame:
+def sample_rows(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.DataFrame:
     """One row a respondent with every column of the data, checked like `tally` does."""
     if isinstance(data, str | Path):
         path = Path(data)
@@ -94,37 +86,54 @@ def sample_rows(survey: Survey, data: Any) -> pd.DataFrame:
                 f"{path.name}: weights and strata need a .csv or .parquet file with such columns"
             )
         try:
-            data = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+            data = read_table(survey, path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
         except (OSError, ValueError) as error:
             raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
+    if survey.groups and not isinstance(data, pd.DataFrame | Tally | Mapping) and isinstance(data, Iterable):
+        return read_frame(survey, data, fewest)
     if not isinstance(data, pd.DataFrame):
         raise AnalysisError(
             "weights, strata and clusters need a table of respondents: a data frame, or a file given with its columns"
         )
-    read_frame(survey, data)
-    return data
+    return read_frame(survey, data, fewest)
+
+
+@dataclass(frozen=True)
+class SampleParts(PartsEstimate):
+    """Estimated shares of options, estimated one by one, under a sample design."""
+
+    worth: tuple[Quantity, ...] = field(default=(), repr=False, compare=False)
+
+    def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
+        """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
+        return _largest(self.estimates, self.worth, k, self.level)
+
+    def together(self) -> PartsEstimate:
+        """Refuse: the rows are needed."""
+        raise AnalysisError("under a sample design only the shares are estimated", "ask report for them")
+
+    def pair(self, first: str, second: str) -> tuple[LinearEstimate, ...]:
+        """Refuse: the rows are needed."""
+        raise AnalysisError("under a sample design only the shares are estimated", "leave the weights out")
+
+    def number_ticked(self) -> LinearEstimate | None:
+        """Give nothing: the sum's error needs the rows."""
+        return None
 
 
 def sample_estimate(
-    question: Question,
-    counted: Tally,
-    frame: pd.DataFrame,
-    keys: dict[str, Any],
-    level: float,
-    interval: str,
-    simultaneous: bool,
+    question: Question, counted: Tally, rows: Rows, level: float, interval: str, simultaneous: bool
 ) -> SampleEstimate:
     """Estimate one question from rows with a sample design."""
-    mechanism, options = question.mechanism, question.options
-    entries = [1] if question.kind.yes_or_no else list(range(len(options)))
+    mechanism, options = question.mechanism, question.labels
+    entries = [1] if question.kind.yes_or_no and question.after is None else list(range(len(options)))
     each = 1.0 - (1.0 - level) / len(entries) if simultaneous else level
-    given = tuple(keys.get(key) for key in KEYS)
-    found, sample = weighted_sample(frame, {question.id: mechanism}, question.id, given, each, interval)
+    found, sample = weighted_sample(
+        rows[0], {question.id: mechanism}, question.id, SampleKeys(**rows[1]), each, interval
+    )
     counts = tuple(int(count) for count in counted.counts[question.id])
     view = sample.view
     same = view.options == view.outcomes
-    weights = sample.design.weights
-    heaviest = float(weights.max() / weights.mean())
     return SampleEstimate(
         mechanism=mechanism.name,
         channel=analysis_channel(mechanism),
@@ -139,10 +148,7 @@ def sample_estimate(
         epsilon_conditional=mechanism.epsilon_conditional,
         solution=view.choice,
         options=tuple(options),
-        estimates=tuple(
-            _entry(found, k, options[k], counts[k] if same else None, heaviest * _most(view, k))
-            for k in entries
-        ),
+        estimates=tuple(_entry(found, sample, k, options[k], counts[k] if same else None) for k in entries),
         notes=(_worth(found), *found.notes),
         shares=np.array([share.estimate for share in found.shares]),
         source=mechanism,
@@ -150,7 +156,87 @@ def sample_estimate(
         decoy=sample.decoy,
         resampling=Resampling(),
         frequencies=sample.frequencies,
+        worth=tuple(sample.worth(k, level) for k in entries),
     )
+
+
+def sample_parts(
+    question: Question, counted: Tally, rows: Rows, level: float, interval: str, simultaneous: bool
+) -> SampleParts:
+    """Estimate options one by one from rows with a sample design."""
+    options = question.labels
+    whole = sampler(analysis_channel(question.mechanism))
+    each = 1.0 - (1.0 - level) / len(options) if simultaneous else level
+    plain = estimate_parts(
+        counted.counts[question.id], question.mechanism, level, simultaneous=simultaneous, options=options
+    )
+    keys, found = SampleKeys(**rows[1]), []
+    for part, option in zip(whole.parts, options, strict=True):
+        codes = part_codes(rows[0], question.id, part, whole)
+        found.append(weighted_part(rows[0], part, codes, f"{question.id}[{option}]", keys, each, interval))
+    first = found[0][0]
+    notes = tuple(dict.fromkeys(note for one, _ in found for note in one.notes))
+    return SampleParts(
+        **{
+            **{key.name: getattr(plain, key.name) for key in fields(plain)},
+            "interval": first.interval,
+            "interval_requested": interval,
+            "estimates": tuple(
+                _entry(one, sample, 1, option, None)
+                for (one, sample), option in zip(found, options, strict=True)
+            ),
+            "notes": (_worth(first), *(note for note in plain.notes if "drawn by" in note), *notes),
+            "worth": tuple(sample.worth(1, level) for _, sample in found),
+        }
+    )
+
+
+def sample_numbers(question: Question, rows: Rows, level: float, interval: str) -> Numbers | None:
+    """Estimate mean, cumulative shares and quantiles from rows with a sample design."""
+    sample = design_sample(
+        rows[0],
+        question.mechanism,
+        question.id,
+        SampleKeys(**rows[1]),
+        level,
+        float(question.answers.spacing),
+    )
+    found = numbers_of(question, sample, level, plain_method(interval))
+    return None if found is None else _plainly(found, sample)
+
+
+def _plainly(found: Numbers, sample: DesignSample) -> Numbers:
+    """Take the factor t/z out of the standard errors; limits keep it."""
+    mean = None if found.mean is None else sample.plainly(found.mean)
+    quantiles, histogram = found.quantiles, found.histogram
+    if quantiles is not None:
+        whole = quantiles.cumulative
+        plain = replace(
+            whole,
+            estimates=tuple(sample.plainly(one) for one in whole.estimates),
+            band=tuple(sample.plainly(one) for one in whole.band),
+        )
+        quantiles = replace(quantiles, cumulative=plain)
+    if histogram is not None:
+        histogram = sample.plainly(histogram)
+    return replace(found, mean=mean, quantiles=quantiles, histogram=histogram)
+
+
+def _largest(
+    entries: Sequence[LinearEstimate], worth: Sequence[Quantity], k: int, level: float
+) -> tuple[LinearEstimate, ...]:
+    # Rounded, so that equal shares keep the order of the question.
+    order = sorted(range(len(entries)), key=lambda place: -round(entries[place].estimate, 12))[:k]
+    found = []
+    for place in order:
+        limits = listed_interval(worth[place], len(entries), len(order), level)
+        listed = with_interval(worth[place], limits, entries[place].option, None, level)
+        found.append(
+            replace(
+                entries[place], low=limits.low, high=limits.high, shown=listed.shown, interval=limits.method
+            )
+        )
+    return tuple(found)
 
 
 def _worth(found: WeightedEstimate) -> str:
@@ -160,14 +246,11 @@ def _worth(found: WeightedEstimate) -> str:
     )
 
 
-def _most(view: Any, option: int) -> float:
-    weights = view.solution(view.unit(option))
-    return float(np.max(np.abs(weights[view.possible])))
-
-
 def _entry(
-    found: WeightedEstimate, k: int, option: str, reported: int | None, weight: float
+    found: WeightedEstimate, sample: WeightedReports, k: int, option: str, reported: int | None
 ) -> LinearEstimate:
+    weights = sample.view.solution(sample.view.unit(k))[sample.view.possible]
+    heaviest = float(sample.design.weights.max() / sample.design.weights.mean())
     share = found.shares[k]
     return LinearEstimate(
         option=option,
@@ -180,7 +263,7 @@ def _entry(
         se_privacy=share.se_privacy,
         interval=found.interval,
         misfit=share.misfit,
-        weight=weight,
+        weight=heaviest * float(np.max(np.abs(weights))),
         design_effect=share.design_effect,
         n_effective=None if not share.design_effect else found.n / share.design_effect,
     )

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.assurance import assurance
+from hushpoll_client.group import FIELD
 from hushpoll_client.report import FEWEST_REPORTS
 
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.files import Progress, tally
-from hushpoll_analysis.data.tally import Tally, question_of
+from hushpoll_analysis.data.link_groups import by_link, folded_population, group_sizes
+from hushpoll_analysis.data.tally import Tally, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins
 
+from .findings import Finding, findings, read_needed
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
 from .question import Line, QuestionResults, finite, question_results
-from .sampled import SampleKeys, sample_rows
+from .sampled import sample_rows
 from .validity import Validity, anchor_of, validity_of
 
 __all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "report"]
@@ -46,6 +51,12 @@ class SurveyResults:
     by: str | None = None
     groups: tuple[GroupTable, ...] = ()
     validity: Validity | None = None
+    sample: Mapping[str, Any] = field(default_factory=dict)
+    """What was given of the sample design, by its keyword."""
+    needed: Mapping[str, float] = field(default_factory=dict)
+    """The margin that was planned for, by question."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """The reports of each group by link, small ones together."""
 
     def __getitem__(self, question: str) -> QuestionResults:
         """Give the part of one question, by its id."""
@@ -73,14 +84,30 @@ class SurveyResults:
         return total_note(self.survey)
 
     @property
+    def tier(self) -> str:
+        """How much respondents were promised, by the worst question and the total: strong, fair or weak."""
+        return assurance(self.survey).tier
+
+    @property
     def revealing(self) -> tuple[str, ...]:
         """The questions whose single reports can reveal an answer: those with an unbounded epsilon."""
         return tuple(question.id for question in self.survey.questions if question.epsilon == math.inf)
 
+    @property
+    def revealing_texts(self) -> str:
+        """The texts of the questions whose single reports can reveal an answer."""
+        return " · ".join(
+            question.text for question in self.survey.questions if question.id in self.revealing
+        )
+
+    def findings(self, language: str = "en") -> tuple[Finding, ...]:
+        """Say in a sentence or two what was found of each question, and whether it is as precise as was needed."""
+        return findings(self, language)
+
     @cached_property
     def method(self) -> Method:
         """Method paragraph, formulas and references."""
-        return method_of(self.survey, self.n, self.level, self.by, self.interval)
+        return method_of(self.survey, self.n, self.level, self.by, self.interval, tuple(self.sample))
 
     @property
     def snippet(self) -> str:
@@ -88,6 +115,11 @@ class SurveyResults:
         by = f", by={self.by!r}" if self.by else ""
         interval = f", interval={self.interval!r}" if self.interval != "auto" else ""
         minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
+        for key, value in self.sample.items():
+            # Values that stood beside the data are named; whoever repeats the report has to have them too.
+            minimum += (
+                f", {key}={value!r}" if isinstance(value, str | int | float | dict) else f", {key}={key}"
+            )
         if self.validity is not None:
             minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g})"
         return (
@@ -100,6 +132,10 @@ class SurveyResults:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as JSON-ready data; null stands for unbounded."""
+        found = {
+            one.id: {"finding": one.text, **({"margin": one.verdict.to_dict()} if one.verdict else {})}
+            for one in self.findings()
+        }
         value: dict[str, Any] = {
             "hash": self.survey.hash,
             "title": self.survey.title,
@@ -107,7 +143,7 @@ class SurveyResults:
             "level": self.level,
             "minimum": self.minimum,
             "note": self.too_few,
-            "questions": [question.to_dict() for question in self.questions],
+            "questions": [question.to_dict() | found.get(question.id, {}) for question in self.questions],
             "epsilon_total": finite(self.survey.epsilon_total),
             "epsilon_total_note": self.privacy,
             "method": self.method.paragraph,
@@ -118,6 +154,8 @@ class SurveyResults:
         if self.by is not None:
             value["by"] = self.by
             value["groups"] = [table.to_dict() for table in self.groups]
+            if self.sizes:
+                value["group_sizes"] = dict(self.sizes)
         return value
 
     def to_frame(self) -> pd.DataFrame:
@@ -143,11 +181,17 @@ class SurveyResults:
 
         return as_text(self)
 
-    def to_html(self) -> str:
+    def to_html(self, language: str = "en") -> str:
         """Write the report as one self-contained file: no script, nothing loaded, light and dark, printable."""
         from .rendering import as_html
 
-        return as_html(self)
+        return as_html(self, language)
+
+    def to_svg(self, question: str, language: str = "en") -> str:
+        """Draw the estimates of one question as an SVG file that needs nothing else."""
+        from .picture import as_svg
+
+        return as_svg(self, question, language)
 
     def plot(self, axes: Any = None) -> Any:
         """Dots and whiskers of every question with matplotlib; gives the figure."""
@@ -214,6 +258,9 @@ def report(
     replicates: Any = None,
     anchor: Any = None,
     anchor_counts: Tally | None = None,
+    questions: Sequence[str] | None = None,
+    fewest: int = FEWEST_REPORTS,
+    needed: Mapping[str, float] | float | None = None,
 ) -> SurveyResults:
     """Make the report of a survey from its randomized reports.
 
@@ -242,6 +289,12 @@ def report(
     anchor : (question, share), optional
         A yes/no question whose true share is known: the other questions are also given corrected for careless answers,
         as in `anchored`.
+    fewest : int
+        What a group by link needs to be shown on its own; never below 50.
+    questions : sequence of str, optional
+        Estimate these questions only, by their ids: a page of a long report.
+    needed : float or {question id: float}, optional
+        The margin that was planned for, as a proportion: the findings then say whether it was reached.
 
     Returns
     -------
@@ -263,6 +316,10 @@ def report(
     if not isinstance(minimum, int) or minimum < 0:
         raise AnalysisError(f"minimum is {minimum!r}", f"give the least number of reports, such as {MINIMUM}")
     minimum = max(minimum, 2)  # one report has no variance
+    planned = read_needed([question.id for question in survey.questions], needed)
+    if survey.groups and isinstance(population, Mapping) and strata in (None, FIELD):
+        data = sample_rows(survey, data, max(fewest, FEWEST_REPORTS))
+        strata, population = FIELD, folded_population(survey, population, data)
     sample = SampleKeys(weights, strata, clusters, margins, population, replicates)
     rows, alone = None, None
     if sample.given and (by is not None or not sample.counts_suffice):
@@ -275,18 +332,44 @@ def report(
         if isinstance(data, Tally) and anchor_counts is None and data.by != anchor[0]:
             anchor = None  # these counts cannot tell; whoever keeps counts gives those of the anchor too
     data, joint = (data, anchor_counts) if anchor_counts else _with_anchor(survey, data, anchor, by)
-    counted = tally(survey, data, by, progress)
+    counted = tally(survey, data, by, progress, max(fewest, FEWEST_REPORTS))
     enough = counted.n >= minimum
     parts = tuple(
-        question_results(q, counted, level, interval, enough, alone, rows) for q in survey.questions
+        question_results(q, counted, level, interval, enough, minimum, alone, rows)
+        for q in survey.questions
+        if questions is None or q.id in questions
     )
     groups: tuple[GroupTable, ...] = ()
-    if by is not None and enough:
-        groups = group_tables(counted, level, minimum, only, reference, rows)
+    # A page that shows the grouping question alone has nothing to group.
+    if by is not None and enough and (questions is None or set(questions) - {by}):
+        least = max(minimum, fewest) if by_link(survey, by) else minimum
+        groups = group_tables(counted, level, least, questions if only is None else [only], reference, rows)
+        parts = tuple(_beside_groups(part, counted) for part in parts)
     checked = None
     if joint is not None and enough:
         checked = validity_of(survey, anchor, joint, level, rows)
-    return SurveyResults(survey, counted.n, level, interval, minimum, parts, by, groups, checked)
+    return SurveyResults(
+        survey,
+        counted.n,
+        level,
+        interval,
+        minimum,
+        parts,
+        by,
+        groups,
+        checked,
+        sample.given,
+        planned,
+        group_sizes(counted),
+    )
+
+
+def _beside_groups(part: QuestionResults, counted: Tally) -> QuestionResults:
+    """Note how small the smallest group is that is shown beside a question's totals, where groups are known exactly."""
+    if not by_link(counted.survey, counted.by) or part.id not in counted.joint:
+        return part
+    sizes = [total_of(part.question, row) for row in counted.joint[part.id]]
+    return replace(part, smallest=min((size for size in sizes if size), default=None))
 
 
 def _with_anchor(survey: Survey, data: Any, anchor: Any, by: str | None) -> tuple[Any, Tally | None]:

@@ -16,6 +16,7 @@ from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weighted import WeightedEstimate
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits
+from hushpoll_analysis.shares.parts import PartsEstimate
 from hushpoll_analysis.shares.result import Estimate, Shown
 
 from .survey import SurveyResults
@@ -184,11 +185,11 @@ def _wave(one: Any, option: Any, question: str | None) -> _Found:
         if part is None:
             raise AnalysisError(one.too_few)
         one = part
-    if not isinstance(one, Estimate | WeightedEstimate):
+    if not isinstance(one, Estimate | WeightedEstimate | PartsEstimate):
         raise AnalysisError(
             f"a wave is a {type(one).__name__}", "give results of estimate, weighted_estimate or report"
         )
-    entries: Sequence[Any] = one.estimates if isinstance(one, Estimate) else one.shares
+    entries: Sequence[Any] = one.shares if isinstance(one, WeightedEstimate) else one.estimates
     known = ", ".join(str(entry.option) for entry in entries)
     if option is None and len(entries) > 2:
         raise AnalysisError("the question has several answers", f"name one with option= ({known})")

@@ -10,6 +10,7 @@ from scipy import stats
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.errors import NotIdentifiedError
 from hushpoll_analysis.shares.interval import Interval, Resampling, interval
 from hushpoll_analysis.shares.quantities import Quantity, quantity
 
@@ -38,9 +39,17 @@ def effective_quantity(
     weights = view.solution(target)
     spread = float((weights - weights @ frequencies) ** 2 @ frequencies)
     size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else min(kish, n)
+    shares: Floats | None
+    try:
+        shares = view.shares(frequencies)
+    except NotIdentifiedError:
+        shares = None
     # Two answers at least: a variance has n - 1.
-    found = quantity(view, max(size, 2.0) * frequencies, target, view.shares(frequencies), decoy)
-    extra = 0.0 if decoy is None else decoy.slope(view.shares(frequencies), weights) ** 2 * decoy.variance
+    found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
+    extra = 0.0
+    if decoy is not None:
+        assert shares is not None
+        extra = decoy.slope(shares, weights) ** 2 * decoy.variance
     return replace(found, se=math.sqrt(variance + extra))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,10 @@ class ReplicateWeights:
     def degrees_of_freedom(self) -> int:
         """Rank of the weights minus one, as R's `degf`."""
         return int(np.linalg.matrix_rank(self.weights)) - 1
+
+    def among(self, chosen: npt.NDArray[np.bool_]) -> ReplicateWeights:
+        """Give the weights of a part of the respondents; the others weigh nothing."""
+        return replace(self, weights=self.weights * chosen[:, None])
 
     def spread(self, values: Floats, centre: Floats) -> Floats:
         """Covariance of a statistic from its values under each replicate (R x q)."""

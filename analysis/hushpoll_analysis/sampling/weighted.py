@@ -11,21 +11,24 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
-from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.channel.parts import Part
+from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, read_variable
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
+from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
-from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, method_for, misfit, outside
 from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.result import Shown
+from hushpoll_analysis.shares.share_table import ShareTable
 
 from .effective import effective_interval, effective_quantity
-from .population import Population
+from .keys import SampleKeys, takes_sample
 from .proportions import SCALES, reported_interval
-from .weights import Column, Margins, SurveyDesign, read_design
+from .weights import SurveyDesign
 
 __all__ = [
     "WEIGHTED_INTERVALS",
@@ -33,6 +36,7 @@ __all__ = [
     "WeightedReports",
     "WeightedShare",
     "weighted_estimate",
+    "weighted_part",
     "weighted_sample",
 ]
 
@@ -78,7 +82,7 @@ class WeightedShare:
 
 
 @dataclass(frozen=True)
-class WeightedEstimate:
+class WeightedEstimate(ShareTable[WeightedShare]):
     """Shares of all answers of one question under a sample design; `effective_n` is Kish's."""
 
     name: str
@@ -89,22 +93,6 @@ class WeightedEstimate:
     interval: str
     shares: tuple[WeightedShare, ...]
     notes: tuple[str, ...]
-
-    def __getitem__(self, option: object) -> WeightedShare:
-        """Give the share of an answer, by its label."""
-        for share in self.shares:
-            if share.option == option:
-                return share
-        raise KeyError(option)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give one row for each answer."""
-        rows = []
-        for share in self.shares:
-            row = dict(vars(share))
-            shown = row.pop("shown")
-            rows.append(row | {f"shown_{key}": value for key, value in vars(shown).items()})
-        return pd.DataFrame(rows).set_index("option")
 
     def to_dict(self) -> dict[str, Any]:
         """Give the result as JSON values."""
@@ -117,25 +105,18 @@ class WeightedEstimate:
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
         return draw_whiskers(frame.index, *limits, f"estimated share, {self.level:.0%} interval", axes)
 
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
-
 
 @takes_missing
+@takes_sample
 def weighted_estimate(
     reports: pd.DataFrame,
     mechanisms: Mechanisms,
     name: str,
     *,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     level: float = 0.95,
     interval: str = AUTO,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> WeightedEstimate:
     """Estimate the shares of one question from a sample with weights, strata or clusters.
 
@@ -170,15 +151,14 @@ def weighted_estimate(
     Korn, Graubard, "Confidence intervals for proportions with small expected number of positive counts", Survey
     Methodology 24 (1998).
     """
-    keys = (weights, strata, clusters, margins, population, replicates)
-    return weighted_sample(reports, mechanisms, name, keys, level, interval, designs)[0]
+    return weighted_sample(reports, mechanisms, name, sample, level, interval, designs)[0]
 
 
 def weighted_sample(
     reports: pd.DataFrame,
     mechanisms: Mechanisms,
     name: str,
-    keys: tuple[Any, ...],
+    keys: SampleKeys,
     level: float,
     interval: str,
     designs: Designs | None = None,
@@ -189,22 +169,61 @@ def weighted_sample(
     check_level(level)
     if len(check_frame(reports, "reports")) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
-    variable, codes = read_variable(reports, name, with_designs(mechanisms, designs, reports, name))
-    design = read_design(reports, *keys)
-    simple = design is None
-    if design is None:
-        design = SurveyDesign(np.ones(len(reports)), np.zeros_like(codes), np.arange(len(reports)))
+    option = option_of(name, mechanisms)
+    if option is not None:
+        question, part, whole = option
+        return weighted_part(
+            reports, part, part_codes(reports, question, part, whole), name, keys, level, interval
+        )
+    parts = options_of(name, mechanisms)
+    if parts:
+        raise AnalysisError(
+            f"{name}: its reports speak of several options at once", f"name one, as in '{name}[{parts[0]}]'"
+        )
+    try:
+        variable, codes = read_variable(reports, name, with_designs(mechanisms, designs, reports, name))
+    except NotIdentifiedError as error:
+        raise NotIdentifiedError(
+            f"{name}: {error.problem}",
+            f"its mean may be determined: linear('{name} ~ 1', ...), or report(..., weights=...)",
+        ) from None
+    design, simple = keys.design_or_simple(reports)
     sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
-    wanted = [sample.quantity(k) for k in range(len(variable.labels))]
+    return _estimated(sample, name, variable.labels, level, interval, simple), sample
+
+
+def weighted_part(
+    reports: pd.DataFrame,
+    part: Part,
+    codes: Codes,
+    name: str,
+    keys: SampleKeys,
+    level: float,
+    interval: str,
+) -> tuple[WeightedEstimate, WeightedReports]:
+    """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing."""
+    design, simple = keys.design_or_simple(reports)
+    asked = codes >= 0
+    sample = WeightedReports(
+        channel_view(part.channel), np.maximum(codes, 0), design.among(asked, part.asked), None
+    )
+    found = _estimated(sample, name, YES_NO, level, interval, simple)
+    return replace(found, n=int(asked.sum())), sample
+
+
+def _estimated(
+    sample: WeightedReports, name: str, labels: Sequence[Any], level: float, interval: str, simple: bool
+) -> WeightedEstimate:
+    design = sample.design
+    wanted = [sample.quantity(sample.view.unit(k)) for k in range(len(labels))]
     method = _method(wanted, interval, simple)
     _check_scale(method, name, sample)
     shares = tuple(
-        sample.share(option, k, one, method, level)
-        for k, (option, one) in enumerate(zip(variable.labels, wanted, strict=True))
+        sample.share(option, one, method, level) for option, one in zip(labels, wanted, strict=True)
     )
-    found = WeightedEstimate(
+    return WeightedEstimate(
         name,
-        len(reports),
+        design.n,
         design.effective_n,
         design.degrees_of_freedom,
         level,
@@ -212,7 +231,6 @@ def weighted_sample(
         shares,
         _notes(shares, sample),
     )
-    return found, sample
 
 
 def _method(wanted: Sequence[Quantity], interval: str, simple: bool) -> str:
@@ -246,40 +264,53 @@ class WeightedReports:
     codes: Codes
     design: SurveyDesign
     decoy: EstimatedDecoy | None
+    rounding: float = 0.0
+    """How far apart the points are that numbers were rounded to at random."""
 
     @property
     def frequencies(self) -> Floats:
         return self.design.mean(np.eye(self.view.outcomes)[self.codes])
 
-    def values(self, option: int) -> Floats:
-        """Give b(z) of each respondent for one option."""
-        return self.view.solution(self.view.unit(option))[self.codes]
+    def values(self, target: Floats) -> Floats:
+        """Give b(z) of each respondent, with C b = a."""
+        return self.view.solution(target)[self.codes]
 
-    def noise(self, option: int) -> Floats:
-        """Unbiased estimates of Var(b | truth), one a respondent."""
-        weights = self.view.solution(self.view.unit(option))
-        return self.view.solution(self.view.noise(weights))[self.codes]
+    def noise(self, target: Floats) -> Floats:
+        """Unbiased estimates of Var(b | truth), one a respondent; the largest where the channel determines none."""
+        noise, rounded = self.view.noise(self.view.solution(target)), (self.rounding / 2.0) ** 2
+        try:
+            return self.view.solution(noise)[self.codes] + rounded
+        except NotIdentifiedError:
+            return np.full(len(self.codes), float(noise.max()) + rounded)
 
-    def variance(self, option: int, design: SurveyDesign | None = None) -> float:
-        """Linearised variance of the share, without an estimated decoy's own part."""
+    def variance(self, target: Floats, design: SurveyDesign | None = None) -> float:
+        """Linearised variance of b.f, without an estimated decoy's own part."""
         design = self.design if design is None else design
-        values = self.values(option)
+        values = self.values(target)
         mean = float(design.mean(values[:, None])[0])
-        noise = None if design.fractions is None else self.noise(option)[:, None, None]
+        noise = None if design.fractions is None else self.noise(target)[:, None, None]
         return max(float(design.covariance((values - mean)[:, None], noise)[0, 0]), 0.0)
 
-    def privacy(self, option: int) -> float:
+    def privacy(self, target: Floats) -> float:
         """Variance that remains when exactly these respondents are of interest: the randomization's alone."""
         design = self.design
-        return max(float(design.weights**2 @ self.noise(option)) / design.total**2, 0.0)
+        return max(float(design.weights**2 @ self.noise(target)) / design.total**2, 0.0)
 
-    def quantity(self, option: int) -> Quantity:
-        target, variance, design = self.view.unit(option), self.variance(option), self.design
+    def quantity(self, target: Floats) -> Quantity:
+        """Estimate a.h, with the linearised standard error and the counts that it is worth."""
+        variance, design = self.variance(target), self.design
         kish = design.effective_n
         if design.fractions is not None and variance > 0.0:
             # A finite population makes each answer worth more, whatever the weights are.
-            kish *= max(self.variance(option, design.without_population) / variance, 1.0)
-        return effective_quantity(self.view, self.frequencies, target, self.decoy, variance, kish)
+            kish *= max(self.variance(target, design.without_population) / variance, 1.0)
+        found = effective_quantity(self.view, self.frequencies, target, self.decoy, variance, kish)
+        drift = max(found.se**2 - variance, 0.0)
+        return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))
+
+    def worth(self, option: int, level: float) -> Quantity:
+        """Give a share at the size that its interval uses, t in place of z."""
+        wanted = self.quantity(self.view.unit(option))
+        return effective_interval(wanted, "wald", level, self.design.degrees_of_freedom)[1]
 
     def interval(self, wanted: Quantity, method: str, level: float) -> tuple[Interval, Quantity]:
         """Give the interval of a share, and the quantity at the size that the interval used."""
@@ -297,14 +328,16 @@ class WeightedReports:
         )
         return Interval(low, high, method), scaled
 
-    def share(self, option: object, k: int, wanted: Quantity, method: str, level: float) -> WeightedShare:
+    def share(self, option: object, wanted: Quantity, method: str, level: float) -> WeightedShare:
         found, scaled = self.interval(wanted, method, level)
         visible = fallback(scaled, found, level) or found
-        values, design = self.values(k), self.design
-        plain = wanted.estimate * (1.0 - wanted.estimate) / (design.n - 1)
-        spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (design.n - 1)
-        drift = wanted.se**2 - self.variance(k)
-        noise = None if design.fractions is None else self.noise(k)[:, None, None]
+        target, design = wanted.target, self.design
+        values = self.values(target)
+        people = int(np.count_nonzero(design.weights))
+        plain = wanted.estimate * (1.0 - wanted.estimate) / (people - 1)
+        spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (people - 1)
+        drift = wanted.se**2 - self.variance(target)
+        noise = None if design.fractions is None else self.noise(target)[:, None, None]
         total_variance = design.total_covariance(values[:, None], noise)[0, 0] + drift * design.total**2
         return WeightedShare(
             option=option,
@@ -315,7 +348,7 @@ class WeightedReports:
             shown=Shown(
                 *(min(max(value, 0.0), 1.0) for value in (wanted.estimate, visible.low, visible.high))
             ),
-            se_privacy=math.sqrt(self.privacy(k) + max(drift, 0.0)),
+            se_privacy=wanted.se_privacy,
             misfit=misfit(scaled) if outside(scaled, found) else None,
             total=wanted.estimate * design.total,
             total_se=math.sqrt(max(float(total_variance), 0.0)),
@@ -327,7 +360,7 @@ class WeightedReports:
 def _notes(shares: Sequence[WeightedShare], sample: WeightedReports) -> tuple[str, ...]:
     """Say what a reader must know beside the numbers."""
     design, notes = sample.design, []
-    if np.ptp(sample.codes) == 0:
+    if np.ptp(sample.codes[design.weights > 0.0]) == 0:
         notes.append(
             "All reports are the same, so the standard error is 0 and says nothing; the interval holds."
         )

@@ -86,6 +86,18 @@ class SurveyDesign:
         """The same design from a population without end."""
         return self if self.fractions is None else replace(self, fractions=None)
 
+    def among(self, chosen: npt.NDArray[np.bool_], share: float) -> SurveyDesign:
+        """Give the design of a random part of the respondents; the others weigh nothing, but their clusters count.
+
+        Of a finite population the fraction that takes part is smaller by the share.
+        """
+        return replace(
+            self,
+            weights=self.weights * chosen,
+            fractions=None if self.fractions is None else self.fractions * share,
+            replicates=None if self.replicates is None else self.replicates.among(chosen),
+        )
+
     def total_covariance(self, values: Floats, noise: Floats | None = None) -> Floats:
         """Covariance of the weighted totals of the columns of `values` (n x q).
 

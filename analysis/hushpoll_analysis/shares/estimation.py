@@ -103,7 +103,16 @@ def estimate(
     check_method(interval)
     if designs is None and not analysis_channel(mechanism).listed:  # type: ignore[arg-type]
         resampling = Resampling(replicates, seed)
-        parts = estimate_parts(counts, mechanism, level, interval, simultaneous, options, resampling)  # type: ignore[arg-type]
+        parts = estimate_parts(
+            counts,  # type: ignore[arg-type]
+            mechanism,  # type: ignore[arg-type]
+            level,
+            interval,
+            simultaneous,
+            options,
+            resampling,
+            population,
+        )
         return parts  # type: ignore[return-value]
     asked = _Asked.of(counts, mechanism, designs, pooling, options)
     view, whole, decoy, labels, entries = asked.view, asked.counts, asked.decoy, asked.labels, asked.entries

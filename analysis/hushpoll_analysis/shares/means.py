@@ -105,7 +105,7 @@ def mean_of(
     found = linear_estimate(wanted, "mean", None, interval, level, resampling)
     if not rounding:
         return found
-    return replace(found, se_privacy=math.hypot(found.se_privacy, rounding / 2.0 / math.sqrt(sample.n)))
+    return replace(found, se_privacy=math.hypot(found.se_privacy, sample.rounding_error(rounding)))
 
 
 def mean_difference(first: LinearEstimate, second: LinearEstimate) -> MeanDifference:

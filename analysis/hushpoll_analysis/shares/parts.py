@@ -14,9 +14,10 @@ from hushpoll_client import Channel
 
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
-from hushpoll_analysis.data.counts import Counts, check_level, whole_numbers
+from hushpoll_analysis.data.counts import Counts, check_level, check_population, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 
+from .finite import finite_population
 from .interval import AUTO, Resampling, check_method, method_for
 from .interval.listed import listed_interval
 from .quantities import Quantity, quantity
@@ -60,6 +61,8 @@ class PartsEstimate:
     notes: tuple[str, ...]
     one_choice: bool
     resampling: Resampling = field(repr=False)
+    fraction: float = 0.0
+    """The fraction of a finite population that was asked; 0 for one without end."""
 
     def __getitem__(self, option: str | int) -> LinearEstimate:
         """Give the entry of an option, by label or by position."""
@@ -90,7 +93,7 @@ class PartsEstimate:
         cells, parts = np.asarray(self.counts), sampler(self.channel).parts
         found = []
         for place in order:
-            wanted = _quantity(parts[place], cells)
+            wanted = _quantity(parts[place], cells, self.fraction)
             limits = listed_interval(wanted, len(parts), len(order), self.level)
             found.append(with_interval(wanted, limits, self.options[place], None, self.level))
         return tuple(found)
@@ -98,7 +101,7 @@ class PartsEstimate:
     def together(self) -> PartsEstimate:
         """Give the same estimates with intervals that hold for all options at once."""
         cells = np.asarray(self.counts)
-        asked = (self.level, self.interval_requested, True, self.resampling)
+        asked = (self.level, self.interval_requested, True, self.resampling, self.fraction)
         found, method = _entries(cells, self.channel, self.options, *asked)
         return replace(self, estimates=found, interval=method, simultaneous=True)
 
@@ -186,6 +189,7 @@ def estimate_parts(
     simultaneous: bool = False,
     options: Sequence[str] | None = None,
     resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+    population: float | None = None,
 ) -> PartsEstimate:
     """Estimate the share of every option from reports that speak of several options at once.
 
@@ -195,7 +199,7 @@ def estimate_parts(
         For a set of options how many reports hold each option; for one of several items how often each item and each
         dummy was reported; for openly sampled answers how often each report came. Or the counts that `report` keeps.
     mechanism : Mechanism or Channel
-    level, interval, simultaneous, options
+    level, interval, simultaneous, options, population
         As for `estimate`.
     """
     check_level(level)
@@ -210,7 +214,8 @@ def estimate_parts(
     if min(asked) < 2:
         few = labels[asked.index(min(asked))]
         raise AnalysisError(f'counts: fewer than two reports speak of "{few}"', "at least 2 are needed")
-    found, method = _entries(cells, channel, labels, level, interval, simultaneous, resampling)
+    fraction = 0.0 if population is None else check_population(population, whole.total(cells))
+    found, method = _entries(cells, channel, labels, level, interval, simultaneous, resampling, fraction)
     bare = isinstance(mechanism, Channel)
     return PartsEstimate(
         mechanism=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
@@ -229,6 +234,7 @@ def estimate_parts(
         notes=_notes(whole, found),
         one_choice=not channel.several,
         resampling=resampling,
+        fraction=fraction,
     )
 
 
@@ -240,10 +246,11 @@ def _entries(
     interval: str,
     simultaneous: bool,
     resampling: Resampling,
+    fraction: float,
 ) -> tuple[tuple[LinearEstimate, ...], str]:
     parts = sampler(channel).parts
     each = 1 - (1 - level) / len(parts) if simultaneous else level
-    wanted = [_quantity(part, cells) for part in parts]
+    wanted = [_quantity(part, cells, fraction) for part in parts]
     method = method_for(wanted, interval, simultaneous and len(parts) > 1)
     found = (
         linear_estimate(one, label, None, method, each, resampling)
@@ -252,10 +259,11 @@ def _entries(
     return tuple(found), method
 
 
-def _quantity(part: Part, cells: Counts) -> Quantity:
+def _quantity(part: Part, cells: Counts, fraction: float) -> Quantity:
     view, counts = channel_view(part.channel), part.counts(cells)
     shares = view.shares(counts / counts.sum())
-    return quantity(view, counts, view.unit(_YES), shares, None)
+    # Where an open coin chose whom to ask, so much less of the population was asked.
+    return finite_population(quantity(view, counts, view.unit(_YES), shares, None), fraction * part.asked)
 
 
 def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> LinearEstimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,10 +13,11 @@ import numpy.typing as npt
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
-from hushpoll_analysis.data.counts import Counts, read_counts
+from hushpoll_analysis.data.counts import Counts, check_population, read_counts
 from hushpoll_analysis.errors import NotIdentifiedError
 
 from .constrained import constrained_shares
+from .finite import finite_population
 from .quantities import Quantity, quantity
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class Sample:
     counts: Counts
     shares: Floats | None
     decoy: EstimatedDecoy | None = None
+    fraction: float = 0.0
+    """The fraction of a finite population that was asked; 0 for one without end."""
 
     @property
     def n(self) -> int:
@@ -41,7 +45,14 @@ class Sample:
 
     def quantity(self, target: npt.ArrayLike) -> Quantity:
         """Estimate a.h."""
-        return quantity(self.view, self.counts, np.asarray(target, dtype=np.float64), self.shares, self.decoy)
+        numbers = np.asarray(target, dtype=np.float64)
+        return finite_population(
+            quantity(self.view, self.counts, numbers, self.shares, self.decoy), self.fraction
+        )
+
+    def rounding_error(self, rounding: float) -> float:
+        """Give the largest standard error that rounding at random to points so far apart adds to a mean."""
+        return rounding / 2.0 / math.sqrt(self.n)
 
     @cached_property
     def likeliest(self) -> Floats:
@@ -61,7 +72,10 @@ class Sample:
 
 
 def read_sample(
-    counts: npt.ArrayLike | Mapping[Any, int], mechanism: Channel | Mechanism, labels: Sequence[Any] = ()
+    counts: npt.ArrayLike | Mapping[Any, int],
+    mechanism: Channel | Mechanism,
+    labels: Sequence[Any] = (),
+    population: float | None = None,
 ) -> Sample:
     """Check report counts against a mechanism."""
     view = channel_view(mechanism)
@@ -71,4 +85,5 @@ def read_sample(
         shares = view.shares(whole / whole.sum())
     except NotIdentifiedError:
         shares = None
-    return Sample(view, whole, shares, estimated_decoy(mechanism))
+    fraction = 0.0 if population is None else check_population(population, int(whole.sum()))
+    return Sample(view, whole, shares, estimated_decoy(mechanism), fraction)

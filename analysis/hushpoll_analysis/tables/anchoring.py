@@ -22,12 +22,12 @@ from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column, Margins
+from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 from hushpoll_analysis.shares.result import Shown
+from hushpoll_analysis.shares.share_table import ShareTable
 
-from .frames import sample_design
-from .joint import JointReports, read_joint
+from .joint import JointReports
+from .reading import read_joint
 from .within import quantile
 
 __all__ = ["Anchored", "AnchoredShare", "Careless", "anchored", "anchored_joint"]
@@ -61,7 +61,7 @@ class AnchoredShare:
 
 
 @dataclass(frozen=True)
-class Anchored:
+class Anchored(ShareTable[AnchoredShare]):
     """Shares of one question, corrected for careless answers.
 
     `estimate`, `low` and `high` are unclipped; an interval without an end has infinite limits, because nearly everybody
@@ -76,22 +76,6 @@ class Anchored:
     careless: Careless
     shares: tuple[AnchoredShare, ...]
     notes: tuple[str, ...]
-
-    def __getitem__(self, option: object) -> AnchoredShare:
-        """Give the share of an answer, by its label."""
-        for share in self.shares:
-            if share.option == option:
-                return share
-        raise KeyError(option)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give one row for each answer."""
-        rows = []
-        for share in self.shares:
-            row = dict(vars(share))
-            shown = row.pop("shown")
-            rows.append(row | {f"shown_{key}": value for key, value in vars(shown).items()})
-        return pd.DataFrame(rows).set_index("option")
 
     def to_dict(self) -> dict[str, Any]:
         """Give the result as JSON values: None stands for a limit that does not exist."""
@@ -116,11 +100,9 @@ class Anchored:
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
         return draw_whiskers(frame.index, *limits, f"corrected share, {self.level:.0%} interval", axes)
 
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
-
 
 @takes_missing
+@takes_sample
 def anchored(
     reports: pd.DataFrame | npt.ArrayLike,
     mechanisms: Mechanisms,
@@ -132,13 +114,8 @@ def anchored(
     anchor_option: Any = None,
     labels: Mapping[str, Sequence[Any]] | None = None,
     level: float = 0.95,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> Anchored:
     r"""Correct the shares of a question for people who answered at random, by an anchor of known share.
 
@@ -166,7 +143,7 @@ def anchored(
     -----
     :math:`\hat\pi = (\hat p - \hat r/K)/(1 - \hat r)`. The interval is Fieller's: all :math:`\pi` with
     :math:`|\hat p - \pi + \hat r(\pi - 1/K)| \le z \sqrt{V_p + (\pi - 1/K)^2 V_r + 2 (\pi - 1/K) C_{pr}}`, with the
-    covariance of both questions. Taking r as known would cover 86 % in place of 95 %. **Assumes** that the same people
+    covariance of both questions. Taking r as known would cover 89 % in place of 95 %. **Assumes** that the same people
     are careless in both questions, and that these pick every option alike. With two options and a symmetric channel
     (warner, crosswise) a random answer and a random report are the same, so this is the bias-corrected crosswise
     estimate with anchor.
@@ -178,8 +155,7 @@ def anchored(
     """
     check_level(level)
     mechanisms = with_designs(mechanisms, designs, reports, question)
-    design = sample_design(reports, weights, strata, clusters, margins, population, replicates)
-    joint = read_joint(reports, mechanisms, [question, anchor], design, labels)
+    joint = read_joint(reports, mechanisms, [question, anchor], sample.design_of(reports), labels)
     return anchored_joint(joint, share, option, anchor_option, level)
 
 
@@ -271,7 +247,7 @@ def _corrected(
     option: Any, chance: float, p: float, rate: float, variances: tuple[float, float, float], z: float
 ) -> AnchoredShare:
     """Solve (p - 1/K - a (1 - r))^2 <= z^2 (V_p + a^2 V_r + 2 a C) for a = pi - 1/K."""
-    own, of_rate, mixed = variances
+    own, of_rate, mixed = map(float, variances)
     careful, gap = 1.0 - rate, p - chance
     square = careful**2 - z * z * of_rate
     half = gap * careful + z * z * mixed

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -14,22 +13,21 @@ from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import option_reports, options_of, with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
+from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 
 from .cells import CrossTable
 from .differences import Comparison, compare_groups, stacked
 from .independence import independence_test
 from .intervals import cell_limits
-from .joint import read_joint
+from .reading import read_joint
 
-__all__ = ["compare", "crosstab", "sample_design"]
+__all__ = ["compare", "crosstab"]
 
 Reports = pd.DataFrame | npt.ArrayLike
 
 
 @takes_missing
+@takes_sample
 def crosstab(
     reports: Reports,
     mechanisms: Mechanisms,
@@ -39,13 +37,8 @@ def crosstab(
     labels: Mapping[str, Sequence[Any]] | None = None,
     level: float = 0.95,
     simultaneous: bool = False,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> CrossTable:
     r"""Estimate the joint shares of two or more variables from their randomized reports.
 
@@ -95,7 +88,7 @@ def crosstab(
     check_level(level)
     reports, mechanisms, labels = _with_options(reports, mechanisms, names, labels)
     mechanisms = with_designs(mechanisms, designs, reports)
-    design = sample_design(reports, weights, strata, clusters, margins, population, replicates)
+    design = sample.design_of(reports)
     joint = read_joint(reports, mechanisms, names, design, labels)
     se = joint.standard_errors()
     low, high, method = cell_limits(joint, se, level, joint.estimate.size if simultaneous else 1)
@@ -119,6 +112,7 @@ def crosstab(
 
 
 @takes_missing
+@takes_sample
 def compare(
     reports: Reports,
     mechanisms: Mechanisms,
@@ -130,13 +124,8 @@ def compare(
     labels: Mapping[str, Sequence[Any]] | None = None,
     level: float = 0.95,
     simultaneous: bool = False,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> Comparison:
     """Compare the shares of an outcome between groups: differences and ratios, with intervals.
 
@@ -172,17 +161,9 @@ def compare(
     check_level(level)
     asked = options_of(outcome, mechanisms, labels)
     if asked:
-        sample = {
-            "weights": weights,
-            "strata": strata,
-            "clusters": clusters,
-            "margins": margins,
-            "population": population,
-            "replicates": replicates,
-        }
         chosen = asked if option is None else (option,)
         return _by_option(
-            reports, mechanisms, outcome, by, chosen, reference, labels, level, simultaneous, sample
+            reports, mechanisms, outcome, by, chosen, reference, labels, level, simultaneous, sample.given
         )
     reports, mechanisms, labels = _with_options(reports, mechanisms, [by, outcome], labels)
     mechanisms = with_designs(mechanisms, designs, reports, outcome)
@@ -190,7 +171,7 @@ def compare(
         reports,
         mechanisms,
         [by, outcome],
-        sample_design(reports, weights, strata, clusters, margins, population, replicates),
+        sample.design_of(reports),
         labels,
     )
     answers = joint.variables[1]
@@ -240,26 +221,3 @@ def _by_option(
         )
         found.append((option, part))
     return stacked(outcome, level, found)
-
-
-def sample_design(
-    reports: Reports,
-    weights: Column,
-    strata: Column,
-    clusters: Column,
-    margins: Margins | None,
-    population: Population,
-    replicates: Any,
-) -> SurveyDesign | None:
-    """Read the sample design of a table of respondents; joint counts have none."""
-    if isinstance(reports, pd.DataFrame):
-        return read_design(reports, weights, strata, clusters, margins, population, replicates)
-    given = (weights, strata, clusters, margins, population, replicates)
-    if any(one is not None for one in given):
-        raise AnalysisError(
-            "weights, strata, clusters, margins and population need a table of respondents, not joint counts",
-            "give one row for each respondent",
-        )
-    if isinstance(reports, np.ndarray | list | tuple):
-        return None
-    raise AnalysisError(f"reports must be a DataFrame or an array of counts, not {type(reports).__name__}")

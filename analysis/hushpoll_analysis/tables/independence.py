@@ -41,6 +41,8 @@ def independence_test(joint: JointReports) -> IndependenceTest | None:
     """Test that the variables are (mutually) independent; None when a single report of one variable occurs."""
     if any(isinstance(one.view, StackedView) for one in joint.variables):
         return _within_designs(joint)
+    if joint.together:
+        return _of_pair(joint)
     table = _occurring(joint.frequencies)
     if min(table.shape) < 2:
         return None
@@ -49,6 +51,48 @@ def independence_test(joint: JointReports) -> IndependenceTest | None:
     if table.ndim != 2 or table.size > _MOST_CELLS:
         return None
     return _rao_scott(joint)
+
+
+def _of_pair(joint: JointReports) -> IndependenceTest | None:
+    """Test two answers that were randomized together: their reports are not independent when the answers are.
+
+    The differences of the estimated cells from the products of their margins are held against the covariance that they
+    have where the products are the truth (a score test; with a sample design its own covariance, in the F form).
+    """
+    rows, columns = (len(one.labels) for one in joint.variables)
+    first = np.array([joint.mean({0: i}) for i in range(rows)])
+    second = np.array([joint.mean({1: j}) for j in range(columns)])
+    gaps, influence = [], []
+    for i, j in product(range(rows - 1), range(columns - 1)):
+        gaps.append(joint.mean({0: i, 1: j}) - first[i] * second[j])
+        own = [joint.matrices[0][i], joint.matrices[1][j]]
+        margins = second[j] * joint.functional([own[0], None]) + first[i] * joint.functional([None, own[1]])
+        influence.append(joint.functional(own) - margins + first[i] * second[j])
+    flat, gap = np.stack(influence).reshape(len(gaps), -1), np.array(gaps)
+    df = float(len(gaps))
+    if joint.design is not None:
+        design = joint.design.without_population
+        values = (np.stack(influence) - gap[:, None, None]).reshape(len(gaps), -1)[:, joint.cells].T
+        statistic = float(gap @ np.linalg.solve(design.covariance(values), gap)) / df
+        freedom = float(design.degrees_of_freedom)
+        note = (
+            "the estimated cells against the products of their margins, with the sample design's covariance"
+        )
+        return IndependenceTest(
+            statistic, (df, freedom), float(stats.f.sf(statistic, df, freedom)), "Wald F", note
+        )
+    truth = np.multiply.outer(_possible(first), _possible(second))
+    chances = joint.expected_reports(truth).reshape(-1)
+    mean = flat @ chances
+    covariance = (flat * chances) @ flat.T - np.outer(mean, mean)
+    statistic = float(joint.n * gap @ np.linalg.solve(covariance, gap))
+    note = "the estimated cells against the products of their margins: both answers were randomized together"
+    return IndependenceTest(statistic, (df,), float(stats.chi2.sf(statistic, df)), "Score", note)
+
+
+def _possible(shares: Floats) -> Floats:
+    cut = np.clip(shares, 0.0, 1.0)
+    return np.asarray(cut / cut.sum(), dtype=np.float64)
 
 
 def _within_designs(joint: JointReports) -> IndependenceTest | None:

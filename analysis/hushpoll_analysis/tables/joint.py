@@ -9,28 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import (
     Codes,
     EstimatedShare,
-    Mechanisms,
     Variable,
-    randomized_variable,
-    read_variable,
 )
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.weights import SurveyDesign
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 
-__all__ = ["JointReports", "along_axes", "read_joint"]
-
-MAX_CELLS = 10_000_000
+__all__ = ["JointReports", "along_axes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +33,11 @@ class JointReports:
     counts: Floats
     codes: tuple[Codes, ...] | None = None
     design: SurveyDesign | None = None
+
+    @property
+    def together(self) -> bool:
+        """Whether two of the variables were randomized together, as questions of one block are."""
+        return False
 
     @property
     def n(self) -> int:
@@ -59,6 +56,17 @@ class JointReports:
             return np.asarray(self.counts / self.counts.sum(), dtype=np.float64)
         flat = np.bincount(self._cell, weights=self.design.weights, minlength=self.counts.size)
         return np.asarray(flat / flat.sum(), dtype=np.float64).reshape(self.counts.shape)
+
+    @property
+    def cells(self) -> Codes:
+        """The joint report of each respondent, counted through the table."""
+        return self._cell
+
+    def expected_reports(self, truth: Floats) -> Floats:
+        """Give the chance of each joint report where the true table is this one."""
+        for axis, variable in enumerate(self.variables):
+            truth = np.moveaxis(variable.view.forward(np.moveaxis(truth, axis, -1)), -1, axis)
+        return truth
 
     @cached_property
     def _cell(self) -> Codes:
@@ -172,18 +180,13 @@ class JointReports:
         """Maximum likelihood table on the simplex (no cell below zero), and whether the search reached it."""
         views = [variable.view for variable in self.variables]
 
-        def forward(shares: Floats) -> Floats:
-            for axis, view in enumerate(views):
-                shares = np.moveaxis(view.forward(np.moveaxis(shares, axis, -1)), -1, axis)
-            return shares
-
         def backward(values: Floats) -> Floats:
             for axis, view in enumerate(views):
                 values = np.moveaxis(view.backward(np.moveaxis(values, axis, -1)), -1, axis)
             return values
 
         start = np.maximum(self.estimate, 0.0) + 1.0 / self.estimate.size
-        return maximise(self.frequencies * self.n, forward, backward, start)
+        return maximise(self.frequencies * self.n, self.expected_reports, backward, start)
 
     def notes(self) -> tuple[str, ...]:
         """Say what to know about the standard errors."""
@@ -211,84 +214,3 @@ def along_axes(table: Floats, matrices: Sequence[Floats]) -> Floats:
     for axis, matrix in enumerate(matrices):
         table = np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
     return np.asarray(table, dtype=np.float64)
-
-
-def read_joint(
-    reports: pd.DataFrame | npt.ArrayLike,
-    mechanisms: Mechanisms,
-    names: Sequence[str],
-    design: SurveyDesign | None,
-    labels: Mapping[str, Sequence[Any]] | None = None,
-) -> JointReports:
-    """Read joint reports from a table of respondents, or from an array of joint counts (one axis a variable)."""
-    if len(set(names)) != len(names):
-        raise AnalysisError(f"a variable is named twice: {', '.join(names)}", "name each once")
-    if len(names) < 2:
-        raise AnalysisError("a cross-table needs at least two variables", "use estimate for one")
-    labels = labels or {}
-    if isinstance(reports, pd.DataFrame):
-        return _from_rows(reports, mechanisms, names, design, labels)
-    if design is not None:
-        raise AnalysisError("weights, strata and clusters need a table of respondents, not joint counts")
-    try:
-        counts = np.asarray(reports)
-    except ValueError:
-        raise AnalysisError(
-            "counts: the rows have different lengths", "give one number for each cell"
-        ) from None
-    return _from_counts(counts, mechanisms, names, labels)
-
-
-def _from_rows(
-    data: pd.DataFrame,
-    mechanisms: Mechanisms,
-    names: Sequence[str],
-    design: SurveyDesign | None,
-    labels: Mapping[str, Sequence[Any]],
-) -> JointReports:
-    if data.empty:
-        raise AnalysisError("the table of reports is empty", "there is nothing to estimate")
-    pairs = [read_variable(data, name, mechanisms, labels.get(name)) for name in names]
-    variables = tuple(variable for variable, _ in pairs)
-    codes = tuple(values for _, values in pairs)
-    shape = tuple(variable.view.outcomes for variable in variables)
-    cells = float(np.prod(shape, dtype=np.float64))
-    if cells > MAX_CELLS:
-        raise AnalysisError(f"the table would have {cells:.3g} cells", "leave a variable out")
-    cell = np.ravel_multi_index(codes, shape)
-    counts = np.bincount(cell, minlength=int(cells)).reshape(shape).astype(np.float64)
-    return JointReports(variables, counts, codes, design)
-
-
-def _from_counts(
-    counts: npt.NDArray[Any],
-    mechanisms: Mechanisms,
-    names: Sequence[str],
-    labels: Mapping[str, Sequence[Any]],
-) -> JointReports:
-    if counts.ndim != len(names):
-        raise AnalysisError(
-            f"{counts.ndim} axes of counts for {len(names)} variables", "give one axis for each"
-        )
-    if counts.dtype.kind not in "iuf" or not np.all(np.isfinite(counts)):
-        raise AnalysisError("counts must be whole numbers of 0 or more")
-    if np.any(counts < 0) or np.any(counts != np.floor(counts)):
-        raise AnalysisError(
-            "counts must be whole numbers of 0 or more", "a negative or fractional one was given"
-        )
-    if counts.sum() == 0:
-        raise AnalysisError("all counts are 0", "there is nothing to estimate")
-    variables = []
-    for axis, name in enumerate(names):
-        variable = randomized_variable(name, mechanisms, labels.get(name))
-        if variable is None:
-            given = labels.get(name, range(counts.shape[axis]))
-            codes = pd.DataFrame({name: list(given)})
-            variable = read_variable(codes, name, {}, list(given))[0]
-        if variable.view.outcomes != counts.shape[axis]:
-            raise AnalysisError(
-                f"{name} has {variable.view.outcomes} possible reports but axis {axis} of the counts has "
-                f"{counts.shape[axis]}"
-            )
-        variables.append(variable)
-    return JointReports(tuple(variables), counts.astype(np.float64))

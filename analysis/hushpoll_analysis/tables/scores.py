@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, check_frame, read_variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column, Margins, SurveyDesign, read_design
+from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sampling.weights import SurveyDesign
 
 __all__ = ["SumScore", "sum_score"]
 
@@ -62,6 +63,7 @@ class SumScore:
 
 
 @takes_missing
+@takes_sample
 def sum_score(
     data: pd.DataFrame,
     mechanisms: Mechanisms,
@@ -69,13 +71,8 @@ def sum_score(
     *,
     values: Mapping[str, Sequence[float]] | None = None,
     level: float = 0.95,
-    weights: Column = None,
-    strata: Column = None,
-    clusters: Column = None,
-    margins: Margins | None = None,
     designs: Designs | None = None,
-    population: Population = None,
-    replicates: Any = None,
+    sample: SampleKeys,
 ) -> SumScore:
     r"""Estimate the mean of a sum score over several items, of which some were randomized.
 
@@ -108,18 +105,28 @@ def sum_score(
     squares = np.stack(
         [one.view.solution(v**2)[codes] for (one, codes), v in zip(read, points, strict=True)], axis=1
     )
-    design = read_design(data, weights, strata, clusters, margins, population, replicates)
-    simple = design is None
-    if design is None:
-        design = SurveyDesign(np.ones(len(data)), np.zeros(len(data), dtype=np.int64), np.arange(len(data)))
+    design, simple = sample.design_or_simple(data)
     total = firsts.sum(axis=1)
     mean = float(design.mean(total[:, None])[0])
     noise = None if design.fractions is None else _noise(read, points)[:, None, None]
-    se = math.sqrt(max(float(design.covariance((total - mean)[:, None], noise)[0, 0]), 0.0))
+    variance = float(design.covariance((total - mean)[:, None], noise)[0, 0])
+    se = math.sqrt(max(variance, 0.0) + _decoy_variance(read, points, design))
     tail = (1.0 - level) / 2.0
     half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
     sd, alpha = _spread(firsts, squares, design)
     return SumScore(tuple(items), len(data), level, mean, se, mean - half, mean + half, sd, alpha)
+
+
+def _decoy_variance(
+    read: Sequence[tuple[Variable, Codes]], points: Sequence[Floats], design: SurveyDesign
+) -> float:
+    """Give what counted decoy shares add: the weights of their items move with them."""
+    total = 0.0
+    for (variable, codes), values in zip(read, points, strict=True):
+        if variable.decoy is not None:
+            slope = float(design.mean((values @ variable.decoy.slope)[codes][:, None])[0])
+            total += slope**2 * variable.decoy.variance
+    return total
 
 
 def _points(variable: Variable, values: Mapping[str, Sequence[float]]) -> Any:

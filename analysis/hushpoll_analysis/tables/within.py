@@ -99,7 +99,7 @@ def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
     variance = joint.covariance((joint.functional(rows) - estimate)[None], slopes)[0, 0]
     others = tuple(other for other in range(joint.counts.ndim) if other != axis)
     frequencies = joint.frequencies.sum(axis=others) * joint.n
-    return _table_share(joint, axis, option, estimate, math.sqrt(variance), frequencies, None)
+    return _table_share(joint, axis, option, estimate, math.sqrt(max(variance, 0.0)), frequencies, None)
 
 
 def within_group(

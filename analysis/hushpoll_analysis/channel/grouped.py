@@ -1,0 +1,76 @@
+"""Made-up respondents of a survey with groups: each group may have its own truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Survey
+from hushpoll_client.group import FIELD
+
+from hushpoll_analysis.errors import AnalysisError
+
+from .population import simulate_survey
+
+__all__ = ["simulate_columns"]
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+def simulate_columns(
+    survey: Survey,
+    n: int,
+    truth: Mapping[str, Any],
+    seed: int | None = None,
+    progress: Callable[[int], object] = lambda rows: None,
+) -> Columns:
+    """Give the reports of n respondents, entry by entry, and the group of each where the survey has groups.
+
+    `truth` is that of `simulate_survey`. With groups it may have `group`, the share of people in each (by default equal
+    ones), and for any question a truth for each group by its name: {"Science": [...], "Arts": [...]}.
+    """
+    if not survey.groups:
+        return _drawn(survey, n, truth, seed, progress)
+    rest = {name: given for name, given in truth.items() if name != FIELD}
+    sizes = _sizes(survey, n, truth.get(FIELD))
+    parts = []
+    for place, (name, size) in enumerate(zip(survey.groups, sizes, strict=True)):
+        own = {key: given[name] if _is_split(survey, given) else given for key, given in rest.items()}
+        drawn = _drawn(survey, size, own, None if seed is None else seed * 1000 + place, progress)
+        parts.append(drawn | {FIELD: np.full(size, name, dtype=object)})
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+
+
+def _drawn(
+    survey: Survey, n: int, truth: Mapping[str, Any], seed: int | None, progress: Callable[[int], object]
+) -> Columns:
+    columns = {}
+    for name, reports in simulate_survey(survey, n, truth, seed):
+        columns[name] = reports
+        progress(n)
+    return columns
+
+
+def _is_split(survey: Survey, truth: Any) -> bool:
+    return isinstance(truth, Mapping) and set(truth) == set(survey.groups)
+
+
+def _sizes(survey: Survey, n: int, shares: Any) -> list[int]:
+    """Deal people out to groups by their shares; the first groups get what rounding leaves."""
+    count = len(survey.groups)
+    if shares is None:
+        shares = [1.0 / count] * count
+    sound = isinstance(shares, Sequence) and not isinstance(shares, str) and len(shares) == count
+    if not sound or not all(isinstance(share, int | float) and 0 <= share <= 1 for share in shares):
+        raise AnalysisError(
+            f'truth: "{FIELD}" needs {count} shares from 0 to 1',
+            f"one for each of {', '.join(survey.groups)}",
+        )
+    if abs(sum(shares) - 1.0) > 1e-6:
+        raise AnalysisError(f'truth: the shares of "{FIELD}" add up to {sum(shares):.6g}', "make it 1")
+    sizes = [int(n * share) for share in shares]
+    for place in range(n - sum(sizes)):
+        sizes[place % count] += 1
+    return sizes

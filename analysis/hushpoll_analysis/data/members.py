@@ -1,0 +1,121 @@
+"""Questions of a block: one column of reports holds what was said of all that were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from hushpoll_client import Block, Survey
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.channel.parts import Part
+from hushpoll_analysis.channel.view import sampler
+from hushpoll_analysis.errors import AnalysisError
+
+from .columns import Mechanisms, column_of
+
+__all__ = [
+    "NOT_TOGETHER",
+    "member_codes",
+    "pair_of",
+    "pair_table",
+    "refuse_together",
+    "with_member_counts",
+    "with_members",
+]
+
+Counts = npt.NDArray[np.int64]
+NOT_TOGETHER = "ask two or more questions of the block to each person, to see two of them together"
+
+
+def with_member_counts(survey: Survey, counts: Mapping[str, Counts]) -> dict[str, Counts]:
+    """Add the counts of every question of a block to those of the block (last axis)."""
+    found = dict(counts)
+    for block in survey.blocks:
+        if block.id in counts:
+            for name, part in zip(block.questions, sampler(block.channel).parts, strict=True):
+                found[name] = part.counts(counts[block.id])
+    return found
+
+
+def member_codes(survey: Survey, question: Question, codes: Mapping[str, npt.NDArray[Any]]) -> Counts | None:
+    """Give what each report says of a question of a block, -1 where it was not asked; None for other questions."""
+    found = survey.block_of(question)
+    if found is None:
+        return None
+    block, place = found
+    whole = sampler(block.channel)
+    return whole.part_codes(whole.parts[place], codes[block.id])
+
+
+def pair_of(survey: Survey, first: str, second: str) -> tuple[Block, Part, bool] | None:
+    """Give the block of two of its questions, what its reports say of both, and whether they stand turned round.
+
+    None where the two are not of one block; refused where nobody is asked both.
+    """
+    for block in survey.blocks:
+        if first in block.questions and second in block.questions:
+            places = (block.questions.index(first), block.questions.index(second))
+            low, high = sorted(places)
+            for part in sampler(block.channel).pairs:
+                if part.members == (low, high):
+                    return block, part, places != (low, high)
+            raise AnalysisError(f'nobody is asked "{first}" and "{second}" together', NOT_TOGETHER)
+    return None
+
+
+def pair_table(survey: Survey, first: str, second: str, cells: Counts) -> Counts:
+    """Give the counts of two questions of one block as a table, a row for each answer of the first."""
+    found = pair_of(survey, first, second)
+    assert found is not None
+    block, part, turned = found
+    low, high = part.members
+    sizes = [len(_question(survey, block.questions[place]).options) for place in (low, high)]
+    table = part.counts(cells).reshape(sizes)
+    return table.T if turned else table
+
+
+def with_members(data: pd.DataFrame, mechanisms: Mechanisms, names: Iterable[str]) -> pd.DataFrame:
+    """Add a column for every named question of a block, and leave out respondents who were not asked it."""
+    if not isinstance(mechanisms, Survey) or not isinstance(data, pd.DataFrame):
+        return data
+    wanted = [one for one in mechanisms.questions if one.block is not None and one.id in set(names)]
+    wanted = [one for one in wanted if not {one.id, f"{one.id}_reported"} & set(map(str, data.columns))]
+    if not wanted:
+        return data
+    frame, asked = data.copy(deep=False), np.ones(len(data), dtype=bool)
+    for question in wanted:
+        found = mechanisms.block_of(question)
+        assert found is not None
+        block, place = found
+        column, whole = column_of(data, block.id), sampler(block.channel)
+        codes, wrong = whole.read(column.to_numpy())
+        if wrong is not None:
+            raise AnalysisError(
+                f"column {column.name!r} holds {column.iloc[wrong]!r} in row {wrong}, which is no report of this block",
+                "check that data and survey belong together",
+            )
+        frame[question.id] = told = whole.part_codes(whole.parts[place], codes)
+        asked &= told >= 0
+    if not asked.any():
+        raise AnalysisError(
+            f"nobody is asked {' and '.join(one.id for one in wanted)} together", NOT_TOGETHER
+        )
+    return frame[asked].reset_index(drop=True)
+
+
+def refuse_together(mechanisms: Mechanisms, names: Iterable[str], remedy: str) -> None:
+    """Refuse two questions of one block where each is taken to be randomized on its own."""
+    if not isinstance(mechanisms, Survey):
+        return
+    for block in mechanisms.blocks:
+        inside = [name for name in block.questions if name in set(names)]
+        if len(inside) > 1:
+            raise AnalysisError(f"{inside[0]} and {inside[1]} are of one block, randomized together", remedy)
+
+
+def _question(survey: Survey, name: str) -> Question:
+    return next(one for one in survey.questions if one.id == name)

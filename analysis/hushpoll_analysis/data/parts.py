@@ -1,0 +1,223 @@
+"""Reports in many Parquet files: written part by part in constant memory, read by DuckDB or by Spark.
+
+A part that is whole is not written again, so an export that was cut off goes on where it stopped. What a part was made
+from stands in it as a digest, which decides.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hushpoll_client import Survey
+from hushpoll_client.record import RecordFormat
+
+from hushpoll_analysis.errors import AnalysisError
+
+from .files import HASH_KEY, Progress, check_hash, read_frame, tally
+from .tally import Tally
+
+__all__ = ["ENGINES", "ROWS", "engine_table", "find_parts", "shuffled", "tally_parts", "write_parts"]
+
+ROWS = 1_000_000
+"""Reports of one part, unless another number is asked for."""
+ENGINES = ("duckdb", "spark")
+_SOURCE_KEY = b"hushpoll_source"
+
+
+def write_parts(
+    survey: Survey,
+    records: Iterable[bytes],
+    folder: Path,
+    rows: int = ROWS,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Write the database's records as Parquet parts of so many reports; give their paths.
+
+    Memory holds one part. Rows are shuffled within a part; across parts they come in the order of random keys.
+    """
+    if rows < 1:
+        raise AnalysisError(f"a part of {rows} reports", "give a whole number of 1 or more")
+    if survey.groups:
+        # Which groups are large enough to be named depends on all reports, not on those of a part.
+        raise AnalysisError("a survey with groups is not exported in parts", "export it in one piece")
+    paths = []
+    for number, part in enumerate(_cut(records, RecordFormat.of(survey).size, rows)):
+        path = folder / f"part-{number:05d}.parquet"
+        source = hashlib.sha256(part).hexdigest().encode()
+        if _source_of(path) != source:
+            _write(survey, part, source, path)
+        paths.append(path)
+        if progress is not None:
+            progress(len(part) // RecordFormat.of(survey).size)
+    for left in sorted(set(folder.glob("part-*.parquet")) - set(paths)):
+        left.unlink()  # of an earlier export with smaller parts
+    return paths
+
+
+def _cut(records: Iterable[bytes], size: int, rows: int) -> Iterator[bytes]:
+    """Give the records in parts of so many, the last one shorter; one empty part where there are none."""
+    waiting, any_yet = bytearray(), False
+    for block in records:
+        waiting += block
+        while len(waiting) >= rows * size:
+            yield bytes(waiting[: rows * size])
+            del waiting[: rows * size]
+            any_yet = True
+    if waiting or not any_yet:
+        yield bytes(waiting)
+
+
+def _source_of(path: Path) -> bytes:
+    """Give the digest of what a part was made from; empty where it is absent or not whole."""
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        metadata: dict[bytes, bytes] = pyarrow.parquet.read_schema(path).metadata or {}
+    except (OSError, pyarrow.ArrowException):
+        return b""
+    return metadata.get(_SOURCE_KEY, b"")
+
+
+def _write(survey: Survey, part: bytes, source: bytes, path: Path) -> None:
+    """Write one part under another name first: what has the name of a part is whole."""
+    import pyarrow
+    import pyarrow.parquet
+
+    frame = shuffled(read_frame(survey, [part]))
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode(), _SOURCE_KEY: source})
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    try:
+        pyarrow.parquet.write_table(table, unfinished, compression="zstd")
+        os.replace(unfinished, path)
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0]
+        raise AnalysisError(
+            f"{path}: cannot be written ({reason})", "make room or choose another place, and run it again"
+        ) from None
+
+
+def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
+    """Put the rows in a random order that the operating system's generator chose."""
+    keys = np.frombuffer(os.urandom(8 * len(frame)), dtype=np.uint64)
+    return frame.iloc[np.argsort(keys, kind="stable")].reset_index(drop=True)
+
+
+def find_parts(survey: Survey, where: str | Path) -> list[Path]:
+    """Find the files of a folder or of a pattern such as parts/*.parquet, each of them of this survey."""
+    import pyarrow
+    import pyarrow.parquet
+
+    path = Path(where)
+    found = sorted(path.glob("*.parquet")) if path.is_dir() else sorted(map(Path, glob.glob(str(where))))
+    if not found:
+        raise AnalysisError(
+            f"{where}: no file is found there", "give a folder of Parquet files or a pattern in quotes"
+        )
+    for one in found:
+        try:
+            metadata = pyarrow.parquet.read_schema(one).metadata or {}
+        except (OSError, pyarrow.ArrowException) as error:
+            raise AnalysisError(f"{one.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
+        check_hash(survey, metadata, one.name)
+    return found
+
+
+def tally_parts(
+    survey: Survey,
+    where: str | Path,
+    by: str | None = None,
+    engine: str = "duckdb",
+    master: str | None = None,
+) -> Tally:
+    """Count the reports of many Parquet files by a query engine.
+
+    Parameters
+    ----------
+    survey : Survey
+        What was asked.
+    where : path or pattern
+        A folder, or a pattern such as `parts/*.parquet`.
+    by : str, optional
+        A question's id, or a column that was not randomized: also count jointly with it.
+    engine : {"duckdb", "spark"}
+        What counts.
+    master : str, optional
+        Spark's address, such as `spark://host:7077`; by default this machine.
+    """
+    with engine_table(survey, where, engine, master) as table:
+        return tally(survey, table, by)
+
+
+@contextmanager
+def engine_table(
+    survey: Survey, where: str | Path, engine: str = "duckdb", master: str | None = None
+) -> Iterator[Any]:
+    """Open many Parquet files as one Ibis table of an engine, for the time of a count."""
+    if engine not in ENGINES:
+        raise AnalysisError(f"there is no engine {engine!r}", f"use one of {', '.join(ENGINES)}")
+    files = find_parts(survey, where)
+    if engine == "spark":
+        with _spark(master, files) as table:
+            yield table
+        return
+    try:
+        import ibis
+
+        connection = ibis.duckdb.connect()
+    except (ImportError, AttributeError):
+        raise AnalysisError(
+            "DuckDB is not installed", 'run pip install "hushpoll[scale]", or read one file'
+        ) from None
+    try:
+        yield connection.read_parquet([str(path) for path in files])
+    finally:
+        connection.disconnect()
+
+
+@contextmanager
+def _spark(master: str | None, files: list[Path]) -> Iterator[Any]:
+    """Start a session of Spark, at `master` or on this machine, and stop it afterwards."""
+    try:
+        import ibis
+        from pyspark.sql import SparkSession
+
+        ibis.pyspark  # noqa: B018 - asks whether Ibis has it
+    except (ImportError, AttributeError):
+        raise AnalysisError(
+            "Spark is not installed", 'run pip install "hushpoll[spark]", and have Java 17 or newer'
+        ) from None
+    settings: dict[str, Any] = {
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+        # Counts are few, however many the reports.
+        "spark.sql.shuffle.partitions": "8",
+        "spark.log.level": "ERROR",
+    }
+    settings["spark.ui.showConsoleProgress"] = str(sys.stderr.isatty()).lower()
+    if master is None or master.startswith("local"):
+        # Nothing of a count on one machine goes past it.
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    builder = SparkSession.builder.appName("hushpoll").master(master or "local[*]")
+    try:
+        session = builder.config(map=settings).getOrCreate()
+    except Exception as error:
+        raise AnalysisError(
+            f"Spark did not start at {master or 'this machine'} ({str(error).splitlines()[0][:200]})",
+            "check the address, and that Java 17 or newer is installed",
+        ) from None
+    try:
+        session.read.parquet(*(str(path.resolve()) for path in files)).createOrReplaceTempView("reports")
+        yield ibis.pyspark.connect(session).table("reports")
+    finally:
+        session.stop()

@@ -1,0 +1,190 @@
+"""Several questions for one epsilon: splitting it, asking one of them, or asking some of them jointly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+from hushpoll_client import HushpollError
+from hushpoll_client.exact import spell
+from hushpoll_client.mechanism import Mechanism, Member, sampled
+from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.mechanism.subset import recommended_subset
+
+from hushpoll_analysis.channel.spread import spread
+from hushpoll_analysis.errors import AnalysisError
+
+from .designs import Number
+
+__all__ = ["BlockOption", "BlockPlan", "plan_block"]
+
+_MOST_ASKED = 16
+
+
+@dataclass(frozen=True)
+class BlockOption:
+    """One way to ask several questions of one person for one epsilon.
+
+    Attributes
+    ----------
+    ask
+        How many of the questions a person is asked; None where all are, each with its part of the epsilon.
+    n_variance
+        n times the variance of one share at the uniform truth, the mean over the questions.
+    members
+        The same for every question.
+    respondents
+        How many people it takes, relative to the best way.
+    """
+
+    ask: int | None
+    n_variance: float
+    members: tuple[float, ...]
+    respondents: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """What is done, in a few words."""
+        if self.ask is None:
+            return f"All {len(self.members)} questions, the epsilon split"
+        return f"{self.ask} of {len(self.members)} questions, drawn by chance, answered jointly"
+
+    def margin(self, n: int, level: float = 0.95) -> float:
+        """Give the largest margin of the questions at so many respondents."""
+        z = NormalDist().inv_cdf((1.0 + level) / 2.0)
+        return z * math.sqrt(max(self.members) / n)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the option as JSON values."""
+        return {
+            "ask": self.ask,
+            "label": self.label,
+            "n_variance": self.n_variance,
+            "members": list(self.members),
+            "respondents": self.respondents,
+        }
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """The ways to ask, the best first, and the recommended one."""
+
+    sizes: tuple[int, ...]
+    epsilon: float
+    cross_tables: bool
+    options: tuple[BlockOption, ...]
+
+    @property
+    def split(self) -> BlockOption:
+        """Everybody is asked everything, each question with its part of the epsilon."""
+        return next(one for one in self.options if one.ask is None)
+
+    @property
+    def one(self) -> BlockOption:
+        """Everybody is asked one question, with the whole epsilon."""
+        return next(one for one in self.options if one.ask == 1)
+
+    @property
+    def recommended(self) -> BlockOption:
+        """The best number of questions to ask: at least two where cross-tables are wanted."""
+        least = 2 if self.cross_tables else 1
+        return next(one for one in self.options if one.ask is not None and one.ask >= least)
+
+    @property
+    def ask(self) -> int:
+        """How many questions the recommended block asks."""
+        assert self.recommended.ask is not None
+        return self.recommended.ask
+
+    @property
+    def reason(self) -> str:
+        """Why, with figures."""
+        best, d = self.recommended, len(self.sizes)
+        said = f"Ask each person {best.ask} of the {d} questions."
+        others = [(self.split, f"asking all {d} with the epsilon split")]
+        others += [(self.one, "asking one question each")] if best.ask != 1 else []
+        for other, words in others:
+            times = other.n_variance / best.n_variance
+            if times > 1.0:
+                said += f" {words[0].upper()}{words[1:]} takes {times:.1f} times as many people for the same margin."
+        if best.n_variance > self.one.n_variance:
+            times = best.n_variance / self.one.n_variance
+            said += (
+                f" Cross-tables need two questions of each person and cost {times:.1f} times as many people."
+            )
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plan as JSON values."""
+        return {
+            "sizes": list(self.sizes),
+            "epsilon": self.epsilon,
+            "cross_tables": self.cross_tables,
+            "ask": self.ask,
+            "reason": self.reason,
+            "options": [one.to_dict() for one in self.options],
+        }
+
+
+def plan_block(sizes: Sequence[int], epsilon: Number, cross_tables: bool = False) -> BlockPlan:
+    r"""Compare the ways to ask questions with so many answers each for one epsilon of the whole person.
+
+    Parameters
+    ----------
+    sizes
+        The number of answers of each question; yes/no has 2.
+    epsilon
+        Of one person, all questions together.
+    cross_tables
+        Whether questions shall be tabulated against each other: then people are asked at least two.
+
+    Returns
+    -------
+    BlockPlan
+
+    Notes
+    -----
+    With s of d questions asked and N joint answers the reports that ask a question with k answers go through
+    :math:`w = (N/k)/(e^\epsilon + N - 1)` for each wrong answer, and n times the variance of a share f is
+    :math:`(d/s)\, z(1-z)/(1-kw)^2` with :math:`z = w + (1-kw)f`, computed from the integers that are published.
+
+    Examples
+    --------
+    >>> plan_block([2] * 5, 2).ask
+    2
+    """
+    if len(sizes) < 2:
+        raise AnalysisError(f"a block of {len(sizes)} questions", "give two or more")
+    try:
+        whole = positive_epsilon(epsilon)
+        found = [_joint(sizes, whole, ask) for ask in range(1, min(len(sizes), _MOST_ASKED) + 1)]
+        split = [recommended_subset(size, float(whole / len(sizes))) for size in sizes]
+    except HushpollError as error:
+        raise AnalysisError(error.problem, error.remedy) from None
+    options = [one for one in found if one is not None] + [_option(None, split)]
+    if options[0].ask != 1 or (cross_tables and len(options) < 3):
+        raise AnalysisError("these questions have too many joint answers for a block", "take fewer options")
+    ranked = sorted(options, key=lambda one: one.n_variance)
+    best = ranked[0].n_variance
+    options = [BlockOption(one.ask, one.n_variance, one.members, one.n_variance / best) for one in ranked]
+    return BlockPlan(tuple(sizes), float(whole), cross_tables, tuple(options))
+
+
+def _joint(sizes: Sequence[int], epsilon: Fraction, ask: int) -> BlockOption | None:
+    """Give what a block gives that asks so many; None where it has too many joint answers."""
+    try:
+        block = sampled(sizes, spell(epsilon), ask)
+    except HushpollError:
+        if ask == 1:
+            raise
+        return None
+    return _option(ask, [Member.of(block, place) for place in range(len(sizes))])
+
+
+def _option(ask: int | None, members: Sequence[Mechanism]) -> BlockOption:
+    found = tuple(spread(one).unit_variance(1.0 / one.options) for one in members)
+    return BlockOption(ask, sum(found) / len(found), found)

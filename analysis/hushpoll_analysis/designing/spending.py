@@ -1,0 +1,298 @@
+"""One question's epsilon: how it can vary, and the smallest that reaches a margin."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+from hushpoll_client import HushpollError, MechanismError, Question, mechanisms
+from hushpoll_client.exact import Number, read_decimal, spell
+from hushpoll_client.limits import MAX_EPSILON
+from hushpoll_client.mechanism import MECHANISMS, Mechanism
+from hushpoll_client.mechanism.base import positive_epsilon
+
+from hushpoll_analysis.errors import AnalysisError
+
+from .designs import Design, recommended_for
+from .planning import SLIDER_STOPS
+
+__all__ = ["HIGH_TOTAL", "QuestionBudget", "Spender", "krr_needed", "margin_words", "read_lock"]
+
+HIGH_TOTAL = 5.0
+"""One person's total from which on it is too high: a whole report then multiplies odds by more than a hundred."""
+_DIGITS = 4  # of an epsilon that was solved for; rounded up, so that the margin is reached
+_LOWEST = 0.001
+_QUICK = 7  # answers for which a channel is computed while somebody waits; above, those at hand are taken
+_FOLD = re.compile(r"(?:at most )?(.{1,40}?)[- ]?fold", re.IGNORECASE)
+
+
+def read_lock(text: Number) -> str:
+    """Read a protection: an epsilon such as 1.0, or an odds factor such as "3-fold", as the epsilon it allows."""
+    found = _FOLD.fullmatch(str(text).strip())
+    try:
+        if found is None:
+            return spell(positive_epsilon(text))
+        factor = read_decimal(found[1], "lock")
+    except MechanismError:
+        factor = None
+    if factor is None or factor <= 1:
+        raise AnalysisError(
+            f"a lock of {str(text)[:40]!r} is no protection",
+            f"give an epsilon up to {MAX_EPSILON} such as 1.0, or an odds factor above 1 such as 3-fold",
+        )
+    # Rounded down: "at most 3-fold" must not become a little more.
+    exact = Decimal(factor.numerator) / Decimal(factor.denominator)
+    below = Context(prec=_DIGITS + 1, rounding=ROUND_FLOOR).create_decimal(exact.ln() - Decimal("1e-20"))
+    return spell(positive_epsilon(format(below, "f")))
+
+
+def margin_words(question: Question, margin: float) -> str:
+    """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
+    values = question.answers.values
+    if values is None or question.answers.optimum[0] != "mean":
+        return f"±{100.0 * margin:.1f} points"
+    unit = question.answers.document().get("unit", "")
+    return f"±{margin * float(values[-1] - values[0]):.2g} {unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Spender:
+    """A question whose epsilon may vary: by the recommended mechanism at each, or by its own.
+
+    Attributes
+    ----------
+    question : Question
+        As it stands now.
+    recommended : bool
+        Whether its document leaves the mechanism open.
+    """
+
+    question: Question
+    recommended: bool
+    level: float = 0.95
+
+    @property
+    def computed(self) -> bool:
+        """Whether its channels come from the solver, so that only a few are at hand."""
+        if not self.follows_advice:
+            return False
+        question = self.question
+        named = question.kind.recommend(question.answers, len(question.labels), "1")
+        return not MECHANISMS[named["name"]].recompiled
+
+    @property
+    def follows_advice(self) -> bool:
+        """Whether another epsilon means the recommended mechanism there: also where a table came with the document."""
+        mechanism = self.question.mechanism
+        return self.recommended or (mechanism.has_epsilon() and not mechanism.recompiled)
+
+    @property
+    def can_move(self) -> bool:
+        """Whether there is an epsilon to choose: not where a table, a truth probability or its block fixes it."""
+        if self.question.block is not None:
+            return False
+        return self.follows_advice or "epsilon" in self.question.mechanism.parameters
+
+    @property
+    def spent(self) -> str:
+        """The epsilon that its document states, or that of its integers."""
+        stated = self.question.mechanism.parameters.get("epsilon")
+        return str(stated) if stated is not None else spell(read_decimal(self.question.epsilon, "epsilon"))
+
+    def at(self, epsilon: Number) -> Mechanism:
+        """Give its mechanism at another epsilon."""
+        question = self.question
+        if self.follows_advice:
+            return recommended_for(question.kind, question.answers, len(question.labels), epsilon)
+        return question.mechanism.at(epsilon)
+
+    def margin(self, n: int, epsilon: Number | None = None) -> float:
+        """Give its margin at n answers, as it stands or at another epsilon."""
+        return self._design(epsilon).margin(n)
+
+    def answers(self, margin: float, epsilon: Number) -> int:
+        """Give the answers that it takes to reach a margin."""
+        return self._design(epsilon).answers(margin)
+
+    @property
+    def open_margin(self) -> float:
+        """The margin of one open answer at the worst truth: divide it by the square root of their number."""
+        return 0.5 * self._z
+
+    def smallest(self, n: int, margin: float) -> str | None:
+        """Find the smallest epsilon that reaches a margin with n answers; None where there is none.
+
+        Channels that have to be computed for more than a few answers are at hand for the slider's stops alone: then it
+        is the smallest of these.
+        """
+        return _smallest(self, n, margin)
+
+    def usable(self, epsilon: float) -> str:
+        """Give the largest epsilon not above this one for which a channel is at hand."""
+        if not self.computed:
+            return _decimal(epsilon, ROUND_FLOOR)
+        return f"{max((stop for stop in SLIDER_STOPS if stop <= epsilon), default=SLIDER_STOPS[0]):g}"
+
+    def reduced(self, count: int) -> Spender | None:
+        """Give the same question with fewer answers to choose from; None where it has no list to shorten."""
+        question = self.question
+        written = _shortened(question, count)
+        if written is None or not self.follows_advice:
+            return None
+        try:
+            answers = question.kind.read(written, ("question",), False)
+            rows = len(answers.labels) + (question.after is not None)
+            made = recommended_for(question.kind, answers, rows, self.usable(1.0))
+        except HushpollError:
+            return None
+        changed = Question(
+            question.id, question.kind, question.text, answers, made, question.decoy, question.after
+        )
+        return Spender(changed, True, self.level)
+
+    @property
+    def _z(self) -> float:
+        return NormalDist().inv_cdf((1.0 + self.level) / 2.0)
+
+    def _design(self, epsilon: Number | None) -> Design:
+        made = self.question.mechanism if epsilon is None else self.at(epsilon)
+        return Design(made, None, self._z, self.question.answers.optimum[0])
+
+
+@dataclass(frozen=True)
+class QuestionBudget:
+    """One question: what it spends, how precise that makes it, and whether that is what was needed.
+
+    Attributes
+    ----------
+    spent : str or None
+        The epsilon as a document spells it; None where the mechanism has none to choose.
+    problem : str
+        Why its margin is out of reach, and what to do; empty where it is reached.
+    name : str
+        What sentences call it.
+    """
+
+    spender: Spender
+    number: int
+    epsilon: float
+    margin: float
+    needed: float
+    locked: bool
+    spent: str | None
+    problem: str = ""
+    name: str = ""
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.spender.question.id
+
+    @property
+    def met(self) -> bool:
+        """Whether it is as precise as is needed."""
+        return self.margin <= self.needed * 1.0005
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give it as JSON values."""
+        return {
+            "id": self.id,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "margin": self.margin,
+            "needed": self.needed,
+            "locked": self.locked,
+            "mechanism": self.spender.question.mechanism.name
+            if self.spent is None
+            else self.spender.at(self.spent).name,
+        }
+
+
+@lru_cache(maxsize=2048)
+def _smallest(spender: Spender, n: int, margin: float) -> str | None:
+    if not spender.computed:
+        return _bisected(spender, n, margin)
+    at_hand = [f"{stop:g}" for stop in SLIDER_STOPS]
+    reached = next((stop for stop in at_hand if spender.margin(n, stop) <= margin), None)
+    if reached is None or reached == at_hand[0] or len(spender.question.labels) > _QUICK:
+        return reached
+    return _between(spender, n, margin, at_hand[at_hand.index(reached) - 1], reached)
+
+
+def _bisected(spender: Spender, n: int, margin: float) -> str | None:
+    """Climb to the first epsilon that is enough, then bisect down from it.
+
+    With one mechanism the margin falls as epsilon grows, but it may rise a little where the recommended one changes.
+    """
+    low, high = _LOWEST / 2.0, _LOWEST
+    while not _fits(spender, n, margin, _decimal(high)):
+        if high >= float(MAX_EPSILON):
+            return None
+        low, high = high, min(high * (1.25 if high < 0.5 else 1.03), float(MAX_EPSILON))
+    while high / low > 1.00001 and high > _LOWEST:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _fits(spender, n, margin, _decimal(middle)) else (middle, high)
+    return _decimal(high)
+
+
+def _fits(spender: Spender, n: int, margin: float, epsilon: str) -> bool:
+    try:
+        return spender.margin(n, epsilon) <= margin
+    except MechanismError:
+        return False  # so little epsilon that the integers cannot hold it
+
+
+def _between(spender: Spender, n: int, margin: float, low: str, high: str) -> str:
+    """Narrow it down between two stops with few designs: on logarithms the margin is nearly a straight line."""
+    at_low, at_high = spender.margin(n, low), spender.margin(n, high)
+    for _ in range(4):
+        if float(high) / float(low) < 1.005 or at_low <= at_high:
+            break
+        part = math.log(at_low / margin) / math.log(at_low / at_high)
+        middle = _decimal(float(low) * (float(high) / float(low)) ** min(max(part * 1.01, 0.02), 0.99))
+        reached = spender.margin(n, middle)
+        if reached <= margin:
+            high, at_high = middle, reached
+        else:
+            low, at_low = middle, reached
+    return high
+
+
+def _decimal(value: float, rounding: str = ROUND_CEILING) -> str:
+    rounded = Context(prec=_DIGITS, rounding=rounding).create_decimal(Decimal(value))
+    return spell(read_decimal(format(rounded, "f"), "epsilon"))
+
+
+def _shortened(question: Question, count: int) -> dict[str, Any] | None:
+    """Give the question's document with fewer options, points or bins, whichever it has."""
+    written = question.document(published=False)
+    if "bins" in written["mechanism"]:
+        return {**written, "mechanism": {**written["mechanism"], "bins": count}}
+    if "points" in written:
+        return {key: value for key, value in written.items() if key != "labels"} | {"points": count}
+    if "options" in written:
+        fewer = {**written, "options": written["options"][:count]}
+        if fewer.get("at_most", 0) >= count:
+            del fewer["at_most"]
+        return fewer
+    return None
+
+
+def krr_needed(options: int, target: str, n: int, margin: float, level: float) -> float | None:
+    """Give the epsilon that K-ary response needs for a margin; None where none is enough."""
+    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
+
+    def reached(epsilon: float) -> float:
+        return Design(mechanisms.krr(options=options, epsilon=epsilon), None, z, target).margin(n)
+
+    low, high = math.log(0.01), math.log(float(MAX_EPSILON) - 4.0)
+    if n < 1 or reached(math.exp(high)) > margin:
+        return None
+    while high - low > 1e-4:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if reached(math.exp(middle)) <= margin else (middle, high)
+    return math.exp(high)

@@ -1,0 +1,301 @@
+"""What was found, in a sentence or two a question, and whether it is as precise as was planned.
+
+Limits are rounded outward and a reached margin up, so that no sentence claims more than its numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.shares.result import Estimate, LinearEstimate
+
+from .numbers import in_unit, values_of
+from .sampled import SampleEstimate
+from .wording import Wording, wording
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.tables.differences import GroupDifference
+    from hushpoll_analysis.tables.means import GroupMeanDifference
+
+    from .groups import GroupTable
+    from .question import Line, QuestionResults
+    from .survey import SurveyResults
+
+__all__ = ["Finding", "Verdict", "findings", "group_findings", "reached_margin", "read_needed"]
+
+WIDE = 0.2
+"""Half the width of an interval from which on no estimate is named, only the range."""
+PRECISE = 0.02
+"""Half the width below which a share is said in numbers, not as "1 in 4"."""
+MOST_MORE = 1_000_000
+_FRACTIONS = (
+    *((1, whole) for whole in (2, 3, 4, 5, 6, 8, 10)),
+    *((2, 3), (3, 4), (2, 5), (3, 5), (4, 5), (9, 10)),
+)
+"""Fractions that people say."""
+_DUST = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A margin that was needed and the one that was reached, both between 0 and 1; `more` answers would be enough."""
+
+    needed: float
+    reached: float
+    more: int
+    text: str
+
+    @property
+    def met(self) -> bool:
+        """Whether it is as precise as was needed."""
+        return self.more == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give JSON-ready data."""
+        return vars(self) | {"met": self.met}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one question."""
+
+    id: str
+    question: str
+    text: str
+    verdict: Verdict | None
+
+
+def findings(report: SurveyResults, language: str = "en") -> tuple[Finding, ...]:
+    """Word what was found, question by question."""
+    say = wording(language)
+    return tuple(
+        Finding(part.id, part.question.text, _found(part, say), _verdict(report, part, say))
+        for part in report.questions
+        if part.is_estimated
+    )
+
+
+def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
+    """Read the margins that were needed, one for all questions or by question id, as proportions."""
+    if needed is None:
+        return {}
+    given = needed if isinstance(needed, Mapping) else dict.fromkeys(known, needed)
+    for name, value in given.items():
+        if name not in known:
+            raise AnalysisError(
+                f'needed "{name}": the survey has no such question', f"use one of: {', '.join(known)}"
+            )
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
+            raise AnalysisError(
+                f'the margin needed of "{name}" is {value!r}', "give a proportion such as 0.05"
+            )
+    return {name: float(value) for name, value in given.items()}
+
+
+# One question ---------------------------------------------------------------------------------------------------
+
+
+def _found(part: QuestionResults, say: Wording) -> str:
+    said = _numbers_said(part, say)
+    if said:
+        return " ".join(said)
+    lines = _named(part)
+    if len(lines) == 1:
+        return say("sentence", text=_capital(_share(lines[0].entry, say)))
+    lines.sort(key=lambda line: -line.entry.estimate)
+    first, second = (_share(line.entry, say) for line in lines[:2])
+    if _leads(part, lines):
+        return " ".join([say("most_often", share=first), say("then", share=second)])
+    return " ".join([say("sentence", text=_capital(one)) for one in (first, second)] + [say("not_ahead")])
+
+
+def _named(part: QuestionResults) -> list[Line]:
+    """Give the shares worth a sentence: Yes of a yes/no question, never "does not apply"."""
+    options = part.question.options[-1:] if part.question.kind.yes_or_no else part.question.options
+    return [line for line in part.lines if line.option in options]
+
+
+def _numbers_said(part: QuestionResults, say: Wording) -> list[str]:
+    numbers = part.numbers
+    said: list[str] = []
+    if numbers is None:
+        return said
+    if numbers.mean is not None:
+        shown, digits = numbers.mean.shown, _digits_of(numbers.mean.se)
+        middle = in_unit(say.number(shown.estimate, digits), numbers.unit)
+        low, high = (
+            say.number(_outward(value, digits, up), digits) for value, up in ((shown.low, 0), (shown.high, 1))
+        )
+        values = part.question.answers.values
+        if values is None or part.question.answers.steps is not None:
+            said.append(say("mean", mean=middle, low=low, high=high))
+        else:
+            ends = {"least": int(values[0]), "largest": int(values[-1])}
+            said.append(say("mean_scale", mean=middle, low=low, high=high, **ends))
+    if numbers.quantiles is not None:
+        median = next(one for one in numbers.quantiles.entries if one.p == 0.5)
+        digits = max(_decimals(value) for value in (median.estimate, median.low, median.high))
+        middle, low, high = (
+            say.number(value, digits) for value in (median.estimate, median.low, median.high)
+        )
+        said.append(say("median", median=in_unit(middle, numbers.unit), low=low, high=high))
+    return said
+
+
+def _share(entry: LinearEstimate, say: Wording) -> str:
+    """Word one share: about how many, and the range; the range alone where it is wide or reaches an end."""
+    shown = entry.shown
+    half = (shown.high - shown.low) / 2.0
+    digits = 0 if half >= 0.01 else 1 if half >= 0.001 else 2
+    low = say.number(_outward(100.0 * shown.low, digits, False), digits)
+    high = say.number(_outward(100.0 * shown.high, digits, True), digits)
+    values = {"option": entry.option, "low": low, "high": high}
+    if half > WIDE:
+        return say("share_wide", **values)
+    if shown.low <= 0.0:
+        return say("share_few", **values)
+    if shown.high >= 1.0:
+        return say("share_most", **values)
+    fraction = _fraction(shown.estimate, half)
+    if fraction is None:
+        return say("share_plain", share=say.number(100.0 * shown.estimate, digits), **values)
+    return say("share", about=say("about_fraction", part=fraction[0], whole=fraction[1]), **values)
+
+
+def _fraction(share: float, half: float) -> tuple[int, int] | None:
+    """Give a simple fraction, where it is much nearer to the share than the interval is wide."""
+    part, whole = min(_FRACTIONS, key=lambda one: abs(one[0] / one[1] - share))
+    near = half >= PRECISE and abs(part / whole - share) <= half / 4.0
+    return (part, whole) if near else None
+
+
+def _leads(part: QuestionResults, lines: Sequence[Line]) -> bool:
+    """Tell whether the largest share is larger than all others beyond chance, whichever it is.
+
+    Multiple comparisons with the best (Hsu 1984), Bonferroni's bound for its critical value; where reports speak of
+    several options at once, or people were sampled by a design, by the intervals that hold together.
+    """
+    first, others = lines[0], lines[1:]
+    if not isinstance(part.estimate, Estimate) or isinstance(part.estimate, SampleEstimate):
+        return all(first.simultaneous.low > other.simultaneous.high for other in others)
+    z = NormalDist().inv_cdf(1.0 - (1.0 - part.estimate.level) / len(others))
+    gaps = [part.estimate.difference(first.option, other.option) for other in others]
+    return all(gap.estimate > z * gap.se for gap in gaps)
+
+
+# The verdict ----------------------------------------------------------------------------------------------------
+
+
+def reached_margin(part: QuestionResults) -> float | None:
+    """Give half the width of the widest interval of what the question is asked for, as the planner counts it."""
+    target, numbers = part.question.answers.optimum[0], part.numbers
+    if target == "mean" and numbers is not None and numbers.mean is not None:
+        values = values_of(part.question)
+        assert values is not None
+        return (numbers.mean.high - numbers.mean.low) / 2.0 / float(values.max() - values.min())
+    entries = [line.entry for line in part.lines]
+    if target == "cumulative" and numbers is not None and numbers.cumulative is not None:
+        entries = list(numbers.cumulative.estimates)
+    return max(((one.high - one.low) / 2.0 for one in entries), default=None)
+
+
+def _verdict(report: SurveyResults, part: QuestionResults, say: Wording) -> Verdict | None:
+    needed, reached = report.needed.get(part.id), reached_margin(part)
+    if needed is None or reached is None:
+        return None
+    more = 0
+    if reached > needed * 1.0005:
+        more = _two_digits(report.n * ((reached / needed) ** 2 - 1.0))
+    phrase = "enough" if not more else "short_far" if more > MOST_MORE else "short"
+    values = {"needed": _margin(part, needed, say), "reached": _margin(part, reached, say)}
+    return Verdict(
+        needed, reached, more, say(phrase, **values, **({"more": more} if phrase == "short" else {}))
+    )
+
+
+def _margin(part: QuestionResults, margin: float, say: Wording) -> str:
+    values = values_of(part.question)
+    if part.question.answers.optimum[0] != "mean" or values is None:
+        value = _outward(100.0 * margin, 1, True)
+        return say("points", value=say.number(value, _decimals(value)))
+    size = margin * float(values.max() - values.min())
+    digits = _digits_of(size)
+    unit = "" if part.numbers is None else part.numbers.unit
+    return in_unit(say("measured", value=say.number(_outward(size, digits, True), digits)), unit)
+
+
+def _two_digits(value: float) -> int:
+    """Round a number of answers up to two digits: it is an estimate itself."""
+    scale = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 1, 0)
+    return int(math.ceil(value / scale) * scale)
+
+
+# Groups ---------------------------------------------------------------------------------------------------------
+
+
+def group_findings(table: GroupTable, language: str = "en") -> tuple[str, ...]:
+    """Word the differences between groups, each with its interval and whether it may be chance."""
+    say = wording(language)
+    shown = [one for one in table.differences if not math.isnan(one.difference)]
+    # Of two answers the second one's difference is the first one's with the other sign.
+    if len(table.options) == 2:
+        shown = [one for one in shown if one.option == table.options[-1]]
+    return (
+        *(_difference(one, say) for one in shown),
+        *(_mean_difference(one, table.unit, say) for one in table.mean_differences),
+    )
+
+
+def _difference(one: GroupDifference, say: Wording) -> str:
+    half = (one.high - one.low) / 2.0
+    digits = 0 if half >= 0.01 else 1
+    numbers = [100.0 * value for value in (one.difference, one.low, one.high)]
+    return _gap(
+        "group", numbers, digits, say, "", option=one.option, group=one.group, reference=one.reference
+    )
+
+
+def _mean_difference(one: GroupMeanDifference, unit: str, say: Wording) -> str:
+    numbers = [one.difference, one.low, one.high]
+    return _gap(
+        "group_mean", numbers, _digits_of(one.se), say, unit, group=one.group, reference=one.reference
+    )
+
+
+def _gap(phrase: str, numbers: Sequence[float], digits: int, say: Wording, unit: str, **names: Any) -> str:
+    middle, low, high = numbers
+    kind = "more" if low > 0.0 else "less" if high < 0.0 else "chance"
+    if kind == "less":
+        middle, low, high = -middle, -high, -low
+    size = abs(middle) if kind == "chance" else middle
+    limits = (_outward(low, digits, False), _outward(high, digits, True))
+    shown = {"low": say.number(limits[0], digits), "high": say.number(limits[1], digits)}
+    return say(f"{phrase}_{kind}", points=in_unit(say.number(size, digits), unit), **shown, **names)
+
+
+# Rounding -------------------------------------------------------------------------------------------------------
+
+
+def _outward(value: float, digits: int, up: bool | int) -> float:
+    scale = 10.0**digits
+    return math.ceil(value * scale - _DUST) / scale if up else math.floor(value * scale + _DUST) / scale
+
+
+def _digits_of(se: float) -> int:
+    """Give the decimals that a standard error makes sense of: two digits of it."""
+    return 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
+
+
+def _decimals(value: float) -> int:
+    """Give the decimals that a number of the answers' own scale is written with."""
+    text = f"{value:.6g}"
+    return len(text.partition(".")[2]) if "e" not in text else 0
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,66 @@
+"""What readers of results are told, in their language: one table of phrases each, numbers as that language writes them.
+
+Phrases hold places such as `{low}`; a test checks that every language has every phrase with the same places.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from babel.numbers import format_decimal
+
+__all__ = ["LANGUAGES", "Wording", "wording"]
+
+LANGUAGES = ("en", "fr", "de", "es", "ar")
+_RIGHT_TO_LEFT = ("ar",)
+_ISOLATE, _END = "\u2068", "\u2069"
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The phrases of one language, and its way to write numbers."""
+
+    language: str
+    phrases: dict[str, str]
+
+    def __call__(self, phrase: str, **values: Any) -> str:
+        """Say a phrase; numbers among the values are written as the language writes them."""
+        return self.phrases[phrase].format(**{name: self._written(value) for name, value in values.items()})
+
+    @property
+    def direction(self) -> str:
+        """The direction of its writing, as HTML names it."""
+        return "rtl" if self.language in _RIGHT_TO_LEFT else "ltr"
+
+    def number(self, value: float, digits: int = 0) -> str:
+        """Write a number with so many decimals."""
+        scale = 10.0**digits
+        # Rounded here, as everywhere else; the library would round halves to even.
+        shown = math.floor(abs(value) * scale + 0.5) / scale
+        sign = "−" if value < 0 and shown else ""
+        pattern = "#,##0" + ("." + "0" * digits if digits else "")
+        # Plain digits in every language: the figures and tables beside have them too.
+        return sign + format_decimal(shown, format=pattern, locale=self.language, numbering_system="latn")
+
+    def percent(self, share: float, digits: int = 1) -> str:
+        """Write a share in percent."""
+        return self("percent", value=self.number(100.0 * share, digits))
+
+    def _written(self, value: Any) -> str:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self.number(value)
+        # A text in another script must not turn the order of what stands around it.
+        return f"{_ISOLATE}{value}{_END}" if self.direction == "rtl" else str(value)
+
+
+@cache
+def wording(language: str = "en") -> Wording:
+    """Give the words of a language; those of English where there are none."""
+    name = language if language in LANGUAGES else LANGUAGES[0]
+    text = (files(__package__) / f"{name}.json").read_text("utf-8")
+    return Wording(name, json.loads(text))

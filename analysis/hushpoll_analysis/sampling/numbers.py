@@ -1,0 +1,115 @@
+"""A weighted sample as one that means, cumulative shares, quantiles and densities can be estimated from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Channel
+from hushpoll_client.mechanism import Mechanism
+from scipy import stats
+
+from hushpoll_analysis.channel.decoy import estimated_decoy
+from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.data.columns import Codes, column_of, report_codes
+from hushpoll_analysis.errors import NotIdentifiedError
+from hushpoll_analysis.shares.constrained import constrained_shares
+from hushpoll_analysis.shares.interval import AUTO, METHODS
+from hushpoll_analysis.shares.quantities import Quantity
+from hushpoll_analysis.shares.sample import Sample
+
+from .keys import SampleKeys
+from .weighted import WeightedReports
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DesignSample", "design_sample", "plain_method"]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignSample(Sample):
+    """Reports with their sample design, in the place of counts.
+
+    Every quantity has the linearised standard error, and as its counts the answers with equal weights that it is worth,
+    made fewer by (z/t)^2: intervals of a simple random sample then use t (Korn and Graubard 1998).
+    """
+
+    reports: WeightedReports = field(kw_only=True)
+    level: float = field(kw_only=True)
+
+    @property
+    def n(self) -> int:
+        """The number of respondents."""
+        return self.reports.design.n
+
+    @property
+    def shrink(self) -> float:
+        """The ratio z/t at the level."""
+        tail = (1.0 - self.level) / 2.0
+        return float(stats.norm.isf(tail) / stats.t.isf(tail, self.reports.design.degrees_of_freedom))
+
+    def quantity(self, target: npt.ArrayLike) -> Quantity:
+        """Estimate a.h; the standard error is larger by t/z, and `plainly` takes that out again."""
+        wanted = self.reports.quantity(np.asarray(target, dtype=np.float64))
+        shrunk = self.shrink**2
+        line = wanted.line
+        if line is not None:
+            line = replace(line, successes=line.successes * shrunk, trials=line.trials * shrunk)
+        return replace(
+            wanted,
+            counts=np.asarray(wanted.counts * shrunk, dtype=np.float64),
+            line=line,
+            se=wanted.se / self.shrink,
+        )
+
+    def rounding_error(self, rounding: float) -> float:
+        """Give 0: the reports know of their rounding."""
+        return 0.0
+
+    @cached_property
+    def likeliest(self) -> Floats:
+        """The shares, none below 0, that make the weighted reports likeliest."""
+        return constrained_shares(self.reports.frequencies * self.n, self.view).shares
+
+    def covariance(self, targets: Floats) -> Floats:
+        """Linearised covariance of the estimates of several a.h (rows)."""
+        design = self.reports.design.without_population
+        values = np.stack([self.view.solution(target) for target in targets], axis=1)[self.reports.codes]
+        return design.covariance(values - design.mean(values))
+
+    def plainly(self, entry: Any) -> Any:
+        """Give an entry with the standard error itself in place of the one that t made larger."""
+        return replace(entry, se=entry.se * self.shrink)
+
+
+def design_sample(
+    frame: pd.DataFrame,
+    mechanism: Channel | Mechanism,
+    name: str,
+    keys: SampleKeys,
+    level: float,
+    rounding: float = 0.0,
+) -> DesignSample:
+    """Read one question's reports with their sample design."""
+    view = channel_view(mechanism)
+    codes: Codes = report_codes(column_of(frame, name), view.outcomes)
+    design, _ = keys.design_or_simple(frame)
+    reports = WeightedReports(view, codes, design, estimated_decoy(mechanism), rounding)
+    shares: Floats | None
+    try:
+        shares = view.shares(reports.frequencies)
+    except NotIdentifiedError:
+        shares = None
+    counts = np.bincount(codes, minlength=view.outcomes)
+    return DesignSample(view, counts, shares, reports.decoy, reports=reports, level=level)
+
+
+def plain_method(interval: str) -> str:
+    """Give the method for weighted quantities: their frequencies have no lattice, on which exact ones are needed."""
+    if interval == AUTO:
+        return "wilson"
+    return interval if interval in METHODS else "wald"

@@ -1,0 +1,43 @@
+"""Results that are one share for each answer: found by label, and shown as a table."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, TypeVar
+
+import pandas as pd
+
+__all__ = ["ShareTable"]
+
+
+class _Share(Protocol):
+    @property
+    def option(self) -> Any:
+        """The answer's label."""
+
+
+Share = TypeVar("Share", bound=_Share)
+
+
+class ShareTable(Generic[Share]):
+    """What such results have in common; `shares` are dataclasses with `option` and `shown`."""
+
+    shares: tuple[Share, ...]
+
+    def __getitem__(self, option: object) -> Share:
+        """Give the share of an answer, by its label."""
+        for share in self.shares:
+            if share.option == option:
+                return share
+        raise KeyError(option)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row for each answer."""
+        rows = []
+        for share in self.shares:
+            row = dict(vars(share))
+            shown = row.pop("shown")
+            rows.append(row | {f"shown_{key}": value for key, value in vars(shown).items()})
+        return pd.DataFrame(rows).set_index("option")
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")

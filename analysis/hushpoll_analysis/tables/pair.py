@@ -1,0 +1,125 @@
+"""Two questions of one block: their joint answer went through one K-ary channel, not each through its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from hushpoll_client import Channel
+from hushpoll_client.channel import SCALE
+
+from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.data.columns import Variable
+from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.shares.constrained import Maximum, maximise
+
+from .joint import JointReports
+
+__all__ = ["PairReports", "pair_reports"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairReports(JointReports):
+    """Joint reports of two questions that were randomized together.
+
+    A report names each wrong cell with chance `low` and the true one with `low + gap`, so a cell is estimated by
+    (f - low) / gap; a statistic a over the true cells has the weights (a - low sum(a)) / gap.
+    """
+
+    low: float = 0.0
+    gap: float = 1.0
+
+    @property
+    def together(self) -> bool:
+        """Two answers of one report are randomized together."""
+        return True
+
+    def _weights(self, target: Floats) -> Floats:
+        """Give the weights of the reports whose mean is a.h, for a over the last two axes."""
+        total = target.sum(axis=(-2, -1), keepdims=True)
+        return np.asarray((target - self.low * total) / self.gap, dtype=np.float64)
+
+    def _expected(self, values: Floats) -> Floats:
+        """Give the mean of a number per report for every true cell; the table is symmetric."""
+        total = values.sum(axis=(-2, -1), keepdims=True)
+        return np.asarray(self.low * total + self.gap * values, dtype=np.float64)
+
+    @property
+    def estimate(self) -> Floats:
+        """Unbiased shares of all cells of the true table."""
+        return np.asarray((self.frequencies - self.low) / self.gap, dtype=np.float64)
+
+    def standard_errors(self) -> Floats:
+        """Give every cell's standard error."""
+        if self.design is not None:
+            return np.asarray(np.sqrt(np.maximum(self._design_variances(self.design), 0.0)))
+        self._need(2)
+        hit, miss = ((1.0 - self.low) / self.gap) ** 2, (self.low / self.gap) ** 2
+        squares = hit * self.frequencies + miss * (1.0 - self.frequencies)
+        return np.asarray(np.sqrt(np.maximum((squares - self.estimate**2) / (self.n - 1), 0.0)))
+
+    def _design_variances(self, design: SurveyDesign) -> Floats:
+        result = np.empty(self.estimate.shape)
+        for cell in np.ndindex(*result.shape):
+            target = np.zeros(result.shape)
+            target[cell] = 1.0
+            weights = self._weights(target)
+            noise = None if design.fractions is None else self._noise(weights[None])
+            values = weights.reshape(-1)[self._cell] - self.estimate[cell]
+            result[cell] = design.covariance(values[:, None], noise)[0, 0]
+        return result
+
+    def _noise(self, influence: Floats) -> Floats | None:
+        if self.design is None or self.design.fractions is None:
+            return None
+        means = self._expected(influence)
+        result = np.empty((self.n, len(influence), len(influence)))
+        for a in range(len(influence)):
+            for b in range(len(influence)):
+                spread = self._expected(influence[a] * influence[b]) - means[a] * means[b]
+                result[:, a, b] = self._weights(spread).reshape(-1)[self._cell]
+        return result
+
+    def functional(self, rows: Sequence[Floats | None]) -> Floats:
+        """Give the weights of the joint reports that estimate the product of what `rows` estimate, one a variable."""
+        wanted = []
+        for row, variable in zip(rows, self.variables, strict=True):
+            answers = np.ones(variable.view.options) if row is None else variable.view.backward(row)
+            wanted.append(answers)
+        return self._weights(np.multiply.outer(*wanted))
+
+    def constrained(self) -> Maximum:
+        """Maximum likelihood table on the simplex."""
+        start = np.maximum(self.estimate, 0.0) + 1.0 / self.estimate.size
+        return maximise(self.frequencies * self.n, self._expected, self._expected, start)
+
+    def expected_reports(self, truth: Floats) -> Floats:
+        """Give the chance of each joint report where the true table is this one."""
+        return self._expected(truth)
+
+
+def _variables(
+    names: Sequence[str], labels: Sequence[Sequence[str]], channel: Channel
+) -> tuple[Variable, ...]:
+    """Give each of the two as it looks in the reports that asked both."""
+    sizes = [len(one) for one in labels]
+    weight = channel.row(0)[1]
+    found = []
+    for name, own, other in zip(names, labels, reversed(sizes), strict=True):
+        made = Channel.krr(len(own), weight * other)
+        found.append(Variable(name, tuple(own), channel_view(made), True, None, made))
+    return tuple(found)
+
+
+def pair_reports(
+    names: Sequence[str],
+    labels: Sequence[Sequence[str]],
+    channel: Channel,
+    counts: Floats,
+    codes: tuple[np.ndarray, ...] | None = None,
+    design: SurveyDesign | None = None,
+) -> PairReports:
+    """Make the joint reports of two questions from a table of counts and what randomized their joint answer."""
+    low, high = channel.row(0)[1] / SCALE, channel.kept / SCALE
+    return PairReports(_variables(names, labels, channel), counts, codes, design, low, high - low)

@@ -1,0 +1,136 @@
+"""Reading joint reports: from respondents, from counts, or of two questions of one block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from hushpoll_client import Channel, Survey
+
+from hushpoll_analysis.data.columns import Mechanisms, randomized_variable, read_variable
+from hushpoll_analysis.data.members import pair_of, refuse_together
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.weights import SurveyDesign
+
+from .joint import JointReports
+from .pair import pair_reports
+
+__all__ = ["read_joint"]
+
+MAX_CELLS = 10_000_000
+
+
+def read_joint(
+    reports: pd.DataFrame | npt.ArrayLike,
+    mechanisms: Mechanisms,
+    names: Sequence[str],
+    design: SurveyDesign | None,
+    labels: Mapping[str, Sequence[Any]] | None = None,
+) -> JointReports:
+    """Read joint reports from a table of respondents, or from an array of joint counts (one axis a variable)."""
+    if len(set(names)) != len(names):
+        raise AnalysisError(f"a variable is named twice: {', '.join(names)}", "name each once")
+    if len(names) < 2:
+        raise AnalysisError("a cross-table needs at least two variables", "use estimate for one")
+    labels = labels or {}
+    if len(names) == 2 and isinstance(mechanisms, Survey):
+        found = pair_of(mechanisms, names[0], names[1])
+        if found is not None:
+            return _from_block(reports, mechanisms, names, design, found[1].channel)
+    refuse_together(mechanisms, names, "put two questions of a block in a table of their own")
+    if isinstance(reports, pd.DataFrame):
+        return _from_rows(reports, mechanisms, names, design, labels)
+    if design is not None:
+        raise AnalysisError("weights, strata and clusters need a table of respondents, not joint counts")
+    try:
+        counts = np.asarray(reports)
+    except ValueError:
+        raise AnalysisError(
+            "counts: the rows have different lengths", "give one number for each cell"
+        ) from None
+    return _from_counts(counts, mechanisms, names, labels)
+
+
+def _from_rows(
+    data: pd.DataFrame,
+    mechanisms: Mechanisms,
+    names: Sequence[str],
+    design: SurveyDesign | None,
+    labels: Mapping[str, Sequence[Any]],
+) -> JointReports:
+    if data.empty:
+        raise AnalysisError("the table of reports is empty", "there is nothing to estimate")
+    pairs = [read_variable(data, name, mechanisms, labels.get(name)) for name in names]
+    variables = tuple(variable for variable, _ in pairs)
+    codes = tuple(values for _, values in pairs)
+    shape = tuple(variable.view.outcomes for variable in variables)
+    cells = float(np.prod(shape, dtype=np.float64))
+    if cells > MAX_CELLS:
+        raise AnalysisError(f"the table would have {cells:.3g} cells", "leave a variable out")
+    cell = np.ravel_multi_index(codes, shape)
+    counts = np.bincount(cell, minlength=int(cells)).reshape(shape).astype(np.float64)
+    return JointReports(variables, counts, codes, design)
+
+
+def _from_block(
+    reports: pd.DataFrame | npt.ArrayLike,
+    survey: Survey,
+    names: Sequence[str],
+    design: SurveyDesign | None,
+    channel: Channel,
+) -> JointReports:
+    """Read two questions of one block, from respondents who were asked both or from their table of counts."""
+    asked = [next(one for one in survey.questions if one.id == name) for name in names]
+    labels = [one.options for one in asked]
+    shape = tuple(map(len, labels))
+    if not isinstance(reports, pd.DataFrame):
+        counts = np.asarray(reports, dtype=np.float64)
+        if counts.shape != shape:
+            raise AnalysisError(
+                f"counts have shape {counts.shape}", f"give a table of {shape[0]} x {shape[1]}"
+            )
+        return pair_reports(names, labels, channel, counts)
+    codes = []
+    for question, size in zip(asked, shape, strict=True):
+        # Joint sizes, where they are told apart, come before the answer.
+        codes.append(read_variable(reports, question.id, survey)[1] % size)
+    found = np.bincount(np.ravel_multi_index(codes, shape), minlength=shape[0] * shape[1])
+    counts = found.reshape(shape).astype(np.float64)
+    return pair_reports(names, labels, channel, counts, tuple(codes), design)
+
+
+def _from_counts(
+    counts: npt.NDArray[Any],
+    mechanisms: Mechanisms,
+    names: Sequence[str],
+    labels: Mapping[str, Sequence[Any]],
+) -> JointReports:
+    if counts.ndim != len(names):
+        raise AnalysisError(
+            f"{counts.ndim} axes of counts for {len(names)} variables", "give one axis for each"
+        )
+    if counts.dtype.kind not in "iuf" or not np.all(np.isfinite(counts)):
+        raise AnalysisError("counts must be whole numbers of 0 or more")
+    if np.any(counts < 0) or np.any(counts != np.floor(counts)):
+        raise AnalysisError(
+            "counts must be whole numbers of 0 or more", "a negative or fractional one was given"
+        )
+    if counts.sum() == 0:
+        raise AnalysisError("all counts are 0", "there is nothing to estimate")
+    variables = []
+    for axis, name in enumerate(names):
+        variable = randomized_variable(name, mechanisms, labels.get(name))
+        if variable is None:
+            given = labels.get(name, range(counts.shape[axis]))
+            codes = pd.DataFrame({name: list(given)})
+            variable = read_variable(codes, name, {}, list(given))[0]
+        if variable.view.outcomes != counts.shape[axis]:
+            raise AnalysisError(
+                f"{name} has {variable.view.outcomes} possible reports but axis {axis} of the counts has "
+                f"{counts.shape[axis]}"
+            )
+        variables.append(variable)
+    return JointReports(tuple(variables), counts.astype(np.float64))

@@ -1,0 +1,236 @@
+"""Findings in words: no sentence claims more than its numbers, in any language."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from string import Formatter
+
+import numpy as np
+import pytest
+from hushpoll_analysis import AnalysisError, report
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.results.findings import group_findings, reached_margin
+from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_analysis.results.wording import LANGUAGES, wording
+from hushpoll_client import Survey
+
+from tests.client.documents import question
+
+MOOD = {
+    "id": "mood",
+    "kind": "scale",
+    "text": "How often?",
+    "points": 5,
+    "labels": ["Never", "Always"],
+    "mechanism": {"name": "krr", "epsilon": 1, "target": "cumulative"},
+}
+HOURS = {
+    "id": "hours",
+    "kind": "number",
+    "text": "Hours?",
+    "min": 0,
+    "max": 80,
+    "step": 1,
+    "unit": "hours",
+    "mechanism": {"name": "one_bit", "epsilon": 2, "target": "mean"},
+}
+USED = {
+    "id": "used",
+    "kind": "multiple",
+    "text": "Which of these?",
+    "options": ["a", "b", "c", "d"],
+    "mechanism": {"name": "sampled", "epsilon": 3, "ask": 2},
+}
+YES = Survey.from_draft({"hushpoll": 1, "title": "One", "questions": [question("cheated")]})
+REASON = Survey.from_draft({"hushpoll": 1, "title": "One", "questions": [question("reason")]})
+KINDS = Survey.from_draft(
+    {"hushpoll": 1, "title": "All", "questions": [question("cheated"), question("reason"), MOOD, HOURS, USED]}
+)
+TRUTH = {
+    "cheated": [0.75, 0.25],
+    "reason": [0.4, 0.3, 0.2, 0.1],
+    "mood": [0.4, 0.3, 0.15, 0.1, 0.05],
+    "hours": {"values": [0, 20, 60], "shares": [0.5, 0.3, 0.2]},
+    "used": [0.5, 0.2, 0.1, 0.05],
+}
+
+
+def made(survey: Survey = KINDS, n: int = 3000, seed: int = 5, **keys: object) -> SurveyResults:
+    truth = {one.id: TRUTH[one.id] for one in survey.questions}
+    columns = {f"{name}_reported": codes for name, codes in simulate_survey(survey, n, truth, seed=seed)}
+    return report(survey, columns, **keys)  # type: ignore[arg-type]
+
+
+def numbers(text: str) -> list[float]:
+    return [float(one.replace(",", "")) for one in re.findall(r"[0-9][0-9,]*\.?[0-9]*", text)]
+
+
+def places(phrase: str) -> set[str | None]:
+    return {name for _, name, _, _ in Formatter().parse(phrase) if name is not None}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_has_every_phrase_with_the_same_places(language: str) -> None:
+    english, other = wording("en").phrases, wording(language).phrases
+    assert set(other) == set(english)
+    for name, phrase in english.items():
+        assert places(other[name]) == places(phrase), name
+        assert (
+            language == "en"
+            or name in ("percent", "sentence", "measured", "points", "facts_questions")
+            or (other[name] != phrase)
+        ), name
+
+
+def test_numbers_are_written_as_the_language_writes_them() -> None:
+    assert wording("de").number(1234.55, 1) == "1.234,6"
+    assert wording("en").number(-0.04, 1) == "0.0"
+    assert wording("en").number(-3.25, 1) == "−3.3"
+    assert wording("xx") is wording("xx")
+    assert wording("xx").language == "en"
+
+
+@pytest.mark.parametrize("n", [60, 300, 3000, 10**6])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.25, 1 / 3, 0.5, 0.9, 1.0])
+def test_what_is_said_of_a_share_lies_inside_its_interval(n: int, share: float) -> None:
+    truth = np.exp(1) / (1 + np.exp(1))  # of Warner's design at epsilon 1
+    yes = round(n * (share * truth + (1 - share) * (1 - truth)))
+    part = report(YES, Tally.from_counts(YES, {"cheated": [n - yes, yes]}))
+    shown, said = part["cheated"].lines[0].entry.shown, part.findings()[0].text
+    found = numbers(said.replace("of 100", ""))
+    limits = found[-2:] if "to" in said or "between" in said else None
+    if limits:
+        assert limits[0] <= 100 * shown.low + 1e-9
+        assert limits[1] >= 100 * shown.high - 1e-9
+    if "at most" in said:
+        assert shown.low == 0.0
+        assert found[0] >= 100 * shown.high - 1e-9
+    if "at least" in said:
+        assert shown.high == 1.0
+        assert found[0] <= 100 * shown.low + 1e-9
+    if " in " in said:
+        half = (shown.high - shown.low) / 2
+        assert abs(found[0] / found[1] - shown.estimate) <= half / 4 + 1e-9
+        assert shown.low <= found[0] / found[1] <= shown.high
+    if "somewhere" in said:
+        assert shown.high - shown.low > 0.4
+
+
+def test_nothing_is_called_most_often_that_is_not_ahead_beyond_chance() -> None:
+    """Four equal shares: somebody is first in every survey, and it may be called so in 5 of 100 at most."""
+    rng = np.random.default_rng(8)
+    called = 0
+    for _ in range(400):
+        counts = rng.multinomial(1000, [0.25] * 4)
+        said = report(REASON, Tally.from_counts(REASON, {"reason": counts.tolist()})).findings()[0].text
+        called += said.startswith("Most often")
+        assert said.startswith("Most often") or "cannot be told yet" in said
+    assert called / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+    clear = report(REASON, Tally.from_counts(REASON, {"reason": [600, 250, 100, 50]})).findings()[0].text
+    assert clear.startswith("Most often ")
+
+
+def test_every_kind_has_its_sentence() -> None:
+    found = {one.id: one.text for one in made().findings()}
+    assert found["cheated"].startswith("Yes: ")
+    assert re.match(r"On average 2\.\d+ on a scale from 1 to 5 \(", found["mood"])
+    assert "Half answered" in found["mood"]
+    assert re.match(r"On average \d+\.?\d* hours \(", found["hours"])
+    assert found["used"].startswith("Most often a: ")
+
+
+def test_the_verdict_compares_with_the_plan_and_counts_what_is_missing() -> None:
+    whole = made(needed={"cheated": 0.02, "reason": 0.3, "hours": 0.01})
+    found = {one.id: one.verdict for one in whole.findings()}
+    short, enough = found["cheated"], found["reason"]
+    assert found["mood"] is None
+    assert short is not None
+    assert enough is not None
+    assert enough.met
+    assert enough.more == 0
+    entry = whole["cheated"].lines[0].entry
+    assert short.reached == pytest.approx((entry.high - entry.low) / 2)
+    exact = whole.n * ((short.reached / 0.02) ** 2 - 1)
+    assert exact <= short.more <= exact * 1.1
+    # So many more answers with the same shares would be enough.
+    factor = (whole.n + short.more) / whole.n
+    more = [round(count * factor) for count in whole["cheated"].counts]
+    grown = report(YES, Tally.from_counts(YES, {"cheated": more}))
+    assert reached_margin(grown["cheated"]) <= 0.02 * 1.01  # type: ignore[operator]
+    said = numbers(short.text)
+    assert said[0] == 2
+    assert said[1] >= 100 * short.reached
+    assert "hours" in found["hours"].text  # type: ignore[union-attr]
+    value = json.loads(whole.to_json())["questions"][0]
+    assert value["margin"]["met"] is False
+    assert value["finding"].startswith("Yes: ")
+
+
+@pytest.mark.parametrize("needed", [{"nothing": 0.1}, {"cheated": 5}, 0, "much", True])
+def test_margins_that_make_no_sense_are_refused(needed: object) -> None:
+    with pytest.raises(AnalysisError):
+        made(needed=needed)
+
+
+def test_groups_are_compared_in_words() -> None:
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": "Two",
+            "questions": [question("cheated", mechanism={"name": "warner", "epsilon": 4})],
+        }
+    )
+    rng = np.random.default_rng(2)
+    site = np.repeat(["north", "south", "west"], 800)
+    share = np.repeat([0.2, 0.5, 0.21], 800)
+    truth = rng.random(2400) < share
+    kept = rng.random(2400) < np.exp(4) / (1 + np.exp(4))
+    data = {"cheated_reported": np.where(kept, truth, ~truth).astype(int), "site": site}
+    table = report(survey, data, by="site").groups[0]
+    more, chance = group_findings(table)
+    assert more.startswith("Yes: in “south” ")
+    assert "points more than in “north”" in more
+    assert "may be chance" in chance
+    gap = table.differences[-2]
+    found = numbers(more)
+    assert found[1] <= 100 * gap.low
+    assert found[2] >= 100 * gap.high
+    turned = report(survey, data, by="site", reference="south").groups[0]
+    assert "points less than in “south”" in group_findings(turned)[0]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pictures_are_whole_files(language: str) -> None:
+    whole = made()
+    for part in whole.questions:
+        root = ElementTree.fromstring(whole.to_svg(part.id, language))
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert root.get("lang") == language
+        assert part.question.text in "".join(root.itertext())
+        assert not [one for one in root.iter() if one.tag.endswith(("script", "image", "foreignObject"))]
+
+
+def test_a_picture_needs_reports_and_a_question() -> None:
+    few = report(YES, Tally.from_counts(YES, {"cheated": [5, 5]}))
+    with pytest.raises(AnalysisError, match="no estimates to draw"):
+        few.to_svg("cheated")
+    with pytest.raises(AnalysisError):
+        few.to_svg("nothing")
+
+
+def test_shares_are_shown_by_size_and_scales_in_their_order() -> None:
+    whole = made()
+    reason = [line.entry.estimate for line in whole["reason"].ranked]
+    assert reason == sorted(reason, reverse=True)
+    assert whole["mood"].ranked == whole["mood"].lines
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_file_speaks_the_language(language: str) -> None:
+    text = made().to_html(language)
+    assert f'<html lang="{language}" dir="{wording(language).direction}">' in text
+    assert wording(language)("findings") in text

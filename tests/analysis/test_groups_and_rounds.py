@@ -1,0 +1,383 @@
+"""Groups found in randomized answers, made-up respondents, and queries in rounds: against what the raw truth gives."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import AnalysisError, clusters, crosstab, queries, simulate, synthesize
+from hushpoll_analysis.tables.clustering import lloyd
+from hushpoll_client import Survey, mechanisms
+
+POINTS = 5
+# Share of a group, and its centre on both scales as parts of their length. No cell of the table lies half way between
+# the centres: there the smallest change moves a whole cell's people from one group to the other.
+TWO_GROUPS = ((0.6, 0.15, 0.75), (0.4, 0.75, 0.35))
+
+
+def shares_around(centre: float) -> np.ndarray:
+    """Shares of the points of a scale around a centre."""
+    points = np.arange(POINTS)
+    mass = np.exp(-0.5 * ((points - centre * (POINTS - 1)) / 0.5) ** 2)
+    return mass / mass.sum()
+
+
+TRUTH = sum(share * np.outer(shares_around(a), shares_around(b)) for share, a, b in TWO_GROUPS)
+GRID = np.stack([axis.ravel() for axis in np.meshgrid(range(POINTS), range(POINTS), indexing="ij")], axis=1)
+
+
+def people(n: int, seed: int) -> np.ndarray:
+    """True answers, one row a person, in the points 0 to 4."""
+    cells = np.random.default_rng(seed).choice(TRUTH.size, size=n, p=TRUTH.ravel())
+    return np.stack(np.unravel_index(cells, TRUTH.shape), axis=1)
+
+
+def two_scales(epsilon: float) -> Survey:
+    """A survey with two scales of five points."""
+    questions = [
+        {
+            "id": name,
+            "kind": "scale",
+            "text": f"How is your {name}?",
+            "points": POINTS,
+            "mechanism": {"name": "krr", "epsilon": epsilon},
+        }
+        for name in ("stress", "sleep")
+    ]
+    return Survey.from_draft({"hushpoll": 1, "title": "Students", "questions": questions})
+
+
+def randomized(survey: Survey, truth: np.ndarray, seed: int) -> pd.DataFrame:
+    """What arrives of these answers."""
+    generator = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            question.id: simulate(question.mechanism, truth[:, place], generator)
+            for place, question in enumerate(survey.questions)
+        }
+    )
+
+
+def raw_centres(truth: np.ndarray) -> np.ndarray:
+    """Lloyd on the raw truths, from the right places: what nobody but the people themselves could compute."""
+    start = np.array([[a, b] for _, a, b in TWO_GROUPS]) * (POINTS - 1)
+    return lloyd(truth.astype(float), np.ones(len(truth)), start)[0]
+
+
+def test_lloyd_is_that_of_plain_points() -> None:
+    points = np.array([[0.0], [1.0], [9.0], [10.0], [14.0]])
+    centres, held, spread = lloyd(points, np.ones(5), np.array([[0.0], [14.0]]))
+    assert centres.ravel() == pytest.approx([0.5, 11.0])
+    assert held == pytest.approx([0.4, 0.6])
+    assert spread == pytest.approx((2 * 0.25 + 4 + 1 + 9) / 5)
+
+
+def test_lloyd_weighs_points_and_keeps_a_lost_centre() -> None:
+    centres, held, _ = lloyd(np.array([[0.0], [4.0]]), np.array([3.0, 1.0]), np.array([[1.0], [100.0]]))
+    assert centres.ravel() == pytest.approx([1.0, 100.0])
+    assert held == pytest.approx([1.0, 0.0])
+
+
+def test_groups_are_those_of_the_raw_truth() -> None:
+    truth = people(20_000, seed=1)
+    survey = two_scales(epsilon=2)
+    found = clusters(randomized(survey, truth, 2), survey, ["stress", "sleep"], 2, runs=60, seed=3)
+    raw = raw_centres(truth) + 1.0  # a scale's points are 1 to 5
+    assert found.centres == pytest.approx(raw, abs=0.15)
+    assert np.all((found.low <= raw + 0.02) & (raw - 0.02 <= found.high))
+    assert np.all((found.low >= 1) & (found.high <= POINTS))
+    assert found.agreement > 0.95
+    assert found.shares == pytest.approx([0.6, 0.4], abs=0.04)
+    assert np.all((found.shares_low < found.shares) & (found.shares < found.shares_high))
+    frame = found.to_frame()
+    assert frame.loc[(1, "stress"), "estimate"] == found.centres[0, 0]
+    assert json.loads(json.dumps(found.to_dict()))["names"] == ["stress", "sleep"]
+
+
+def test_a_seed_repeats_the_groups_and_counts_give_the_same() -> None:
+    survey = two_scales(epsilon=2)
+    reports = randomized(survey, people(3_000, seed=4), 5)
+    one, two = (clusters(reports, survey, ["stress", "sleep"], 2, runs=20, seed=6) for _ in range(2))
+    assert np.array_equal(one.low, two.low)
+    counts = pd.crosstab(reports["stress"], reports["sleep"]).to_numpy()
+    other = clusters(counts, survey, ["stress", "sleep"], 2, runs=20, seed=6)
+    assert np.array_equal(one.centres, other.centres)
+
+
+def test_more_groups_than_the_noise_allows_do_not_agree() -> None:
+    survey = two_scales(epsilon=0.5)
+    reports = randomized(survey, people(1_000, seed=7), 8)
+    few, many = (clusters(reports, survey, ["stress", "sleep"], k, runs=40, seed=9) for k in (2, 5))
+    assert many.agreement < 0.4 < few.agreement
+
+
+def test_three_columns_and_own_values() -> None:
+    survey = two_scales(epsilon=3)
+    truth = people(4_000, seed=10)
+    reports = randomized(survey, truth, 11)
+    coin = mechanisms.warner(epsilon=3)
+    reports["tired"] = simulate(coin, (truth[:, 0] >= 2).astype(int), 12)
+    channels = {question.id: question.mechanism for question in survey.questions} | {"tired": coin}
+    found = clusters(
+        reports, channels, ["stress", "sleep", "tired"], 2, values={"tired": [0, 10]}, runs=20, seed=13
+    )
+    assert found.centres[0, 2] < 3.0
+    assert found.centres[1, 2] > 7.0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+def test_intervals_of_centres_and_shares_hold(epsilon: float) -> None:
+    survey = two_scales(epsilon)
+    start = np.array([[a, b] for _, a, b in TWO_GROUPS])
+    centres, shares, _ = lloyd(GRID / (POINTS - 1), TRUTH.ravel(), start)
+    centres = centres * (POINTS - 1) + 1.0
+    near, right = [], []
+    for seed in range(200):
+        reports = randomized(survey, people(5_000, seed=1_000 + seed), 5_000 + seed)
+        found = clusters(reports, survey, ["stress", "sleep"], 2, runs=100, starts=5, seed=seed)
+        near.append((found.low <= centres) & (centres <= found.high))
+        right.append((found.shares_low <= shares) & (shares <= found.shares_high))
+    # The figures of the docs.
+    assert np.all((np.mean(near, axis=0) >= 0.94) & (np.mean(near, axis=0) <= 0.99))
+    assert np.all((np.mean(right, axis=0) >= 0.89) & (np.mean(right, axis=0) <= 0.96))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": ["stress"]}, "at least two questions"),
+        ({"columns": ["stress", "sleep", "a", "b"]}, "too many for groups"),
+        ({"k": 0}, "k is 0"),
+        ({"k": 26}, "1 to 25"),
+        ({"runs": 3}, "runs is 3"),
+        ({"values": {"sleep": [1, 2]}}, "5 answers, 2 values"),
+        ({"columns": ["stress", "town"]}, "town was not randomized"),
+    ],
+)
+def test_groups_that_cannot_be_found_say_why(change: dict[str, Any], message: str) -> None:
+    survey = two_scales(epsilon=1)
+    reports = randomized(survey, people(100, seed=14), 15).assign(town="A")
+    given = {"columns": ["stress", "sleep"], "k": 2, **change}
+    with pytest.raises(AnalysisError, match=message):
+        clusters(reports, survey, **given)
+
+
+def test_answers_that_are_no_numbers_make_no_groups() -> None:
+    questions = [
+        {"id": name, "kind": "choice", "text": "?", "options": ["x", "y", "z"], "mechanism": {"epsilon": 1}}
+        for name in ("a", "b")
+    ]
+    survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": questions})
+    with pytest.raises(AnalysisError, match="the answers of a are no numbers; take a scale"):
+        clusters(pd.DataFrame({"a": [0, 1], "b": [1, 2]}), survey, ["a", "b"], 2)
+
+
+def test_made_up_people_answer_as_estimated() -> None:
+    survey = two_scales(epsilon=2)
+    reports = randomized(survey, people(20_000, seed=16), 17)
+    made = synthesize(reports, survey, ["stress", "sleep"], 50_000, seed=18)
+    assert list(made.data.columns) == ["stress_synthetic", "sleep_synthetic"]
+    assert set(made.data["stress_synthetic"]) <= set(survey.questions[0].options)
+    table = pd.crosstab(made.data["stress_synthetic"], made.data["sleep_synthetic"], normalize=True)
+    estimate = crosstab(reports, survey, "stress", "sleep")
+    assert table.to_numpy() == pytest.approx(
+        np.asarray(estimate.estimate), abs=4 * float(np.max(estimate.se))
+    )
+    assert table.to_numpy() == pytest.approx(TRUTH, abs=0.03)
+
+
+def test_the_check_tells_what_is_kept_and_how_narrow_intervals_would_be() -> None:
+    survey = two_scales(epsilon=1)
+    reports = randomized(survey, people(4_000, seed=19), 20)
+    made = synthesize(reports, survey, ["stress", "sleep"], 4_000, seed=21)
+    found = made.check()
+    assert list(found.index) == ["stress", "sleep", "stress x sleep"]
+    assert np.all(found["difference"] < 5 * (found["se"] + found["drawing"]))
+    # The same number of people drawn as were asked: what is missing is the noise of randomization.
+    estimate = crosstab(reports, survey, "stress", "sleep")
+    assert found.loc["stress x sleep", "se"] == pytest.approx(float(np.max(estimate.se)))
+    assert found.loc["stress", "too_narrow"] > 2
+    planted = synthesize(reports, survey, ["stress", "sleep"], 4_000, seed=21)
+    planted.data["stress_synthetic"] = planted.data["stress_synthetic"].iloc[0]
+    spoilt = planted.check()
+    assert spoilt.loc["stress", "difference"] > 5 * (
+        spoilt.loc["stress", "se"] + spoilt.loc["stress", "drawing"]
+    )
+
+
+def test_files_of_made_up_people_say_so(tmp_path: Path) -> None:
+    survey = two_scales(epsilon=1)
+    reports = randomized(survey, people(500, seed=22), 23)
+    made = synthesize(reports, survey, ["stress", "sleep"], 30, seed=24)
+    table, about = made.save(tmp_path / "out")
+    assert table.name == "synthetic.csv"
+    assert all(name.endswith("_synthetic") for name in pd.read_csv(table).columns)
+    said = json.loads(about.read_text())
+    assert said["synthetic"] is True
+    assert len(said["not_kept"]) == 4
+    assert set(said["kept"]) == {"stress", "sleep", "stress x sleep"}
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AnalysisError, match="cannot be written"):
+        made.save(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": 0}, "n is 0"),
+        ({"n": True}, "n is True"),
+        ({"columns": ["stress", "town"]}, "nothing would protect"),
+        ({"columns": "stress"}, "at least two questions"),
+    ],
+)
+def test_people_that_cannot_be_made_up(change: dict[str, Any], message: str) -> None:
+    survey = two_scales(epsilon=1)
+    reports = randomized(survey, people(100, seed=25), 26).assign(town="A")
+    given = {"columns": ["stress", "sleep"], "n": 10, **change}
+    with pytest.raises(AnalysisError, match=message):
+        synthesize(reports, survey, **given)
+
+
+def test_too_many_cells_are_refused() -> None:
+    coin = mechanisms.warner(epsilon=1)
+    names = [f"q{number}" for number in range(15)]
+    reports = pd.DataFrame(np.zeros((10, 15), dtype=int), columns=names)
+    with pytest.raises(AnalysisError, match="32,768 joint answers"):
+        synthesize(reports, dict.fromkeys(names, coin), names, 10)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_a_round_needs_the_people_of_the_formula(epsilon: float) -> None:
+    planned = queries(epsilon=epsilon, tolerance=0.1, rounds=7, failure=0.05)
+    wanted = 2 * math.log(2 * 7 / 0.05) / (0.1 * math.tanh(epsilon / 2)) ** 2
+    assert planned.respondents() == pytest.approx(wanted, abs=1)
+    assert planned.respondents((0, 1)) == pytest.approx(wanted / 4, abs=1)
+    if epsilon <= 1:
+        assert planned.constant == pytest.approx(8 * math.log(2 * 7 / 0.05), rel=0.2)
+
+
+def test_the_constant_of_the_proposition_by_simulation() -> None:
+    """The people that keep answers within the tolerance 95 % of the time: C/(epsilon^2 tolerance^2), C near 4 x 1.96^2.
+
+    One round, a query that is always 0 (its bit is a fair coin, the worst case): the standard error is
+    1/(tanh(epsilon/2) sqrt n), which is 2/(epsilon sqrt n) for a small epsilon.
+    """
+    epsilon, tolerance, repetitions = 0.5, 0.1, 2_000
+    needed = round((1.96 / (math.tanh(epsilon / 2) * tolerance)) ** 2)
+    constant = needed * epsilon**2 * tolerance**2
+    assert constant == pytest.approx(4 * 1.96**2, rel=0.05)
+    asked = queries(epsilon=epsilon, tolerance=tolerance, rounds=1)
+    bits = np.random.default_rng(1).integers(0, 2, repetitions * needed)
+    reports = simulate(asked.mechanism, bits, 2).reshape(repetitions, needed).mean(axis=1)
+    answers = (2 * reports - 1) / math.tanh(epsilon / 2)
+    assert np.mean(np.abs(answers) <= tolerance) == pytest.approx(0.95, abs=0.02)
+    # What is planned for certain (Hoeffding) is more than that, and not more than three times as much.
+    assert needed < asked.respondents() < 3 * needed
+
+
+def test_all_answers_are_within_the_tolerance() -> None:
+    values = np.random.default_rng(3).random(400_000)
+    off = []
+    for seed in range(40):
+        asked = queries(values, epsilon=2, tolerance=0.1, rounds=5, seed=seed)
+        for power in range(1, 6):
+            answer = asked.ask(lambda x, power=power: x**power, (0, 1))
+            off.append(abs(answer.estimate - 1 / (power + 1)) > 0.1)
+            assert answer.low < answer.estimate < answer.high
+        assert len(asked.to_frame()) == 5
+    assert sum(off) <= 6  # 5 % of 40 studies may have one; far fewer do
+
+
+def test_nobody_is_asked_twice() -> None:
+    seen: list[np.ndarray] = []
+
+    def remembers(x: np.ndarray) -> np.ndarray:
+        seen.append(x)
+        return np.zeros(len(x))
+
+    planned = queries(epsilon=3, tolerance=0.3, rounds=3)
+    crowd = np.arange(3 * planned.respondents())
+    asked = queries(crowd, epsilon=3, tolerance=0.3, rounds=3, seed=1)
+    for _ in range(3):
+        asked.ask(remembers)
+    assert len(np.unique(np.concatenate(seen))) == len(crowd)
+    with pytest.raises(AnalysisError, match="all 3 rounds are used up"):
+        asked.ask(remembers)
+
+
+def test_a_median_by_halving() -> None:
+    values = np.random.default_rng(4).beta(2, 5, 200_000) * 100
+    asked = queries(values, epsilon=1, tolerance=0.03, rounds=8, seed=5)
+    found = asked.median(0, 100)
+    share = np.mean(values <= found.estimate)
+    assert found.found
+    assert share == pytest.approx(0.5, abs=2 * 0.03)
+    assert len(found.to_frame()) <= 8
+
+
+def test_a_search_that_runs_out_of_rounds_gives_bounds() -> None:
+    values = np.random.default_rng(6).random(300_000)
+    found = queries(values, epsilon=2, tolerance=0.01, rounds=3, seed=7).quantile(0.3, 0, 1)
+    assert not found.found
+    assert found.low <= 0.3 <= found.high
+    assert found.high - found.low == pytest.approx(1 / 8)
+
+
+def test_the_end_of_a_range_by_halving() -> None:
+    values = np.random.default_rng(8).random(400_000) * 0.7
+    asked = queries(values, epsilon=2, tolerance=0.02, rounds=8, seed=9)
+    found = asked.range_end(0, 1)
+    assert found.low <= 0.7
+    assert np.mean(values >= found.high) <= 2 * 0.02
+    assert found.high - found.low == pytest.approx(1 / 256)
+
+
+def test_real_rounds_bring_their_own_counts() -> None:
+    coin = mechanisms.warner(epsilon=2)
+    generator = np.random.default_rng(10)
+
+    def survey_round(query: Any, n: int) -> tuple[int, int]:
+        truth = np.asarray(query(generator.random(n)), dtype=int)
+        yes = int(simulate(coin, truth, generator).sum())
+        return n - yes, yes
+
+    asked = queries(survey_round, epsilon=2, tolerance=0.05, rounds=6)
+    assert asked.median(0, 1).estimate == pytest.approx(0.5, abs=0.11)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tolerance": 0}, "tolerance is 0"),
+        ({"failure": 2}, "failure is 2"),
+        ({"rounds": 0}, "rounds is 0"),
+        ({"people": ["a"]}, "people"),
+    ],
+)
+def test_rounds_that_cannot_be(change: dict[str, Any], message: str) -> None:
+    given = {"people": [0.5], "epsilon": 1, "tolerance": 0.1, "rounds": 2, **change}
+    with pytest.raises(AnalysisError, match=message):
+        queries(given.pop("people"), **given)
+
+
+def test_queries_that_cannot_be_asked() -> None:
+    with pytest.raises(AnalysisError, match="nobody is there to ask"):
+        queries(epsilon=1, tolerance=0.1, rounds=1).ask(lambda x: x)
+    few = queries([0.5] * 10, epsilon=1, tolerance=0.1, rounds=1)
+    with pytest.raises(AnalysisError, match=r"round 1 needs .* people, 10 were not asked yet"):
+        few.ask(lambda x: x)
+    many = queries(np.ones(20_000) * 3, epsilon=2, tolerance=0.2, rounds=2)
+    with pytest.raises(AnalysisError, match="one number from -1 to 1 for each person"):
+        many.ask(lambda x: x)
+    with pytest.raises(AnalysisError, match="the search goes from 1 to 0"):
+        many.median(1, 0)
+    with pytest.raises(AnalysisError, match="p is 1"):
+        many.quantile(1, 0, 1)
+    with pytest.raises(AnalysisError, match="bounds are"):
+        many.ask(lambda x: x, (1, 1))

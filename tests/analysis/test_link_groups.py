@@ -1,0 +1,310 @@
+"""Groups by link in the analysis: exact groups, small ones hidden, strata of known sizes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import compare, crosstab, report
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.data.files import read_frame, tally
+from hushpoll_analysis.data.link_groups import shown_as
+from hushpoll_analysis.data.parts import tally_parts, write_parts
+from hushpoll_analysis.designing.shuffle import shuffled_epsilon
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.results.export import write_export
+from hushpoll_client import Survey
+from hushpoll_client.record import RecordFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.vectors.surveys import blocks_draft, choice, survey, yes_no
+
+NAMES = ["Science", "Arts, fine", "=Law", "NA"]
+CHEATED = yes_no("cheated", {"name": "warner", "epsilon": 2})
+WHY = choice("why", ["Time", "Fear", "Habit"], {"name": "krr", "epsilon": 2})
+SURVEY = Survey.from_draft(survey(CHEATED, WHY) | {"groups": NAMES})
+
+
+def frame_of(
+    sizes: list[int], yes: list[float] | float = 0.3, seed: int = 1, asked: Survey = SURVEY
+) -> pd.DataFrame:
+    """Reports of so many people a group, each group with its own share of Yes."""
+    rates = yes if isinstance(yes, list) else [yes] * len(sizes)
+    parts = []
+    for place, (n, rate) in enumerate(zip(sizes, rates, strict=True)):
+        truth = {"cheated": [1 - rate, rate], "why": [0.5, 0.3, 0.2]}
+        columns = dict(simulate_survey(asked, n, truth, seed * 1000 + place)) if n else {}
+        part = pd.DataFrame({f"{name}_reported": codes for name, codes in columns.items()})
+        parts.append(part.assign(group=asked.groups[place]))
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+
+
+def records(frame: pd.DataFrame, asked: Survey = SURVEY) -> list[bytes]:
+    """The same as the database holds them."""
+    form = RecordFormat.of(asked)
+    columns = [f"{one.id}_reported" for one in asked.entries]
+    rows = zip(frame["group"], *(frame[name] for name in columns), strict=True)
+    return [b"".join(form.pack((asked.groups.index(group), *map(int, rest))) for group, *rest in rows)]
+
+
+# Which groups are shown -----------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 300), min_size=2, max_size=8), st.sampled_from([2, 50, 100]))
+def test_nobody_can_subtract_a_small_group(sizes: list[int], fewest: int) -> None:
+    """What is shown alone has the minimum; what is hidden is nothing, all, or two or more with the minimum."""
+    named = shown_as({str(place): size for place, size in enumerate(sizes)}, fewest)
+    hidden = [sizes[int(name)] for name, shown in named.items() if shown == "other"]
+    alone = [sizes[int(name)] for name, shown in named.items() if shown != "other" and sizes[int(name)]]
+    assert all(size >= fewest for size in alone)
+    assert not hidden or not alone or (len(hidden) >= 2 and sum(hidden) >= fewest)
+    if all(size >= fewest or size == 0 for size in sizes):
+        assert not hidden, "nothing is hidden without need"
+    if hidden and alone:
+        added = [size for size in hidden if size >= fewest]
+        assert not added or max(added) <= min(alone), "the smallest are hidden first"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "other"),
+    [
+        ([120, 90, 60, 80], []),
+        ([120, 90, 49, 80], ["c", "d"]),
+        ([120, 90, 30, 40], ["c", "d"]),
+        ([120, 90, 3, 4], ["b", "c", "d"]),
+        ([120, 90, 0, 80], []),
+        ([120, 3, 0, 0], ["a", "b"]),
+        ([3, 4, 5, 6], ["a", "b", "c", "d"]),
+    ],
+)
+def test_small_groups_are_put_together(sizes: list[int], other: list[str]) -> None:
+    named = shown_as(dict(zip("abcd", sizes, strict=True)))
+    assert [name for name, shown in named.items() if shown == "other"] == other
+
+
+# Every way in ---------------------------------------------------------------------------------------------------
+
+
+def ways_in(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    """The same reports as a frame, from the database, and as the files of an export."""
+    write_export(SURVEY, records(frame), folder)
+    return {
+        "frame": frame,
+        "records": records(frame),
+        "csv": folder / "reports.csv",
+        "parquet": folder / "reports.parquet",
+    }
+
+
+def test_every_way_in_gives_the_same_groups(tmp_path: Path) -> None:
+    frame = frame_of([200, 150, 30, 70])
+    found = {way: tally(SURVEY, data, "group") for way, data in ways_in(frame, tmp_path).items()}
+    for way, counted in found.items():
+        assert counted.groups == ("Science", "Arts, fine", "other"), way
+        assert counted.joint["why"].sum(axis=1).tolist() == [200, 150, 100], way
+        assert (counted.joint["why"] == found["frame"].joint["why"]).all(), way
+    plain = tally(SURVEY, records(frame))
+    assert (plain.n, plain.by) == (450, None)
+    with pytest.raises(AnalysisError, match='"faculty" is no question of the survey'):
+        tally(SURVEY, records(frame), "faculty")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_engine_gives_the_same_groups(tmp_path: Path) -> None:
+    ibis = pytest.importorskip("ibis")
+    frame_of([200, 150, 30, 70]).to_parquet(tmp_path / "reports.parquet")
+    counted = tally(SURVEY, ibis.duckdb.connect().read_parquet(tmp_path / "reports.parquet"), "group")
+    assert counted.groups == ("Science", "Arts, fine", "other")
+    assert tally_parts(SURVEY, tmp_path, "group").groups == counted.groups
+
+
+def test_it_is_not_exported_in_parts(tmp_path: Path) -> None:
+    """A part does not know how many reports a group has in all."""
+    with pytest.raises(
+        AnalysisError, match="a survey with groups is not exported in parts; export it in one piece"
+    ):
+        write_parts(SURVEY, records(frame_of([60, 60, 0, 0])), tmp_path)
+
+
+def test_the_export_names_no_small_group(tmp_path: Path) -> None:
+    frame = frame_of([200, 150, 30, 70])
+    paths = write_export(SURVEY, records(frame), tmp_path)
+    read = read_frame(SURVEY, tmp_path / "reports.csv")
+    assert read["group"].value_counts().to_dict() == {"Science": 200, "Arts, fine": 150, "other": 100}
+    table = (tmp_path / "reports.csv").read_text()
+    assert "Law" not in table
+    assert table.splitlines()[0] == '"cheated_reported","why_reported","group"'
+    assert "cheated_reported" in (tmp_path / "codebook.csv").read_text("utf-8-sig")
+    assert 'group,"Group, named openly' in (tmp_path / "codebook.csv").read_text("utf-8-sig")
+    assert "## group" in (tmp_path / "codebook.md").read_text()
+    package = json.loads((tmp_path / "datapackage.json").read_text())
+    field = package["resources"][0]["schema"]["fields"][-1]
+    assert (field["name"], field["constraints"]["enum"]) == ("group", [*NAMES, "other"])
+    assert 'name="group"' in (tmp_path / "codebook.xml").read_text()
+    for name in ("labels.sps", "labels.do", "labels.R"):
+        assert "group" in (tmp_path / name).read_text("utf-8-sig")
+    if tmp_path / "reports.sav" in paths:
+        import pyreadstat
+
+        for name, reader in (("reports.sav", pyreadstat.read_sav), ("reports.dta", pyreadstat.read_dta)):
+            data, _ = reader(str(tmp_path / name))
+            assert set(data["group"]) == {"Science", "Arts, fine", "other"}, name
+    # With a formula's sign in front the cell is guarded, and read back as it was.
+    write_export(SURVEY, records(frame_of([200, 150, 90, 70])), tmp_path / "more")
+    assert "'=Law" in (tmp_path / "more" / "reports.csv").read_text()
+    assert set(read_frame(SURVEY, tmp_path / "more" / "reports.csv")["group"]) == set(NAMES)
+
+
+def test_exports_of_surveys_without_groups_stay_as_they_were(tmp_path: Path) -> None:
+    plain = Survey.from_draft(survey(CHEATED, WHY))
+    frame = frame_of([60, 0, 0, 0]).drop(columns="group")
+    write_export(plain, frame, tmp_path)
+    assert (tmp_path / "reports.csv").read_text().splitlines()[0] == '"cheated_reported","why_reported"'
+
+
+def test_a_foreign_group_is_named() -> None:
+    frame = frame_of([60, 60, 0, 0]).replace({"group": {"Science": "Medicine"}})
+    with pytest.raises(
+        AnalysisError, match="'Medicine', which is no group of this survey; its groups are Science"
+    ):
+        tally(SURVEY, frame, "group")
+    with pytest.raises(AnalysisError, match="is no group of this survey"):
+        read_frame(SURVEY, frame)
+
+
+# Results --------------------------------------------------------------------------------------------------------
+
+
+def test_results_by_group(tmp_path: Path) -> None:
+    frame = frame_of([600, 500, 30, 70], [0.1, 0.5, 0.3, 0.3], seed=2)
+    made = report(SURVEY, records(frame), by="group")
+    (cheated, _) = made.groups
+    assert cheated.groups == ("Science", "Arts, fine", "other")
+    assert not cheated.randomized
+    shares = {share.group: share for share in cheated.shares if share.option == "Yes"}
+    assert shares["Science"].low < 0.1 < shares["Science"].high
+    assert shares["Arts, fine"].low < 0.5 < shares["Arts, fine"].high
+    told = "Shown together as “other”: =Law, NA. A group of fewer than 50 reports is not shown on its own"
+    assert told in cheated.notes[0]
+    value = made.to_dict()
+    assert value["group_sizes"] == {"Science": 600, "Arts, fine": 500, "other": 100}
+    for text in (made.to_json(), made.to_text(), made.to_html(), made.to_csv()):
+        assert "Science" in text
+    # Neither crosstab nor compare of the exported table shows more.
+    exported = read_frame(SURVEY, records(frame))
+    assert crosstab(exported, SURVEY, "group", "cheated").labels[0] == ("Arts, fine", "Science", "other")
+    assert {one.group for one in compare(exported, SURVEY, "cheated", "group").differences} <= {
+        "Arts, fine",
+        "Science",
+        "other",
+    }
+
+
+def test_the_bound_of_totals_counts_the_smallest_group_shown() -> None:
+    frame = frame_of([600, 300, 0, 0])
+    whole, split = report(SURVEY, frame), report(SURVEY, frame, by="group")
+    epsilon = SURVEY.questions[0].epsilon
+    assert whole["cheated"].shuffled == shuffled_epsilon(epsilon, 900)
+    assert split["cheated"].shuffled == shuffled_epsilon(epsilon, 300)
+    assert any(
+        "shown by group with 300 reports in the smallest, reveal less" in one
+        for one in split["cheated"].remarks
+    )
+    assert not any("shown by group" in one for one in whole["cheated"].remarks)
+
+
+def test_a_question_that_few_of_a_group_were_asked() -> None:
+    """In a block some are asked: where fewer than the minimum were, that question hides the group, and one more."""
+    asked = Survey.from_draft(blocks_draft() | {"groups": ["North", "South", "East"]})
+    truth = {
+        "first": [0.5, 0.5], "a": [0.7, 0.3], "b": [0.2, 0.3, 0.5], "c": [0.1, 0.2, 0.3, 0.2, 0.2],
+        "d": [0.6, 0.4], "e": [0.9, 0.1], "last": [0.8, 0.2],
+    }  # fmt: skip
+    parts = []
+    for place, n in enumerate((400, 300, 70)):
+        columns = {f"{name}_reported": codes for name, codes in simulate_survey(asked, n, truth, place)}
+        parts.append(pd.DataFrame(columns).assign(group=asked.groups[place]))
+    made = report(asked, pd.concat(parts, ignore_index=True), by="group")
+    tables = {table.id: table for table in made.groups}
+    assert tables["first"].groups == ("North", "South", "East")
+    assert tables["a"].groups == ("North", "other"), "47 of 70 were asked"
+    assert "South, East" in tables["a"].notes[0]
+
+
+# Known sizes ----------------------------------------------------------------------------------------------------
+
+
+def test_known_sizes_weight_and_correct() -> None:
+    """Two groups, half and half in the sample, nine to one in the population."""
+    frame = frame_of([400, 400, 0, 0], [0.1, 0.7, 0.0, 0.0])
+    sizes = {"Science": 9000, "Arts, fine": 1000, "=Law": 1, "NA": 1}
+    weighted = report(SURVEY, frame, population=sizes)["cheated"].lines[0].entry
+    each = {
+        name: report(SURVEY, frame[frame["group"] == name])["cheated"].lines[0].entry for name in NAMES[:2]
+    }
+    expected = 0.9 * each["Science"].estimate + 0.1 * each["Arts, fine"].estimate
+    assert weighted.estimate == pytest.approx(expected, abs=1e-9)
+    variance = (0.9 * each["Science"].se) ** 2 + (0.1 * each["Arts, fine"].se) ** 2
+    assert weighted.se == pytest.approx(variance**0.5, rel=0.05)
+    # The randomization is no part of the population, so only the sampling part shrinks.
+    full = report(SURVEY, frame, population=dict.fromkeys(NAMES, 400))["cheated"].lines[0].entry
+    open_ended = report(SURVEY, frame, population=dict.fromkeys(NAMES, 4e8))["cheated"].lines[0].entry
+    assert full.se < open_ended.se
+    assert full.se >= full.se_privacy * 0.99
+
+
+def test_known_sizes_from_the_database_and_of_hidden_groups() -> None:
+    """Two totals with other weights would tell two hidden groups apart: they are one stratum of both their sizes."""
+    frame = frame_of([300, 200, 30, 40], [0.1, 0.5, 0.9, 0.0])
+    sizes = {"Science": 3000, "Arts, fine": 2000, "=Law": 700, "NA": 100}
+    found = report(SURVEY, records(frame), population=sizes)
+    same = report(SURVEY, frame, population=sizes | {"=Law": 100, "NA": 700})
+    assert found["cheated"].lines[0].entry == same["cheated"].lines[0].entry
+    for text in (found.to_json(), found.to_text(), found.to_html(), found.to_csv()):
+        assert "cheat" in text
+    assert report(SURVEY, records(frame), population=sizes, by="group").groups
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"Science": 100}, "nothing is given for the group 'Arts, fine'"),
+        ({**dict.fromkeys(NAMES, 100), "Medicine": 3}, "'Medicine' is no group of this survey"),
+        (dict.fromkeys(NAMES, 100), "population is 100, fewer than the 300 in the sample"),
+        (dict.fromkeys(NAMES, -1), "population is -1"),
+    ],
+)
+def test_wrong_sizes_are_named(sizes: dict[str, float], said: str) -> None:
+    with pytest.raises(AnalysisError, match=said):
+        report(SURVEY, frame_of([300, 200, 90, 90]), population=sizes)
+
+
+def test_intervals_of_groups_cover() -> None:
+    """A small check: 95 % intervals of shares within groups and of their difference, 600 simulated surveys."""
+    inside, repeats = np.zeros(3), 600
+    one = Survey.from_draft(survey(CHEATED) | {"groups": ["a", "b"]})
+    rng = np.random.default_rng(7)
+    channel = np.array(one.questions[0].channel.rows, dtype=float) / 2**53
+    for _ in range(repeats):
+        parts = []
+        for name, n, rate in (("a", 300, 0.2), ("b", 150, 0.5)):
+            truth = (rng.random(n) < rate).astype(int)
+            sent = (rng.random(n) < channel[truth, 1]).astype(int)
+            parts.append(pd.DataFrame({"cheated_reported": sent, "group": name}))
+        made = report(one, pd.concat(parts, ignore_index=True), by="group")
+        shares = {share.group: share for share in made.groups[0].shares if share.option == "Yes"}
+        (difference,) = [item for item in made.groups[0].differences if item.option == "Yes"]
+        inside += [
+            shares["a"].low <= 0.2 <= shares["a"].high,
+            shares["b"].low <= 0.5 <= shares["b"].high,
+            difference.low <= 0.3 <= difference.high,
+        ]
+    print("coverage of a, b and their difference:", inside / repeats)
+    # Three standard errors of 600 repeats are 2.7 points.
+    assert (inside / repeats >= 0.923).all()
+    assert (inside / repeats <= 0.977).all()

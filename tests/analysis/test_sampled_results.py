@@ -1,0 +1,231 @@
+"""Reports of a sample design for every kind: options one by one, means, cumulative shares, quantiles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import correlate, estimate, linear, report, simulate, weighted_estimate
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
+from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_server.cli import main
+
+DRAFT = {
+    "hushpoll": 1,
+    "title": "Days",
+    "questions": [
+        {
+            "id": "used",
+            "kind": "multiple",
+            "text": "?",
+            "options": ["bus", "car", "bike", "train"],
+            "mechanism": {"name": "sampled", "epsilon": 2, "ask": 2},
+        },
+        {
+            "id": "hours",
+            "kind": "number",
+            "text": "?",
+            "min": 0,
+            "max": 100,
+            "step": 1,
+            "unit": "h",
+            "mechanism": {"epsilon": 2.0, "target": "mean"},
+        },
+        {
+            "id": "mood",
+            "kind": "scale",
+            "text": "?",
+            "points": 5,
+            "mechanism": {"name": "krr", "epsilon": 2},
+        },
+        {
+            "id": "town",
+            "kind": "choice",
+            "text": "?",
+            "options": [f"t{k}" for k in range(30)],
+            "mechanism": {"name": "subset", "epsilon": 3},
+        },
+    ],
+}
+KINDS = read_draft(DRAFT)
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    truth = {
+        "used": [0.5, 0.3, 0.2, 0.1],
+        "hours": {"values": [10, 30, 80], "shares": [0.3, 0.5, 0.2]},
+        "mood": [0.1, 0.2, 0.4, 0.2, 0.1],
+        "town": [1 / 30] * 30,
+    }
+    made = simulate_survey(KINDS, 900, truth, seed=4)
+    frame = pd.DataFrame({f"{name}_reported": codes for name, codes in made})
+    rng = np.random.default_rng(7)
+    frame["w"] = rng.lognormal(0, 0.5, len(frame))
+    frame["s"] = rng.choice(["n", "s"], len(frame))
+    frame["c"] = rng.integers(0, 30, len(frame))
+    return frame
+
+
+def test_equal_weights_give_the_plain_report(people: pd.DataFrame) -> None:
+    plain = report(KINDS, people)
+    made = report(KINDS, people.assign(one=1.0), weights="one")
+    for question in KINDS.questions:
+        for a, b in zip(plain[question.id].lines, made[question.id].lines, strict=True):
+            assert b.entry.estimate == pytest.approx(a.entry.estimate, abs=1e-12)
+            assert b.entry.se == pytest.approx(a.entry.se, rel=2e-3)
+            assert b.entry.se_privacy == pytest.approx(a.entry.se_privacy, rel=2e-3)
+            assert (b.entry.low, b.entry.high) == pytest.approx((a.entry.low, a.entry.high), abs=0.01)
+    for name in ("hours", "mood"):
+        a, b = plain[name].numbers, made[name].numbers
+        assert b.mean.estimate == pytest.approx(a.mean.estimate)
+        assert b.mean.se == pytest.approx(a.mean.se, rel=2e-3)
+        assert b.mean.se_privacy == pytest.approx(a.mean.se_privacy, rel=2e-3)
+        assert (b.mean.low, b.mean.high) == pytest.approx((a.mean.low, a.mean.high), rel=1e-2)
+    first, again = plain["mood"].numbers, made["mood"].numbers
+    for a, b in zip(first.cumulative.estimates, again.cumulative.estimates, strict=True):
+        assert (b.estimate, b.se) == pytest.approx((a.estimate, a.se), rel=2e-3)
+    assert again.quantiles.median == first.quantiles.median
+    for a, b in zip(plain["town"].top, made["town"].top, strict=True):
+        assert b.estimate == pytest.approx(a.estimate, abs=1e-9)
+        assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=0.01)
+
+
+def test_an_option_by_hand(people: pd.DataFrame) -> None:
+    """A domain mean: only people asked about the bus count, with the clusters of all."""
+    keys = {"weights": "w", "strata": "s", "clusters": "c"}
+    got = report(KINDS, people, **keys)["used"].lines[0].entry
+    whole = sampler(analysis_channel(KINDS.questions[0].mechanism))
+    part = whole.parts[0]
+    codes = whole.part_codes(part, whole.read(people["used_reported"].to_numpy())[0])
+    view = channel_view(part.channel)
+    weight = people["w"].to_numpy() * (codes >= 0)
+    values = view.solution(view.unit(1))[np.maximum(codes, 0)]
+    mean = np.average(values, weights=weight)
+    pull = pd.DataFrame({"s": people["s"], "c": people["c"], "t": weight * (values - mean)})
+    totals = pull.groupby(["s", "c"])["t"].sum()
+    variance = 0.0
+    for _, one in totals.groupby(level="s"):
+        variance += len(one) / (len(one) - 1) * ((one - one.mean()) ** 2).sum()
+    assert got.estimate == pytest.approx(mean, abs=1e-12)
+    assert got.se == pytest.approx(np.sqrt(variance) / weight.sum(), rel=1e-9)
+    alone = weighted_estimate(people, KINDS, "used[bus]", **keys)
+    assert alone["Yes"].estimate == pytest.approx(mean, abs=1e-12)
+    assert alone["Yes"].se == pytest.approx(got.se, rel=1e-12)
+    assert alone.n == int((codes >= 0).sum())
+    gone = people["c"].to_numpy()[:, None] == np.arange(30)
+    made = Replicates(np.where(gone, 0.0, 30 / 29) * people["w"].to_numpy()[:, None], "jk1")
+    jackknife = weighted_estimate(people, KINDS, "used[bus]", weights="w", replicates=made)
+    plain = weighted_estimate(people, KINDS, "used[bus]", weights="w", clusters="c")
+    assert jackknife["Yes"].se == pytest.approx(plain["Yes"].se, rel=0.03)
+
+
+def test_a_weighted_mean_by_hand(people: pd.DataFrame) -> None:
+    question = KINDS.questions[1]
+    view = channel_view(question.mechanism)
+    weights = view.solution([float(value) for value in question.answers.values])
+    values, w = weights[people["hours_reported"]], people["w"].to_numpy()
+    mean = np.average(values, weights=w)
+    n = len(people)
+    se = np.sqrt(n / (n - 1) * np.sum((w * (values - mean)) ** 2)) / w.sum()
+    made = report(KINDS, people, weights="w")["hours"]
+    got = made.numbers.mean
+    assert (got.estimate, got.se) == pytest.approx((mean, se), rel=1e-9)
+    assert got.low < mean < got.high
+    assert made.to_dict()["mean"]["se"] == pytest.approx(se)
+    # Few clusters: the interval uses t, the standard error does not.
+    clusters = people.assign(c=people["c"] % 6)
+    few = report(KINDS, clusters, weights="w", clusters="c", interval="t")["hours"].numbers.mean
+    assert (few.high - few.low) / 2 == pytest.approx(2.5706 * few.se, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["used", "hours", "mood", "town"])
+def test_every_surface_shows_it(
+    name: str, people: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = report(KINDS, people, weights="w", clusters="c")
+    assert made.to_text()
+    assert made.to_html()
+    assert not made.to_frame().query("question == @name").empty
+    path, document = tmp_path / "reports.parquet", tmp_path / "survey.json"
+    people.to_parquet(path)
+    document.write_bytes(KINDS.canonical)
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(document), "--data", str(path), "--weights=w", "--clusters=c", "--json"])
+    assert not ended.value.code
+    parts = {one["id"]: one for one in json.loads(capsys.readouterr().out)["questions"]}
+    assert parts[name]["estimates"] or parts[name]["mean"]["se"] > 0
+
+
+def test_a_population_alone_shrinks_every_kind(people: pd.DataFrame) -> None:
+    plain, census = report(KINDS, people), report(KINDS, people, population=900)
+    for name in ("used", "mood", "town"):
+        for a, b in zip(plain[name].lines, census[name].lines, strict=True):
+            asked = 0.5 if name == "used" else 1.0
+            wanted = (1 - asked) * a.entry.se**2 + asked * min(a.entry.se_privacy, a.entry.se) ** 2
+            assert b.entry.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
+    for name in ("hours", "mood"):
+        assert census[name].numbers.mean.se <= plain[name].numbers.mean.se
+    alone = estimate(plain["used"].counts, KINDS.questions[0].mechanism, population=900)
+    assert alone[0].se == pytest.approx(census["used"].lines[0].entry.se)
+
+
+def test_weighted_quantities_cover() -> None:
+    """The unhappy answer half as often and weigh double: means, shares of options and medians still cover."""
+    rng = np.random.default_rng(2)
+    both = read_draft({**DRAFT, "questions": [DRAFT["questions"][k] for k in (0, 2)]})
+    mood, repetitions, inside = both.questions[1], 80, np.zeros(3)
+    for seed in range(repetitions):
+        answer = rng.choice(5, 1500, p=[0.1, 0.2, 0.4, 0.2, 0.1])
+        kept = answer[rng.random(1500) < np.where(answer < 2, 0.5, 1.0)]
+        truth = {"used": [0.3, 0.2, 0.2, 0.1], "mood": [0.2] * 5}
+        frame = pd.DataFrame(dict(simulate_survey(both, len(kept), truth, seed))).add_suffix("_reported")
+        frame["mood_reported"] = simulate(mood.channel, kept, seed=seed)
+        got = report(both, frame.assign(w=np.where(kept < 2, 2.0, 1.0)), weights="w")
+        bus, numbers = got["used"].lines[0].entry, got["mood"].numbers
+        inside += [
+            numbers.mean.low <= 3.0 <= numbers.mean.high,
+            bus.low <= 0.3 <= bus.high,
+            numbers.quantiles.median.low <= 3 <= numbers.quantiles.median.high,
+        ]
+    slack = 3 * np.sqrt(0.05 * 0.95 / repetitions)
+    assert np.all(inside / repetitions > 0.93 - slack), inside
+    assert np.all(inside[:2] / repetitions < 0.975 + slack), inside
+
+
+def test_options_and_means_are_named(people: pd.DataFrame) -> None:
+    with pytest.raises(AnalysisError, match=r"used\[bus\]"):
+        weighted_estimate(people, KINDS, "used", weights="w")
+    with pytest.raises(AnalysisError, match=r"linear\('hours ~ 1'"):
+        weighted_estimate(people, KINDS, "hours", weights="w")
+    mean = linear("hours ~ 1", people, KINDS, weights="w")
+    wanted = report(KINDS, people, weights="w")["hours"].numbers.mean
+    assert (mean.coef[0], mean.se[0]) == pytest.approx((wanted.estimate, wanted.se), rel=1e-6)
+    bus = correlate(people, KINDS, ["used[bus]", "w"], weights="w")
+    assert np.isfinite(bus.se[0, 1])
+    assert bus.n < len(people)
+
+
+def test_the_method_tells_the_sample_design(people: pd.DataFrame) -> None:
+    plain = report(KINDS, people)
+    assert "n − 1 in the denominator" in plain.method.paragraph
+    assert "weights=" not in plain.snippet
+    made = report(KINDS, people, weights="w", clusters="c")
+    assert "sample design into account (weights and clusters)" in made.method.paragraph
+    assert "at the effective sample size" in made.method.paragraph
+    assert any("Binder" in one for one in made.method.references)
+    assert "weights='w', clusters='c'" in made.snippet
+    assert "finite population" in report(KINDS, people, population=5000).method.paragraph
+    assert "raked" in report(KINDS, people, margins={"s": {"n": 0.4, "s": 0.6}}).method.paragraph
+    assert "are t intervals" in report(KINDS, people, weights="w", interval="t").to_text().replace("\n", " ")
+    gone = people["c"].to_numpy()[:, None] == np.arange(30)
+    columns = np.where(gone, 0.0, 30 / 29) * people["w"].to_numpy()[:, None]
+    again = report(KINDS, people, weights="w", replicates=Replicates(columns, "jk1"))
+    assert "replicate weights" in again.method.paragraph
+    assert "replicates=replicates" in again.snippet

@@ -1,0 +1,205 @@
+"""Waves: changes between surveys that were randomized differently, and how often their intervals hold."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import AnalysisError, estimate, report, trend
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.results.waves import follow
+from hushpoll_analysis.shares.interval.mover import Part, difference_limits
+from hushpoll_client import Survey, SurveyError, mechanisms
+from hushpoll_client.series import changed_question
+from scipy.stats import binom
+
+
+def wave(epsilon: float, more: Any = (), **keys: Any) -> Survey:
+    questions = [
+        {"id": "drug", "kind": "yes_no", "text": "Drugs?", "mechanism": {"epsilon": epsilon}},
+        {
+            "id": "why",
+            "kind": "choice",
+            "text": "Why?",
+            "options": ["a", "b", "c"],
+            "mechanism": {"epsilon": epsilon},
+        },
+        *more,
+    ]
+    return read_draft({"hushpoll": 1, "title": "T", "questions": questions, **keys})
+
+
+TRUTH = {"drug": [0.7, 0.3], "why": [0.5, 0.3, 0.2]}
+
+
+def results(survey: Survey, n: int, truth: dict[str, Any], seed: int) -> Any:
+    frame = pd.DataFrame(
+        {
+            f"{name.removesuffix('_reported')}_reported": codes
+            for name, codes in simulate_survey(survey, n, truth, seed)
+        }
+    )
+    return report(survey, frame)
+
+
+def test_waves_of_different_epsilon_show_no_change_where_there_is_none() -> None:
+    """Stacked under the first wave's mechanism they would: -.28 or so, with an interval far from zero."""
+    first, second = wave(4.0), wave(0.5)
+    made = {1: results(first, 20_000, TRUTH, 5), 2: results(second, 20_000, TRUTH, 6)}
+    drug, why = follow(made)
+    yes = next(row for row in drug.rows if row.label == "Yes")
+    (change,) = yes.changes
+    assert not change.clear
+    assert abs(change.estimate) < 0.06
+    assert len(drug.randomized) == 2
+    assert drug.changes == ("1 to 2",)
+    assert [row.label for row in why.rows] == ["a", "b", "c"]
+    counts = [np.array(made[number]["drug"].counts) for number in (1, 2)]
+    mechanism = mechanisms.warner(epsilon=4.0)
+    stacked = [estimate(one, mechanism)["Yes"].estimate for one in counts]
+    assert abs(stacked[1] - stacked[0]) > 0.1, "the false change that this is about"
+
+
+def test_a_true_change_is_found_also_when_the_mechanism_changed() -> None:
+    first = wave(2.0)
+    krr = {"id": "drug", "kind": "yes_no", "text": "Drugs?", "mechanism": {"name": "krr", "epsilon": 1}}
+    document = {**first.as_document(False), "questions": [krr, first.as_document(False)["questions"][1]]}
+    second = read_draft(document)
+    assert changed_question(first, second) == ""
+    later = {**TRUTH, "drug": [0.5, 0.5]}
+    drug, _ = follow({1: results(first, 8000, TRUTH, 1), 2: results(second, 8000, later, 2)})
+    (change,) = next(row for row in drug.rows if row.label == "Yes").changes
+    assert change.clear
+    assert change.low < 0.2 < change.high
+    assert change.text.startswith("+")
+
+
+KINDS = [
+    {"id": "mood", "kind": "scale", "text": "M?", "points": 5, "mechanism": {"epsilon": 2}},
+    {
+        "id": "hours",
+        "kind": "number",
+        "text": "H?",
+        "min": 0,
+        "max": 10,
+        "step": 1,
+        "mechanism": {"epsilon": 2},
+    },
+    {"id": "used", "kind": "multiple", "text": "U?", "options": ["x", "y"], "mechanism": {"epsilon": 2}},
+]
+
+
+def test_every_kind_is_followed() -> None:
+    truth = {
+        **TRUTH,
+        "mood": [0.2] * 5,
+        "hours": {"values": [2, 8], "shares": [0.5, 0.5]},
+        "used": [0.4, 0.6],
+    }
+    made = {name: results(wave(2.0, KINDS), 3000, truth, name) for name in (1, 2, 3)}
+    followed = {one.id: one for one in follow(made)}
+    assert [row.label for row in followed["mood"].rows][-1] == "average"
+    assert [row.label for row in followed["hours"].rows] == ["average"]
+    assert followed["hours"].unit == "Average"
+    assert [row.label for row in followed["used"].rows] == ["x", "y"]
+    assert all(len(row.changes) == 2 for one in followed.values() for row in one.rows)
+
+
+def test_a_change_needs_two_waves_with_enough_reports() -> None:
+    made = results(wave(2.0), 500, TRUTH, 1)
+    with pytest.raises(AnalysisError, match="at least two waves"):
+        follow({1: made})
+    few = results(wave(2.0), 10, TRUTH, 1)
+    with pytest.raises(AnalysisError, match="50"):
+        follow({1: made, 2: few})
+
+
+def coverage(epsilons: tuple[float, float], n: tuple[int, int], shares: tuple[float, float]) -> float:
+    """Enumerate both counts of reported Yes and add up the chances of those whose interval holds the true change."""
+    parts, chances = [], []
+    for epsilon, size, share in zip(epsilons, n, shares, strict=True):
+        mechanism = mechanisms.warner(epsilon=epsilon)
+        rows = np.array(mechanism.device.rows) / 2**53
+        chance = binom.pmf(np.arange(size + 1), size, (1 - share) * rows[0][1] + share * rows[1][1])
+        kept = np.flatnonzero(chance > 1e-7)
+        found = [estimate([size - int(yes), int(yes)], mechanism)["Yes"] for yes in kept]
+        parts.append([Part(one.estimate, one.low, one.high) for one in found])
+        chances.append(chance[kept])
+    true, total = shares[1] - shares[0], 0.0
+    before, after = (list(zip(one, chance, strict=True)) for one, chance in zip(parts, chances, strict=True))
+    for (one, p), (two, q) in itertools.product(before, after):
+        low, high = difference_limits(two, one)
+        total += p * q * (low <= true <= high)
+    return total
+
+
+CASES = [((1.0, 2.0), (200, 300), (0.1, 0.3))]
+LONG = [
+    (epsilons, n, shares)
+    for epsilons in ((1.0, 1.0), (0.5, 2.0), (2.0, 1.0), (4.0, 1.0))
+    for n in ((150, 150), (400, 200))
+    for shares in ((0.02, 0.02), (0.05, 0.2), (0.5, 0.5), (0.3, 0.1))
+]
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "n", "shares"), [*CASES, *(pytest.param(*case, marks=pytest.mark.long) for case in LONG)]
+)
+def test_intervals_of_change_hold_as_often_as_they_say(
+    epsilons: tuple[float, float], n: tuple[int, int], shares: tuple[float, float]
+) -> None:
+    assert 0.93 <= coverage(epsilons, n, shares) <= 0.975
+
+
+def test_the_trend_has_these_intervals() -> None:
+    one, two = (
+        estimate([130, 70], mechanisms.warner(epsilon=1)),
+        estimate([150, 150], mechanisms.warner(epsilon=2)),
+    )
+    low, high = difference_limits(*(Part(e["Yes"].estimate, e["Yes"].low, e["Yes"].high) for e in (two, one)))
+    last = trend([one, two]).waves[-1]
+    assert (last.change_low, last.change_high) == (low, high)
+
+
+# The document ----------------------------------------------------------------------------------------------------
+
+SERIES = {"name": "Drugs", "wave": 2, "previous": "ab" * 32}
+
+
+def test_the_series_is_hashed_and_changes_nothing_else() -> None:
+    plain, second = wave(1.0), wave(1.0, series=SERIES)
+    assert plain.hash != second.hash
+    assert "series" not in plain.document
+    again = Survey.from_published(second.canonical, second.hash)
+    assert again.series == second.series
+    assert again.series is not None
+    assert again.series.document() == SERIES
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({"wave": 1}, "from 2 to 1000"), ({"previous": "x"}, "64 lower-case"), ({"name": ""}, "empty")],
+)
+def test_a_series_that_is_none_is_refused(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(SurveyError, match=said):
+        wave(1.0, series={**SERIES, **changed})
+
+
+def test_what_changed_between_waves_is_named() -> None:
+    first = wave(1.0)
+    assert changed_question(first, wave(2.0)) == ""
+    assert "it has 5 questions, and the wave before had 2" in changed_question(first, wave(1.0, KINDS))
+    inside = [{"id": name, "kind": "yes_no", "text": "?"} for name in ("x", "y")]
+    block = {"questions": ["x", "y"], "ask": 1, "epsilon": 1}
+    blocks = [
+        read_draft({"hushpoll": 1, "title": "T", "questions": inside, "blocks": [{**block, "ask": ask}]})
+        for ask in (1, 2)
+    ]
+    assert changed_question(*blocks) == "", "how many are asked is a matter of privacy"
+    document = first.as_document(False)
+    document["questions"][1]["options"] = ["a", "b", "d"]
+    assert 'question 2 ("why") is not the one' in changed_question(first, Survey.from_draft(document))
