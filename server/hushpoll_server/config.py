@@ -43,6 +43,9 @@ class Config:
     reports_per_minute: int = 0
     # A survey whose total epsilon is finite and above this is not published.
     epsilon_cap: str = "20"
+    # The mail server for letters, smtp://user:password@host:587 or smtps://..., and whom they are from. Empty: no mail.
+    smtp_url: str = field(default="", repr=False)
+    mail_from: str = ""
     log_level: str = "info"
     testing: bool = field(default=False, metadata={"environment": False})
 
@@ -84,6 +87,8 @@ class Config:
             seal_every=_whole(env, "SEAL_EVERY", int(cls.seal_every), 0, 86_400),
             reports_per_minute=_whole(env, "REPORTS_PER_MINUTE", 0, 0, 1_000_000),
             epsilon_cap=str(_whole(env, "EPSILON_CAP", int(cls.epsilon_cap), 1, 80)),
+            smtp_url=_smtp_url(env.get("SMTP_URL", "")),
+            mail_from=_mail_from(env.get("MAIL_FROM", ""), env.get("SMTP_URL", "")),
             log_level=_log_level(env.get("LOG_LEVEL") or cls.log_level),
         )
 
@@ -165,6 +170,31 @@ def _public_url(text: str) -> str:
     parts = urlsplit(text)
     if text and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
         raise HushpollError(f"PUBLIC_URL={text[:60]}: must be like https://survey.example.org")
+    return text
+
+
+def _smtp_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("smtp", "smtps") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if text and not good:
+        # The address may hold a password: it is not repeated.
+        raise HushpollError(
+            "SMTP_URL: cannot be used", "write it like smtp://user:password@mail.example.org:587"
+        )
+    return text
+
+
+def _mail_from(text: str, smtp_url: str) -> str:
+    address = text.rpartition("<")[2].rstrip(">") if "<" in text else text
+    if not text and not smtp_url:
+        return ""
+    if address.count("@") != 1 or not text.isprintable() or not all(address.split("@")):
+        raise HushpollError(
+            f"MAIL_FROM={text[:60]}: must be an address", "write it like Surveys <surveys@example.org>"
+        )
     return text
 
 

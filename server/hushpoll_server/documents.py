@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from hushpoll_client import DocumentError, Survey, strict_json
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 
-__all__ = ["parse_survey"]
+__all__ = ["parse_survey", "split_plan"]
 
 
 def parse_survey(data: bytes) -> Survey:
@@ -17,6 +18,7 @@ def parse_survey(data: bytes) -> Survey:
 
     The analysis is loaded only then: a worker that only collects never needs it.
     """
+    data, _ = split_plan(data)
     value = _loaded(data)
     if not _to_be_resolved(value):
         return Survey.parse(data)
@@ -25,6 +27,18 @@ def parse_survey(data: bytes) -> Survey:
     survey = read_draft(value)
     survey.check_cap()
     return survey
+
+
+def split_plan(data: bytes) -> tuple[bytes, Any]:
+    """Take the plan out of a draft that was exported with one: it says what the survey is for, and is no part of it.
+
+    Gives the document's bytes, and the plan or None.
+    """
+    value = _loaded(data)
+    if not isinstance(value, dict) or "plan" not in value:
+        return data, None
+    plan = value.pop("plan")
+    return json.dumps(value, ensure_ascii=False, default=float).encode(), plan
 
 
 def _loaded(data: bytes) -> Any:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hushpoll_analysis.channel.audit import audit_channel, audited_answers, buffered, lower_bound
-from hushpoll_client import mechanisms
+from hushpoll_analysis.channel.person import MOST_CASES, audit_person, parts_of
+from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_client import Survey, mechanisms
+from hushpoll_server.cli import main
 
 DRAWS = 1_000_000
 
@@ -52,3 +61,151 @@ def test_many_options_are_audited_by_a_spread_of_answers() -> None:
 def test_reports_that_never_occur_give_no_evidence() -> None:
     assert lower_bound([[100, 0], [100, 0]]) == 0.0
     assert lower_bound([[1000, 0], [0, 1000]]) > 4
+
+
+# The whole person ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FakeData:
+    """Random sampling plus fake data: one of d questions is answered through K-ary response, the others at random.
+
+    It counts on amplification by sampling and so gives the one question more: ln(d (e^epsilon - 1) + 1).
+    """
+
+    questions: int
+    options: int
+    epsilon: str
+
+    @property
+    def truths(self) -> Iterable[Any]:
+        return itertools.product(range(self.options), repeat=self.questions)
+
+    @property
+    def cases(self) -> int:
+        return int(self.options ** (2 * self.questions))
+
+    def chances(self, answer: Any) -> Mapping[Any, Fraction]:
+        row = mechanisms.krr(options=self.options, epsilon=self.epsilon).device.row
+        fake = Fraction(1, self.options ** (self.questions - 1))
+        return {
+            report: sum(Fraction(row(truth)[told], 2**53) for truth, told in zip(answer, report, strict=True))
+            * fake
+            / self.questions
+            for report in itertools.product(range(self.options), repeat=self.questions)
+        }
+
+
+@pytest.mark.parametrize(("questions", "options"), [(2, 2), (3, 3), (5, 2)])
+def test_sampling_with_fake_data_is_caught(questions: int, options: int) -> None:
+    """Each value by itself keeps epsilon 1; the whole report does not: ln(d (e - 1) + 1), 2.26 for five questions."""
+    more = math.log(questions * (math.e - 1) + 1)
+    planted = FakeData(questions, options, f"{more:.15f}")
+    one = [
+        {
+            told: sum(chance for report, chance in planted.chances(truth).items() if report[0] == told)
+            for told in (0, 1)
+        }
+        for truth in ((0,) * questions, (1,) + (0,) * (questions - 1))
+    ]
+    assert math.log(one[0][0] / one[1][0]) < 1.0 + 1e-9, "question by question nothing is seen"
+    claimed = mechanisms.krr(options=options, epsilon="1").device.ratio
+    found = audit_person([planted], [claimed])
+    assert found.passed is False
+    assert found.epsilon == pytest.approx(more, abs=1e-9)
+    honest = mechanisms.sampled([options] * questions, "1", 1).device
+    same = audit_person(parts_of_channels(honest), [honest.ratio])
+    assert same.passed
+    assert same.epsilon == pytest.approx(1.0, abs=1e-9)
+
+
+def parts_of_channels(*channels: Any) -> list[Any]:
+    from hushpoll_analysis.channel.person import ChannelPart
+
+    return [ChannelPart(channel) for channel in channels]
+
+
+EVERY = {
+    "hushpoll": 1,
+    "title": "Every kind",
+    "questions": [
+        {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": 1}},
+        {
+            "id": "b",
+            "kind": "choice",
+            "text": "B?",
+            "options": ["x", "y", "z"],
+            "mechanism": {"epsilon": 0.5},
+        },
+        {"id": "c", "kind": "scale", "text": "C?", "points": 5, "mechanism": {"epsilon": 1}},
+        {
+            "id": "d",
+            "kind": "multiple",
+            "text": "D?",
+            "options": ["x", "y", "z"],
+            "mechanism": {"epsilon": 1},
+        },
+    ],
+}
+
+
+def test_the_whole_person_costs_exactly_the_sum() -> None:
+    survey = read_draft(EVERY)
+    found = audit_person(parts_of(survey), [question.channel.ratio for question in survey.questions])
+    assert found.passed
+    assert found.cases <= MOST_CASES
+    assert found.epsilon == pytest.approx(survey.epsilon_total, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        mechanisms.subset(options=5, epsilon="1", size=2),
+        mechanisms.padded(4, "1", 2),
+        mechanisms.sampled([2] * 4, "2", 2),
+        mechanisms.krr(options=6, epsilon="2"),
+    ],
+    ids=lambda one: one.name,
+)
+def test_every_form_is_enumerated_as_its_integers_say(made: Any) -> None:
+    found = audit_person(parts_of_channels(made.device), [made.device.ratio])
+    assert found.passed
+    assert found.epsilon == pytest.approx(made.epsilon, abs=1e-12)
+    less = audit_person(parts_of_channels(made.device), [made.device.ratio * Fraction(999, 1000)])
+    assert less.passed is False
+
+
+def test_a_report_that_excludes_an_answer_has_no_finite_epsilon() -> None:
+    poll = mechanisms.or_poll(decoy_share="0.4").device
+    found = audit_person(parts_of_channels(poll), [poll.ratio])
+    assert found.epsilon == math.inf
+    assert found.passed
+    claimed = audit_person(parts_of_channels(poll), [Fraction(3)])
+    assert claimed.passed is False
+
+
+def test_what_is_too_much_to_list_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = EVERY["questions"][2]  # type: ignore[index]
+    many = {**EVERY, "questions": [{**question, "id": f"q{number}"} for number in range(6)]}
+    for name, document in (("few", {**EVERY, "questions": EVERY["questions"][:2]}), ("many", many)):  # type: ignore[index]
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps(document))
+        with pytest.raises(SystemExit) as stopped:
+            main(["audit", str(file), "--draws", "1000", "--json"])
+        assert stopped.value.code == 0
+        person = json.loads(capsys.readouterr().out)["person"]
+        assert person["enumerated"] is (name == "few")
+        assert person["passed"] is (True if name == "few" else None)
+        with pytest.raises(SystemExit):
+            main(["audit", str(file), "--draws", "1000"])
+        said = capsys.readouterr().out
+        wanted = (
+            "claimed 1.5, exactly 1.5, 36 cases enumerated: holds" if name == "few" else "too many to list"
+        )
+        assert wanted in said
+
+
+def test_a_survey_that_was_read_is_enumerated_from_its_published_integers() -> None:
+    survey = Survey.parse(read_draft(EVERY).canonical)
+    found = audit_person(parts_of(survey), [question.channel.ratio for question in survey.questions])
+    assert found.passed

@@ -175,6 +175,24 @@ def test_an_invitation_is_taken_from_the_link_and_a_kiosk_keeps_nothing(
     assert len(stored(server, survey)) == 1
 
 
+def test_a_spent_or_unknown_invitation_is_told_before_anything_is_asked(
+    server: Server,
+    run: Callable[..., tuple[int, str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    survey = make_survey(kiosk=True, invitation=True)
+    server.store.publish(survey)
+    (code,) = invite(server.store, survey.hash, 1)
+    url = f"{server.url}/s/{survey.hash}#{survey.hash}"
+    assert run(f"{url}.{code}", "--answers", str(tmp_path / "answers.json"))[0] == 0
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("something was asked"))
+    for used in (code, "unknown", "a?b"):
+        status, _, err = run(f"{url}.{used}")
+        assert (status, "unknown here, or it has been used" in err.splitlines()[-1]) == (2, True), err
+    assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("answers", "message"),
     [

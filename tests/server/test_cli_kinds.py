@@ -103,6 +103,31 @@ def test_the_terminal_asks_every_kind(
     assert "What is sent could come from any answer; it is at most 2.72 times likelier from yours." in said
 
 
+@pytest.mark.parametrize("typed", ["Yes", "yes", "y", "Y", " 2 ", "YES"])
+def test_yes_can_be_typed_as_people_do(survey: Survey, typing: Callable[..., list[str]], typed: str) -> None:
+    typing(typed, "Place 17", "4", "12.5", "1, coffee")
+    assert ask(survey)["drank"] == "Yes"
+
+
+def test_options_that_are_numbers_go_by_their_own_names(
+    typing: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["0", "1", "2", "3 or more"]
+    question = {
+        "id": "n",
+        "kind": "choice",
+        "text": "How many?",
+        "options": options,
+        "mechanism": {"epsilon": 1},
+    }
+    cars = parse_survey(json.dumps({**DOCUMENT, "questions": [question]}).encode())
+    typing("4", "1")
+    assert ask(cars) == {"n": "1"}
+    said = capsys.readouterr().err
+    assert "'4' is no option; type one of those" in said
+    assert "1  0" not in said, "a number beside a number would be read as either"
+
+
 def test_a_question_that_does_not_apply_is_not_asked(
     survey: Survey, typing: Callable[..., list[str]]
 ) -> None:
@@ -121,7 +146,9 @@ def test_a_question_that_does_not_apply_is_not_asked(
         (["1", "3", "12.3", "7", ""], "give 0 to 80 in steps of 0.5"),
         (["1", "3", "many", "7", ""], "is not a number on its grid"),
         (["1", "3", "7", "1,2,3", ""], "tick at most 2"),
-        (["1", "3", "7", "9", ""], "type numbers from 1 to 3"),
+        (["1", "3", "7", "9", ""], "type a number from 1 to 3"),
+        (["maybe", "no", "3", "7", ""], "'maybe' is no option; type a number from 1 to 2, or the option"),
+        (["3", "n", "3", "7", ""], "'3' is no option"),
         (["1", "3", "7", "1,1", ""], "name each option once"),
         (["2", "nowhere", "Place 40", "3", "7", ""], "no option holds that"),
     ],
@@ -215,6 +242,11 @@ def test_plans_of_the_command_line_are_the_planner_s(arguments: list[str], wante
         (["--mechanism", "krr", "--options", "5", "--at-most", "2"], "it is a parameter of padded"),
         (["--mechanism", "subset", "--options", "5", "--size", "5"], "2 to 4"),
         (["--mechanism", "krr", "--options", "5", "--target", "median"], "median"),
+        (
+            ["--mechanism", "one_bit", "--options", "5"],
+            "tell only the mean, not shares; plan for target mean",
+        ),
+        (["--mechanism", "one_bit", "--options", "5", "--target", "cumulative"], "plan for target mean"),
     ],
 )
 def test_a_plan_that_makes_no_sense_ends_in_one_line(

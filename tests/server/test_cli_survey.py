@@ -55,7 +55,7 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
     assert status == 0
     published = json.loads(out)
     assert published["hash"] == survey.hash
-    assert published["url"] == f"http://127.0.0.1:8123/s/{survey.hash}#{survey.hash}"
+    assert published["url"] == f"http://127.0.0.1:8123/s/{survey.hash[:12]}#{survey.hash}"
     assert published["new"]
     assert not json.loads(run("survey", "publish", draft, "--json")[1])["new"]
     (listed,) = json.loads(run("survey", "list", "--json")[1])["surveys"]
@@ -64,6 +64,7 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
     rows = list(csv.DictReader(io.StringIO(out)))
     assert len({row["code"] for row in rows}) == 5
     assert all(row["url"].endswith(f"#{survey.hash}.{row['code']}") for row in rows)
+    assert {row["fingerprint"] for row in rows} == {survey.hash[:8]}
     assert (
         len(json.loads(run("survey", "invite", survey.hash[:8], "-n", "2", "--json")[1])["invitations"]) == 2
     )

@@ -17,6 +17,7 @@ from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_client.mechanism import matrix as table_mechanism
+from hushpoll_server.serve.demo import DRAFT as DEMO
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, kinds, mechanisms, planner
 from hushpoll_server.workspace.drafts import Draft, StaleDraft
@@ -65,6 +66,14 @@ def test_there_are_templates_for_the_promised_topics() -> None:
     used = {one["kind"] for one in TEMPLATES["alcohol"].document["questions"]}
     assert used >= {"scale", "number", "multiple"}
     assert any("after" in one for one in TEMPLATES["alcohol"].document["questions"])
+
+
+@pytest.mark.parametrize("intro", [*(one.document["intro"] for one in TEMPLATES.values()), DEMO["intro"]])
+def test_no_introduction_of_ours_promises_what_the_odds_decide(intro: str) -> None:
+    """The page says what is protected, by the odds; whoever changes epsilon does not change the introduction."""
+    assert not re.search(
+        r"(?i)can(not)? (see|learn|know)|never leaves|neither .* leaves|nobody receives|court", intro
+    )
 
 
 @pytest.mark.parametrize("key", TEMPLATES)
@@ -430,7 +439,8 @@ def test_importing_changes_no_question() -> None:
     document, epsilon = drafts.imported(survey)
     assert Survey.from_draft(document).hash == survey.hash
     assert epsilon == "1"
-    assert [("name" in question["mechanism"]) for question in document["questions"]] == [False, False, True]
+    assert not any("name" in question["mechanism"] for question in document["questions"])
+    assert [question["mechanism"]["epsilon"] for question in document["questions"]] == ["1", "1", "2"]
 
 
 HOSTILE = {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
@@ -163,6 +165,69 @@ def test_every_kind_is_written_as_a_document_and_found_again_in_the_form(
     assert again(store, draft).questions[1] == question, "saving it again changes nothing"
     assert owner.get(f"/drafts/{draft.id}").status_code == 200
     assert owner.get(f"/drafts/{draft.id}/preview.json").status_code == 200
+
+
+def previewed(page: Any) -> dict[str, Any]:
+    """The one question of the document that a preview brings along."""
+    assert page.status_code == 200, page.text
+    assert '"at_questions":true' in page.text, "it opens on the question"
+    inside = re.search(r'"document":"data:application/json;base64,([^"]+)"', page.text)
+    assert inside
+    survey = Survey.parse(b64decode(inside[1]))
+    assert len(survey.questions) == 1
+    return survey.as_document(published=True)["questions"][0]
+
+
+INCOMPLETE = [
+    ({"kind": "yes_no", "text": ""}, {"text": "Your question"}),
+    ({"kind": "yes_no", "text": " Did "}, {"text": "Did"}),
+    ({"kind": "choice", "text": "Where?", "options": ""}, {"options": ["Option 1", "Option 2"]}),
+    ({"kind": "choice", "text": "Where?", "options": "Here"}, {"options": ["Here", "Option 1"]}),
+    ({"kind": "choice", "text": "Where?", "options": "a\na\nb"}, {"options": ["a", "b"]}),
+    (
+        {"kind": "multiple", "text": "Which?", "options": "tea", "at_most": "x"},
+        {"options": ["tea", "Option 1"]},
+    ),
+    ({"kind": "scale", "text": "How?", "points": "99", "labels": "low"}, {"points": 5}),
+    ({"kind": "scale", "text": "How?", "points": "", "labels": ""}, {"points": 5}),
+    ({"kind": "number", "text": "How many?", "min": "5", "max": "", "step": ""}, {"min": "5", "max": "10"}),
+    ({"kind": "number", "text": "How many?", "min": "a", "max": "b", "step": "0"}, {"min": "0", "max": "10"}),
+    ({"kind": "yes_no", "text": "Did you?", "mechanism": "or_poll"}, {"text": "Did you?"}),
+    ({"kind": "yes_no", "text": "Did you?", "mechanism": "warner", "truth": "x"}, {"text": "Did you?"}),
+    ({"kind": "yes_no", "text": "Did you?", "mechanism": "warner", "epsilon": "40"}, {"text": "Did you?"}),
+    ({"kind": "nonsense", "text": "Did you?"}, {"text": "Did you?"}),
+]
+
+
+@pytest.mark.parametrize(("fields", "shown"), INCOMPLETE)
+def test_an_incomplete_question_is_previewed_as_far_as_it_is_typed(
+    owner: FlaskClient, store: Store, fields: dict[str, str], shown: dict[str, Any]
+) -> None:
+    draft = make_draft(store, "owner", FIRST)
+    page = submit(owner, f"/drafts/{draft.id}/preview", f"/drafts/{draft.id}/questions/new", **fields)
+    question = previewed(page)
+    assert {key: question[key] for key in shown} == shown
+    assert again(store, draft).questions == draft.questions, "nothing is saved"
+
+
+def test_a_long_list_is_previewed_while_it_is_typed(owner: FlaskClient, store: Store) -> None:
+    """What an address could not hold is posted, and the page brings it along."""
+    draft = make_draft(store, "owner", FIRST)
+    options = [f"Département numéro {number}" for number in range(300)]
+    fields = {"kind": "choice", "text": "Where?", "options": "\n".join(options), "id": "s", "mechanism": ""}
+    page = submit(owner, f"/drafts/{draft.id}/preview", f"/drafts/{draft.id}/questions/new", **fields)
+    assert previewed(page)["options"] == options
+    assert "connect-src 'self' data:" in page.headers["Content-Security-Policy"]
+    assert (
+        "data:"
+        not in owner.get(f"/drafts/{draft.id}/preview")
+        .headers["Content-Security-Policy"]
+        .split("connect-src")[1]
+    )
+    assert again(store, draft).questions == draft.questions, "nothing is saved"
+    advice = submit(owner, f"/drafts/{draft.id}/live.json", f"/drafts/{draft.id}/questions/new", **fields)
+    assert "fewer answers" in advice.json["reason"]
+    assert "equally frequent" in advice.json["criterion"]
 
 
 def test_the_form_has_a_field_for_every_key_that_a_kind_declares() -> None:
@@ -383,6 +448,24 @@ def test_a_change_that_breaks_another_question_s_rule_is_refused_with_its_name(
     answer = submit(owner, f"/drafts/{draft.id}/questions/first", **typed)
     assert answer.status_code == 422
     assert 'Question 2 ("why"), after' in shown_error(answer.text, field)
+
+
+@pytest.mark.parametrize("option", ["None of these", "none", "None of the above."])
+def test_what_the_page_offers_by_itself_is_not_listed_twice(
+    owner: FlaskClient, store: Store, option: str
+) -> None:
+    ticks = {
+        "id": "t",
+        "kind": "multiple",
+        "text": "Which?",
+        "options": ["a", "b"],
+        "mechanism": {"epsilon": "1"},
+    }
+    draft = make_draft(store, "owner", {**ticks, "options": ["a", "b", option]})
+    page = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
+    assert f"Question 1 lists “{option}”, which the page offers by itself." in page
+    draft = make_draft(store, "owner", ticks)
+    assert "offers by itself" not in owner.get(f"/drafts/{draft.id}/publish").text
 
 
 def test_a_rule_costs_an_answer_and_the_checklist_says_so(owner: FlaskClient, store: Store) -> None:

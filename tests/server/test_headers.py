@@ -34,7 +34,8 @@ def check(response, place: str) -> None:
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
     for name, value in POLICY.items():
         assert policy[name] == value, place
-    assert policy["script-src"] in ("'self'", "'none'"), place
+    assert policy.get("script-src", policy["default-src"]) in ("'self'", "'none'"), place
+    assert ("script-src" in policy) == (response.mimetype in ("text/html", "image/svg+xml")), place
     assert policy["form-action"] in ("'self'", "'none'"), place
     assert policy["frame-ancestors"] in ("'none'", "'self'"), place
     assert "unsafe" not in headers["Content-Security-Policy"], place

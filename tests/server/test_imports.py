@@ -86,12 +86,15 @@ def test_an_xlsform_becomes_a_draft(tmp_path: Path, shared: bool) -> None:
     assert got.document["intro"] == "Welcome & thanks"
     kinds = [(one["id"], one["kind"]) for one in got.document["questions"]]
     assert kinds == [("cheated", "yes_no"), ("reason", "choice"), ("all", "multiple")]
+    assert got.document["questions"][1]["after"] == {"question": "cheated", "answers": ["Yes"]}
+    assert got.document["questions"][2]["at_most"] == 2
     assert got.document["questions"][0]["text"] == "Did you cheat ?"
     assert got.document["questions"][1]["options"] == ["Time", "Fear", "Habit"]
     assert all(one["mechanism"] == {"epsilon": 1.5} for one in got.document["questions"])
     lost = "\n".join(got.left_out)
-    for part in ("start", "relevant", "skip rule", "constraint", "(name)", "(age)"):
-        assert part in lost or part == "relevant"
+    for part in ("start", "(name)", "(age)", "smallest and largest"):
+        assert part in lost
+    assert "skip rule" not in lost
 
 
 LIME = "\n".join(
@@ -127,7 +130,8 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
     assert kinds == [("cheated", "yes_no"), ("reason", "choice"), ("which", "multiple"), ("often", "scale")]
     assert got.document["questions"][3]["points"] == 5
     lost = "\n".join(got.left_out)
-    for part in ("de", "condition", "Other", "help text", "type T", "group First"):
+    assert got.document["questions"][1]["after"] == {"question": "cheated", "answers": ["Yes"]}
+    for part in ("de", "Other", "help text", "type T", "group First"):
         assert part in lost
     out = tmp_path / "draft.json"
     with pytest.raises(SystemExit) as ended:
@@ -168,3 +172,106 @@ def test_a_workbook_with_entities_or_without_a_survey_is_refused(tmp_path: Path)
     workbook(path, {"other": [["a"]]})
     with pytest.raises(HushpollError, match="no sheet called survey"):
         read_questionnaire(path)
+
+
+MORE = {
+    "survey": [
+        ["type", "name", "label", "relevant", "constraint", "parameters", "appearance"],
+        ["integer", "age", "Age?", "", ". >= 16 and .<=100", "", ""],
+        ["integer", "kids", "Children?", "${party} = 'a'", ". > -1 and . < 13", "", ""],
+        ["decimal", "hours", "Hours?", "", "(. >= 0.5) and (. <= 24)", "", ""],
+        ["range", "mood", "Mood?", "", "", "start=1 end=7 step=1", ""],
+        ["range", "share", "Share?", "", "", "start=0 end=100 step=5", ""],
+        ["range", "lost", "Lost?", "", "", "", ""],
+        ["select_one party", "party", "Party?", "", "", "", ""],
+        ["select_one agree", "agree", "Agree?", "", "", "", "likert"],
+        ["select_one yn", "voted", "Voted?", "${party} = 'a' or selected(${party}, 'b')", "", "", ""],
+        ["select_one party", "why", "Why?", "${voted} != '0'", "", "", ""],
+        ["select_one party", "last", "Last?", "${voted} = '1' and ${party} = 'a'", "", "", ""],
+        ["select_one party", "what", "What?", "${mood} = '3'", "", "", ""],
+        ["select_one party", "who", "Who?", "${party} = 'z'", "", "", ""],
+        ["select_one party", "all", "All?", "${party}='a' or ${party}='b' or ${party}='c'", "", "", ""],
+    ],
+    "choices": [
+        ["list_name", "name", "label"],
+        ["yn", "1", "Ja"],
+        ["yn", "0", "Nein"],
+        *(["party", code, label] for code, label in (("a", "Left"), ("b", "Middle"), ("c", "Right"))),
+        *(["agree", str(k), label] for k, label in enumerate(("No", "Partly", "Quite", "Fully"))),
+    ],
+}
+
+
+def test_numbers_scales_and_rules_of_an_xlsform(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "more.xlsx"
+    workbook(path, MORE)
+    got = read_questionnaire(path, 1.0)
+    by = {one["id"]: one for one in got.document["questions"]}
+    assert {key: by["age"][key] for key in ("kind", "min", "max", "step")} == {
+        "kind": "number",
+        "min": 16,
+        "max": 100,
+        "step": 1,
+    }
+    assert (by["kids"]["min"], by["kids"]["max"]) == (0, 12)
+    assert (by["hours"]["min"], by["hours"]["max"], by["hours"]["step"]) == (0.5, 24, 0.1)
+    assert (by["mood"]["kind"], by["mood"]["points"]) == ("scale", 7)
+    assert (by["share"]["kind"], by["share"]["step"]) == ("number", 5)
+    assert by["agree"]["labels"] == ["No", "Partly", "Quite", "Fully"]
+    assert by["voted"]["after"] == {"question": "party", "answers": ["Left", "Middle"]}
+    assert by["why"]["after"] == {"question": "voted", "answers": ["Yes"]}
+    lost = "\n".join(got.left_out)
+    for part in (
+        "(kids): the skip rule",
+        "a number question is always asked",
+        "(lost): range",
+        "(last): the skip rule",
+        "only answers to one earlier question",
+        "mood is no earlier choice",
+        "an answer that party does not have",
+        "names all answers",
+        "rounded to tenths",
+        "Ja, Nein become Yes and No",
+    ):
+        assert part in lost, part
+    assert "after" not in by["last"]
+    out = tmp_path / "draft.json"
+    out.write_text(json.dumps(got.document))
+    with pytest.raises(SystemExit) as ended:
+        main(["survey", "check", str(out), "--json"])
+    assert not ended.value.code
+    assert len(json.loads(capsys.readouterr().out)["questions"]) == len(by)
+
+
+def test_numbers_and_arrays_of_limesurvey(tmp_path: Path) -> None:
+    head = ["class", "type/scale", "name", "relevance", "text", "min_num_value_n", "max_num_value_n"]
+    rows = [
+        [*head, "num_value_int_only", "suffix", "max_answers"],
+        ["Q", "N", "age", "1", "Age?", "16", "99", "1", "years", ""],
+        ["Q", "N", "pay", "1", "Pay?", "", "", "", "", ""],
+        ["Q", "A", "mood", "1", "How are", "", "", "", "", ""],
+        ["SQ", "", "m1", "", "you?", "", "", "", "", ""],
+        ["SQ", "", "m2", "", "they?", "", "", "", "", ""],
+        ["Q", "F", "trust", "1", "Trust", "", "", "", "", ""],
+        ["SQ", "", "t1", "", "courts?", "", "", "", "", ""],
+        ["A", "0", "A1", "", "Yes, fully", "", "", "", "", ""],
+        ["A", "0", "A2", "", "Hardly", "", "", "", "", ""],
+        ["Q", "M", "used", "1", "Which?", "", "", "", "", "1"],
+        ["SQ", "", "a", "", "One", "", "", "", "", ""],
+        ["SQ", "", "b", "", "Two", "", "", "", "", ""],
+        ["Q", "G", "sex", '((trust_t1.NAOK == "A2"))', "Sex?", "", "", "", "", ""],
+        ["Q", "Y", "last", "used_a.NAOK == 'Y'", "Last?", "", "", "", "", ""],
+    ]
+    path = tmp_path / "lime.tsv"
+    path.write_text("\n".join("\t".join(row) for row in rows), encoding="utf-8")
+    got = read_questionnaire(path)
+    by = {one["id"]: one for one in got.document["questions"]}
+    assert (by["age"]["kind"], by["age"]["max"], by["age"]["unit"]) == ("number", 99, "years")
+    assert (by["mood_m1"]["points"], by["mood_m2"]["text"]) == (5, "How are they?")
+    assert by["trust_t1"]["options"] == ["Yes, fully", "Hardly"]
+    assert by["used"]["at_most"] == 1
+    assert by["sex"]["after"] == {"question": "trust_t1", "answers": ["Hardly"]}
+    assert "after" not in by["last"]
+    lost = "\n".join(got.left_out)
+    for part in ("question pay", "2 rows become", "used_a is no earlier choice"):
+        assert part in lost, part

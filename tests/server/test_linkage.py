@@ -28,6 +28,21 @@ def test_codes_and_reports_are_linked_at_chance_at_every_moment(make: Callable[[
     assert all(looks[moment].pairs for moment in linkage.MOMENTS[1:])
 
 
+def test_within_a_group_they_are_linked_at_chance_too(make: Callable[[], Any]) -> None:
+    """A report names its group openly, and a code belongs to one; which of its reports a code gave stays unknown."""
+    looks = linkage.attack(make, 160, signed=linkage.GROUPED)
+    assert {moment: look.leaks for moment, look in looks.items()} == {
+        moment: [] for moment in linkage.MOMENTS
+    }
+    assert all(looks[moment].pairs for moment in linkage.MOMENTS[1:])
+
+
+def test_planted_leaks_show_in_a_group(make: Callable[[], Any], backend: str) -> None:
+    with linkage.planted("unlocked"):
+        (look,) = linkage.attack(make, 80, linkage.MOMENTS[:1], linkage.GROUPED).values()
+    assert look.leaks
+
+
 def test_the_same_script_catches_planted_leaks(make: Callable[[], Any], backend: str) -> None:
     for leak in linkage.PLANTS[backend]:
         with linkage.planted(leak):
@@ -44,3 +59,13 @@ def test_what_the_threat_model_admits_is_so(make: Callable[[], Any]) -> None:
     assert (releases >= 2, together) == (True, 160)
     # Each release adds one right guess, as chance does: mean and variance are the number of releases.
     assert linked <= releases + 5 * releases**0.5
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_the_wal_tells_the_release_and_not_the_person(make: Callable[[], Any]) -> None:
+    with make() as app:
+        releases, found = linkage.with_wal(app, 160)
+    assert found.people > 100
+    assert found.z > 3  # the order of the releases does show: this is what the threat model says
+    assert found.hits <= releases + 5 * releases**0.5

@@ -10,7 +10,7 @@ from flask import Flask
 from hushpoll_analysis import report
 from hushpoll_analysis.results.rendering import as_body
 from hushpoll_client import Report, Survey
-from hushpoll_client import survey as survey_module
+from hushpoll_client import question as question_module
 from hushpoll_server.collect import seal
 from hushpoll_server.people import log, tokens
 from hushpoll_server.results import pages
@@ -41,8 +41,8 @@ class Counted:
 
 def test_a_survey_is_compiled_once_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     published = Survey.from_draft(exam()).canonical
-    compiled = Counted(survey_module.compile_mechanism)
-    monkeypatch.setattr(survey_module, "compile_mechanism", compiled)
+    compiled = Counted(question_module.compile_mechanism)
+    monkeypatch.setattr(question_module, "compile_mechanism", compiled)
     survey = Survey.from_published(published)
     assert compiled.calls == len(survey.questions) == 3
     made = Report.new(survey, [1, 3, 1])
@@ -100,7 +100,7 @@ def test_publishing_by_a_program_does_too(
     assert store.state(survey.hash) is None
     made = app.test_client().post("/api/surveys", **send)
     assert made.status_code == 201
-    assert made.get_json()["url"].endswith(f"/s/{survey.hash}#{survey.hash}")
+    assert made.get_json()["url"].endswith(f"/s/{survey.hash[:12]}#{survey.hash}")
     newest = log.audit_entries(store, 1)[0]
     assert (newest.action, newest.subject) == ("published", survey.hash)
     assert "token publish" in newest.detail

@@ -112,6 +112,43 @@ def test_reports_of_the_store(
     assert again == whole
 
 
+def test_parts_give_the_same_report_and_an_export_goes_on(
+    folder: Path, client: FlaskClient, store: Store, survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(client, survey, 300)
+    closing.close(store, survey.hash)
+    whole = json.loads(run(capsys, "report", survey.hash, "--json", "--by", "reason")[1])
+    exported = ["export", survey.hash[:10], "--out", "large", "--parts", "120", "--json"]
+    status, out, _ = run(capsys, *exported)
+    assert (status, json.loads(out)["n"]) == (0, 300)
+    parts = sorted((folder / "large" / "parts").iterdir())
+    assert [len(pd.read_parquet(part)) for part in parts] == [120, 120, 60]
+    before = [part.read_bytes() for part in parts]
+    parts[1].unlink()
+    assert run(capsys, *exported)[0] == 0
+    assert [part.read_bytes() for part in parts][::2] == before[::2]
+    assert not (folder / "large" / "reproduce.R").exists()  # it would read one file
+    for data in ("large/parts/*.parquet", "large/parts"):
+        made = run(capsys, "report", "large/survey.json", "--data", data, "--by", "reason", "--json")
+        assert json.loads(made[1]) == whole
+    asked = ["report", survey.hash, "--data", "large/parts/*.parquet", "--engine", "duckdb", "--json"]
+    assert json.loads(run(capsys, *asked)[1])["n"] == 300
+
+
+def test_what_was_needed_is_compared_and_pictures_are_written(
+    folder: Path, client: FlaskClient, store: Store, survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(client, survey, 300)
+    closing.close(store, survey.hash)
+    made = run(capsys, "report", survey.hash, "--json", "--needed", "cheated=0.01", "--figures", "pictures")
+    first, second = json.loads(made[1])["questions"][:2]
+    assert first["margin"]["more"] > 0
+    assert "margin" not in second
+    assert {path.name for path in (folder / "pictures").iterdir()} == {
+        f"{q.id}.svg" for q in survey.questions
+    }
+
+
 def test_reports_that_wait_are_told_beside_the_report(
     folder: Path, client: FlaskClient, survey: Survey, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +201,21 @@ BAD = {
     "no folder": (
         ["simulate", "survey.json", "-n", "9", "--truth", "truth.json", "--out", "no/r.csv"],
         "no folder",
+    ),
+    "no parts": (["report", "survey.json", "--data", "none/*.parquet"], "no file is found there"),
+    "master alone": (
+        ["report", "survey.json", "--data", "good.csv", "--master", "spark://x:1"],
+        "--engine spark",
+    ),
+    "engine alone": (["report", "survey.json", "--engine", "duckdb"], "name them with --data"),
+    "weights of parts": (
+        ["report", "survey.json", "--data", "x/*.parquet", "--engine", "duckdb", "--weights", "w"],
+        "--weights needs the rows of one file",
+    ),
+    "needed": (["report", "survey.json", "--data", "good.csv", "--needed", "much"], "write a margin such as"),
+    "needed of nothing": (
+        ["report", "survey.json", "--data", "good.csv", "--needed", "x=.05"],
+        "no such question",
     ),
     "export file": (["export", "0123456789", "--out", "good.csv"], "is a file"),
     "export unknown": (["export", "0123456789", "--out", "d"], "is not known here"),

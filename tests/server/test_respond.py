@@ -25,6 +25,7 @@ from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.collect.closing import close
 from hushpoll_server.respond import assets, languages, paper
 from hushpoll_server.respond.languages import LANGUAGES
+from hushpoll_server.respond.pin_words import SCRIPT, pinned
 from hushpoll_server.store.surveys import Store
 
 from tests.vectors.surveys import drafts
@@ -71,6 +72,13 @@ def page_data(text: str) -> dict[str, object]:
     return data
 
 
+def page_words(text: str) -> dict[str, str]:
+    found = re.search(r'<script type="application/json" id="words">(.*?)</script>', text, re.DOTALL)
+    assert found
+    words: dict[str, str] = json.loads(found[1])
+    return words
+
+
 def test_the_page_forbids_forms_inline_code_and_other_origins(client: FlaskClient, survey: Survey) -> None:
     response = client.get(f"/s/{survey.hash}")
     assert response.status_code == 200
@@ -96,6 +104,8 @@ def test_the_page_holds_no_word_of_the_survey_before_it_is_verified(
 
 
 def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey: Survey) -> None:
+    with client.application.test_request_context("/"):
+        everything = assets.on_demand()
     text = client.get(f"/s/{survey.hash}").text
     scripts = dict(re.findall(r'(?:src|href)="/static/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text))
     sources = {
@@ -104,6 +114,8 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     }
     more = page_data(text)["more"]
     assert isinstance(more, dict)
+    assert set(more) == {"client/more.js", "respond/why.js", "respond/widgets.js"}
+    more = everything
     assert not set(more) & set(scripts)
     assert {*scripts, *more} == {
         f"{folder}/{file.name}" for folder, place in sources.items() for file in place.glob("*.js")
@@ -116,7 +128,7 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
         assert b64decode(digest) == hashlib.sha256(source).digest()
         served = client.get(f"/static/{path}")
         assert served.data == source
-        assert served.content_type == "text/javascript; charset=utf-8"
+        assert served.mimetype == "text/javascript"  # modules are UTF-8 always
         # Every module that is imported is announced, so that none is found late.
         for imported in re.findall(r'(?:from|bring\()\s*"(?:\.{1,2}/)?(?:\w+/)?([\w.]+)"', source.decode()):
             assert imported in {other.split("/")[1] for other in scripts}
@@ -138,7 +150,9 @@ def test_page_and_files_weigh_what_they_may(
     if asked == "every kind":
         more = page_data(text)["more"]
         assert isinstance(more, dict)
-        addresses |= {f"/static/{path}" for path in more}
+        # Blocks come with blocks, the whole explanation when somebody asks for it.
+        apart = {"client/block.js", "respond/why.js"}
+        addresses |= {f"/static/{path}" for path in set(more) - apart}
     weight = len(page.data)
     for address in sorted(addresses):
         response = client.get(address, headers={"Accept-Encoding": "gzip"})
@@ -149,7 +163,7 @@ def test_page_and_files_weigh_what_they_may(
     print(f"{asked}: {weight} bytes in {1 + len(addresses)} requests")
     assert 1 + len(addresses) <= requests
     # The rest is for headers, which a browser test counts as well.
-    assert weight <= limit * 1000 - (1 + len(addresses)) * 660
+    assert weight <= limit * 1000 - (1 + len(addresses)) * 460
 
 
 def test_files_are_compressed_only_for_those_who_ask(client: FlaskClient) -> None:
@@ -223,9 +237,7 @@ def test_the_language_is_the_readers(
 ) -> None:
     response = client.get(f"/s/{survey.hash}{query}", headers={"Accept-Language": header} if header else {})
     assert f'<html lang="{language}" dir="{direction}">' in response.text
-    strings = page_data(response.text)["strings"]
-    assert isinstance(strings, dict)
-    assert strings["yes"] == yes
+    assert page_words(response.text)["yes"] == yes
 
 
 def messages() -> set[str]:
@@ -258,11 +270,11 @@ def test_every_message_is_translated_and_compiled(language: str) -> None:
 
 
 def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(app: Flask) -> None:
-    strings: dict[str, str] = {}
     with app.test_request_context("/"):
-        for _name, draft in [("heart", HEART), *drafts()]:
-            strings |= languages.page_strings(Survey.from_draft(draft))
-    assert set(strings) == set(languages._STRINGS)
+        groups = {group: json.loads(languages.words_of(group)) for group in languages.GROUPS}
+    strings = {key: text for words in groups.values() for key, text in words.items()}
+    assert len(strings) == sum(map(len, groups.values())), "no sentence stands in two groups"
+    del strings["pins"]
     source = "".join(file.read_text() for file in (PACKAGE / "static").glob("*.js"))
     quoted = set(re.findall(r'"([a-z_]+)"', source))
     # Some names are put together: `how_${combine}`, `was_${reason}`.
@@ -279,17 +291,45 @@ def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(a
     assert listed == {key for key in strings if key.startswith("was_")}
 
 
-def test_a_page_carries_only_the_sentences_that_its_survey_needs(app: Flask) -> None:
-    every = dict(drafts())
-    with app.test_request_context("/"):
-        heart = languages.page_strings(Survey.from_draft(HEART))
-        kinds = languages.page_strings(Survey.from_draft(every["every kind"]))
-        rules = languages.page_strings(Survey.from_draft(every["skip rules"]))
-    begins = ("number_", "ticks_", "search_", "sends_", "told_", "skip")
-    assert not [key for key in heart if key.startswith(begins)]
-    for begin in begins[:-1]:
-        assert [key for key in kinds if key.startswith(begin)], begin
-    assert {"skip", "skip_label", "skip_more"} <= set(rules) - set(kinds)
+def test_the_sentences_of_every_language_are_pinned_in_a_module() -> None:
+    source = SCRIPT.read_text(encoding="utf-8")
+    assert pinned(source) == source, "run python -m hushpoll_server.respond.pin_words"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_sentences_that_come_later_are_pinned_by_the_first_ones(
+    client: FlaskClient, store: Store, survey: Survey, language: str
+) -> None:
+    text = client.get(f"/s/{survey.hash}?lang={language}").text
+    assert "data-words" not in text
+    found = re.search(r'id="words">(.*?)</script>', text, re.DOTALL)
+    assert found
+    pins = json.loads(found[1])["pins"]
+    assert set(pins) == set(languages.GROUPS) - {"page"}
+    whole = Survey.from_draft(dict(drafts())["every kind"])
+    store.publish(whole)
+    text = client.get(f"/s/{whole.hash}?lang={language}").text
+    later = dict(re.findall(r'data-words="(\w+)">(.*?)</script>', text, re.DOTALL))
+    assert "kinds" in later
+    later["why"] = client.get(f"/static/words/{language}.json").text
+    for group, words in later.items():
+        assert hashlib.sha256(words.encode()).hexdigest() == pins[group]
+
+
+def test_there_are_no_sentences_in_unknown_languages(client: FlaskClient) -> None:
+    assert client.get("/static/words/xx.json").status_code == 404
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_page_carries_the_sentences_that_are_pinned(
+    client: FlaskClient, survey: Survey, language: str
+) -> None:
+    text = client.get(f"/s/{survey.hash}?lang={language}").text
+    found = re.search(r'id="words">(.*?)</script>', text, re.DOTALL)
+    assert found
+    pin = f'{language}: "{hashlib.sha256(found[1].encode()).hexdigest()}"'
+    assert pin in client.get("/static/respond/explain.js").text
+    assert "<" not in found[1]
 
 
 def test_the_page_draws_the_widget_of_every_kind() -> None:
@@ -313,9 +353,8 @@ def test_every_way_of_combining_answers_has_its_words(app: Flask, name: str) -> 
     survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
     combine = survey.questions[0].mechanism.combine
     with app.test_request_context("/"):
-        strings = languages.page_strings(survey)
         labels = paper.report_labels(survey.questions[0])
-    assert [key for key in strings if key.startswith("how_")] == [f"how_{combine}"]
+    assert f"how_{combine}" in languages.GROUPS["page"] | languages.GROUPS["rare"]
     assert len(set(labels)) == 2
     assert not any(label.isdigit() for label in labels)
     assert f"legend_{combine}" in paper._TWO_QUESTIONS

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from hushpoll_server.respond import logos
 from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import drafts
 from werkzeug.routing import Rule
 
 from tests.server.accounts_kit import PEOPLE, make_draft, make_published, open_place, signed_in
@@ -32,7 +34,7 @@ RESULTS_API = _row("no", "ok", "no", "no", "ok", "ok")
 NOT_PUBLISHED = _row("hidden", "hidden", "hidden", "hidden", "hidden", "hidden")
 
 TABLE: dict[str, dict[str, str]] = {
-    "static": PUBLIC,
+    "files": PUBLIC,
     "bootstrap.static": PUBLIC,
     "api.describe": PUBLIC,
     "api.health": PUBLIC,
@@ -46,12 +48,18 @@ TABLE: dict[str, dict[str, str]] = {
     "manage.invite": _row("token", "ok", "no", "no", "no", "ok"),
     "respond.page": PUBLIC,
     "respond.static_file": PUBLIC,
+    "respond.words": PUBLIC,
+    "respond.logos.logo": PUBLIC,
     "respond.paper.page": PUBLIC,
     "respond.paper.send": PUBLIC,
     "accounts.sign_in": PUBLIC,
     "accounts.sign_in_code": _row("sign-in", "sign-in", "sign-in", "sign-in", "sign-in", "sign-in"),
+    # Without a mail server, and with no good link.
+    "accounts.forgotten": NOT_PUBLISHED,
+    "accounts.new_password": NOT_PUBLISHED,
     "accounts.sign_out": PUBLIC,
     "accounts.account": SIGNED_IN,
+    "accounts.change_email": SIGNED_IN,
     "accounts.set_up_second_factor": SIGNED_IN,
     "accounts.turn_second_factor_off": SIGNED_IN,
     "accounts.renew_recovery_codes": SIGNED_IN,
@@ -75,40 +83,64 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.move_question": OWN_DRAFT,
     "workspace.duplicate_question": OWN_DRAFT,
     "workspace.delete_question": OWN_DRAFT,
+    "workspace.new_block": OWN_DRAFT,
+    "workspace.block": OWN_DRAFT,
+    "workspace.dissolve_block": OWN_DRAFT,
     "workspace.privacy": OWN_DRAFT,
     "workspace.plan_json": OWN_DRAFT,
-    "workspace.advice_json": OWN_DRAFT,
+    "workspace.live_question": OWN_DRAFT,
+    "workspace.undo": OWN_DRAFT,
+    "workspace.archive_draft": OWN_DRAFT,
+    "workspace.duplicate_draft": OWN_DRAFT,
+    "workspace.archive_survey": EDITORS,
+    "manual.page": PUBLIC,
+    "manual.image": PUBLIC,
     "workspace.phone": OWN_DRAFT,
     "workspace.preview": OWN_DRAFT,
+    "workspace.preview_question": OWN_DRAFT,
     "workspace.preview_document": OWN_DRAFT,
     "workspace.rehearsal": OWN_DRAFT,
     "workspace.publish": OWN_DRAFT,
     "workspace.survey": READERS,
     "workspace.definition": READERS,
     "workspace.copy_survey": EDITORS,
+    "workspace.run_again": EDITORS,
     "workspace.share": EDITORS,
+    "workspace.group_sizes": EDITORS,
     "workspace.unshare": EDITORS,
     "workspace.publish_results": EDITORS,
     "workspace.invite": EDITORS,
+    "workspace.merge": EDITORS,
+    "workspace.letters": EDITORS,
+    "workspace.embedding": EDITORS,
+    "workspace.plan_deletion": EDITORS,
     "workspace.qr": EDITORS,
     "workspace.poster": EDITORS,
     "workspace.schedule_closing": EDITORS,
     "workspace.close_survey": EDITORS,
     "results.show": READERS,
     "results.table": READERS,
+    "results.trend": READERS,
     "results.download": READERS,
+    "results.picture": READERS,
     "results.export": READERS,
     "results.results": RESULTS_API,
     "results.public": NOT_PUBLISHED,
+    "results.embedded": NOT_PUBLISHED,
     "results.public_download": NOT_PUBLISHED,
+    "results.public_picture": NOT_PUBLISHED,
     "results.stylesheet": PUBLIC,
 }
 # Values for the parts of an address that are neither a draft nor a survey.
 FILES = {
-    "static": {"filename": "palette.css"},
+    "files": {"digest": "0", "name": "palette.css"},
     "bootstrap.static": {"filename": "css/bootstrap.min.css"},
     "respond.static_file": {"folder": "respond", "name": "page.js"},
+    "respond.words": {"language": "fr"},
     "workspace.qr": {"kind": "svg"},
+    "accounts.new_password": {"token": "x"},
+    "manual.page": {"name": "designers"},
+    "manual.image": {"name": "efficiency.svg"},
 }
 NEEDS_SESSION = {"accounts", "design", "reports"}
 
@@ -131,8 +163,14 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
         values["draft_id"] = make_draft(store).id
     if "question_id" in rule.arguments:
         values["question_id"] = "q1"
+    if "number" in rule.arguments:
+        values |= {"draft_id": _with_block(store), "number": 0}
     if "survey_hash" in rule.arguments:
         values["survey_hash"] = make_published(store).hash
+    if "question" in rule.arguments:
+        values["question"] = make_published(store).questions[0].id
+    if "logo_hash" in rule.arguments:
+        values["logo_hash"] = logos.keep(store, b"GIF89a" + bytes(20))
     if "code" in rule.arguments:
         values["code"] = "0" * 20
     if "form" in rule.arguments:
@@ -141,6 +179,14 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
         built = rule.build(values)
     assert built is not None, f"{rule.endpoint}: no value for one of {rule.arguments}"
     return built[1]
+
+
+def _with_block(store: Store) -> str:
+    """A draft whose two questions are a block."""
+    asked = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("a", "b")]
+    block = {"questions": ["a", "b"], "ask": 1, "epsilon": "1"}
+    document = {**drafts.blank("A block"), "questions": asked, "blocks": [block]}
+    return drafts.create(store, "owner", document).id
 
 
 def _outcome(response: Any) -> str:

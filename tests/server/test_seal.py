@@ -215,6 +215,36 @@ def test_the_last_few_hide_among_sealed_reports(client: FlaskClient, store: Stor
             assert sorted(sizes) == [15, 50]
 
 
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_no_dead_companion_stays_however_long_somebody_read(client: FlaskClient, store: Store) -> None:
+    """PostgreSQL keeps what an older reader may look at; a vacuum at that time does not help, one later does."""
+    store.publish(MARKED)
+    arrive(client, store, invitations.invite(store, MARKED.hash, 60))
+    closing.close(store, MARKED.hash)
+    assert dead_rows(store) == 0
+    closing.reopen(store, MARKED.hash)
+    arrive(client, store, invitations.invite(store, MARKED.hash, 5), start=60)
+    with store.engine.connect().execution_options(isolation_level="REPEATABLE READ") as reader:
+        assert reader.execute(select(func.count()).select_from(sealed)).scalar_one() == 60
+        closing.close(store, MARKED.hash)
+        assert dead_rows(store) == 45
+        assert store.dead_companions
+    seal_due(store)
+    assert dead_rows(store) == 45  # not at every look: a vacuum costs
+    store.vacuum_at = 0.0
+    seal_due(store)
+    assert dead_rows(store) == 0
+    assert not store.dead_companions
+
+
+def dead_rows(store: Store) -> int:
+    """How many old rows are still in the file, as PostgreSQL counts them."""
+    with store.read() as tx:
+        found: int = tx.execute(text("SELECT pg_stat_get_dead_tuples('sealed'::regclass)")).scalar_one()
+    return found
+
+
 def test_a_release_leaves_the_minimum_behind_and_closing_has_as_many(
     client: FlaskClient, store: Store
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +18,8 @@ from hushpoll_server import create_app
 from hushpoll_server.cli import main
 from hushpoll_server.collect import invitations
 from hushpoll_server.config import Config
+from hushpoll_server.people import accounts
+from hushpoll_server.serve.demo import first_start
 from hushpoll_server.store import database, key
 from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import text
@@ -147,3 +152,25 @@ def test_what_others_can_look_into_is_named(config: Config) -> None:
     folder, file = config.open_to_others()
     assert re.search(r"mode 0755\); chmod 700 \S+data$", folder)
     assert re.search(r"mode 0640\); chmod 600 \S+secret.key$", file)
+
+
+def test_help_loads_neither_the_web_server_nor_the_analysis() -> None:
+    code = (
+        "import sys\n"
+        "from hushpoll_server.cli import hushpoll\n"
+        "hushpoll.main(['--help'], standalone_mode=False)\n"
+        "sys.exit(any(name in sys.modules for name in ('flask', 'sqlalchemy', 'numpy', 'pandas')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "serve" in done.stdout
+
+
+def test_the_first_account_can_make_others_and_the_demo_is_bounded(store: Store) -> None:
+    survey_hash, password = first_start(store)
+    assert password
+    assert [user.role for user in accounts.all_users(store)] == ["admin"]
+    demo = store.get_survey(survey_hash)
+    assert demo is not None
+    assert math.isfinite(demo.epsilon_total)
+    assert first_start(store) == (survey_hash, None)

@@ -73,12 +73,15 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
     for path, change in {
         "/static/client/survey.js": lambda body: body + b"\n",
         "/static/respond/page.js": lambda body: body.replace(b"import", b"import ", 1),
-        # A changed sentence, with every module intact.
         page: lambda body: body.replace(b"</title>", b".</title>", 1),
     }.items():
         between.change = {path: change}
         status, said = run(capsys, link)
         assert (status, f"DIFFERENT  {origin}{path}" in said) == (1, True), said
+    # A changed sentence, in one language, with every module intact.
+    between.change = {page: lambda body: body.replace(b"Senden", b"Sende!")}
+    status, said = run(capsys, link)
+    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{page}?lang=de")
     between.change = {f"/api/surveys/{survey.hash}": lambda body: body.replace(b"Exam", b"Ezam")}
     assert run(capsys, link)[0] == 2
 

@@ -134,7 +134,7 @@ def test_an_edit_of_a_published_survey_makes_a_copy(owner: FlaskClient, store: S
 
 def test_the_link_carries_the_hash_in_its_fragment_also_as_qr(owner: FlaskClient, store: Store) -> None:
     survey = make_published(store)
-    link = f"http://localhost/s/{survey.hash}#{survey.hash}"
+    link = f"http://localhost/s/{survey.hash[:12]}#{survey.hash}"
     assert link in owner.get(f"/surveys/{survey.hash}").text
     svg = owner.get(f"/surveys/{survey.hash}/qr.svg")
     png = owner.get(f"/surveys/{survey.hash}/qr.png")
@@ -159,8 +159,32 @@ def test_the_poster_promises_no_more_than_the_survey_keeps(owner: FlaskClient, s
     assert "receives what you actually choose" not in owner.get(f"/surveys/{open_one.hash}/poster").text
     invited = make_published(store, invitation=True)
     assert "the link from your own invitation" in owner.get(f"/surveys/{invited.hash}/poster").text
-    assert "carry no code" in owner.get(f"/surveys/{invited.hash}").text
     assert "your own invitation" not in owner.get(f"/surveys/{finite.hash}/poster").text
+
+
+def test_what_is_handed_out_carries_the_characters_to_compare(owner: FlaskClient, store: Store) -> None:
+    """The page can only say that a survey equals the address bar; these tell whether the address is the right one."""
+    survey = make_published(store, invitation=True)
+    page = f"/surveys/{survey.hash}"
+    printed = f'<strong class="fingerprint">{survey.hash[:8]}</strong>'
+    assert printed in owner.get(f"{page}/poster").text
+    assert printed in owner.get(page).text
+    rows = csv.DictReader(io.StringIO(submit(owner, f"{page}/invitations", page, n="2").text))
+    assert [row["fingerprint"] for row in rows] == [survey.hash[:8]] * 2
+    assert f"<strong>{survey.hash[:8]}</strong>{survey.hash[8:]}" in owner.get(f"/s/{survey.hash}/paper").text
+
+
+def test_a_survey_with_invitations_offers_no_link_that_nobody_can_use(
+    owner: FlaskClient, store: Store
+) -> None:
+    invited = owner.get(f"/surveys/{make_published(store, invitation=True).hash}").text
+    assert "Invite people" in invited
+    for unusable in ("Hand it out", 'id="link"', "qr.svg", "Poster to print"):
+        assert unusable not in invited
+    plain = owner.get(f"/surveys/{make_published(store).hash}").text
+    assert "Hand it out" in plain
+    assert 'id="link"' in plain
+    assert "Invite people" not in plain
 
 
 def test_invitation_codes_come_as_csv_and_are_counted(owner: FlaskClient, store: Store) -> None:
@@ -169,7 +193,9 @@ def test_invitation_codes_come_as_csv_and_are_counted(owner: FlaskClient, store:
     answer = submit(owner, f"{page}/invitations", page, n="3")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert len({row["code"] for row in rows}) == 3
-    assert all(row["link"] == f"http://localhost/s/{survey.hash}#{survey.hash}.{row['code']}" for row in rows)
+    assert all(
+        row["link"] == f"http://localhost/s/{survey.hash[:12]}#{survey.hash}.{row['code']}" for row in rows
+    )
     assert "3 made, 0 used" in owner.get(page).text
     for number in ("0", "x", "100001", ""):
         refused = submit(owner, f"{page}/invitations", page, n=number)

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 from hushpoll_client import Question, Survey, strict_json
+from hushpoll_client.ledger import Ledger
 from hushpoll_client.link import Link
 from hushpoll_client.memory import Kept, Memory
 from hushpoll_client.report import Report, read_answers
-from hushpoll_client.send import fetch_survey, submit
+from hushpoll_client.send import check_invitation, fetch_survey, submit
 
 from .asking import ask, tell
 from .output import finite, json_option, print_json
@@ -26,7 +27,12 @@ from .output import finite, json_option, print_json
     help="JSON file {question id: option}: of a scale the point, a number itself, a list of ticked options; with a "
     'decoy {"answer": ..., "decoy": ...}. "-" reads standard input.',
 )
-@click.option("--clear", is_flag=True, help="Forget what this machine keeps of the survey; send nothing.")
+@click.option(
+    "--clear",
+    is_flag=True,
+    help="Forget what this machine keeps of the survey, and the list of what surveys answered here add up to; send "
+    "nothing.",
+)
 @json_option
 def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> None:
     """Answer the survey at URL; answers are randomized on this machine, once.
@@ -34,6 +40,10 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
     URL is the whole link, with the survey's hash after #: the survey that the server sends is checked against it.
     Without --answers the questions are asked here. What was drawn is kept under the user's state folder
     (XDG_STATE_HOME, else ~/.local/state); running the command again sends the same report again, never a new one.
+
+    A list beside it holds the epsilon and the day of each survey that was answered here, and a salted digest of it,
+    never an answer: before it asks, the command says what this and earlier surveys of the same server add up to.
+    --clear empties it; surveys for shared devices are not listed.
 
     \b
     Examples (HASH is the survey's hash, 64 digits):
@@ -44,13 +54,21 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
     if clear:
         _clear(link, memory, as_json)
         return
-    survey = fetch_survey(link)
+    survey, ledger = fetch_survey(link), Ledger()
+    link = link.of(survey)
     kept = memory.recall(survey)
     # A file is checked before anything is said, so that one line tells what is wrong with it.
-    read = read_answers(survey, _read_file(answers_file)) if answers_file and kept is None else None
+    given = _read_file(answers_file) if answers_file and kept is None else None
+    ranks = memory.ranks(survey) if kept is None else ()
+    read = None if given is None else read_answers(survey, given, ranks)
     _warn(link, survey)
     if kept is None:
-        kept = memory.keep(survey, Report.new(survey, read or read_answers(survey, ask(survey))))
+        for told in (_counted_with(link, survey), ledger.added(link.server, survey)):
+            if told:
+                tell(told)
+        check_invitation(link, survey)
+        answers = read or read_answers(survey, ask(survey, ranks), ranks)
+        kept = memory.keep(survey, Report.new(survey, answers, ranks=ranks, group=link.group))
     else:
         tell("This machine has answered already; the same report is sent again, nothing is drawn anew.")
     status = submit(link, survey, kept.report)
@@ -58,27 +76,34 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
         memory.forget(survey.hash)
     else:
         memory.sent(survey, kept.report)
+        ledger.note(link.server, survey)
     _report(survey, kept, status, as_json)
 
 
 def _clear(link: Link, memory: Memory, as_json: bool) -> None:
-    cleared = memory.forget(link.hash)
+    cleared = memory.forget(link.hash) | Ledger().forget()
     if as_json:
         print_json({"hash": link.hash, "cleared": cleared})
     else:
-        click.echo("This machine is cleared." if cleared else "Nothing was kept of this survey.")
+        click.echo("This machine is cleared." if cleared else "Nothing was kept here.")
 
 
 def _report(survey: Survey, kept: Kept, status: int, as_json: bool) -> None:
     if as_json:
         total = finite(survey.epsilon_total)
-        sent = {"id": kept.report.id, "reports": list(kept.report.reports)}
+        sent: dict[str, Any] = {"id": kept.report.id, "reports": list(kept.report.reports)}
+        if kept.report.group is not None:
+            sent["group"] = kept.report.group
         print_json(
             {"hash": survey.hash, "status": status, "new": status == 201, "epsilon_total": total, **sent}
         )
         return
     click.echo("Sent." if status == 201 else "The server had it already; it counts once.")
     click.echo(f"Exactly this was sent: {kept.report.to_bytes().decode()}")
+
+
+def _counted_with(link: Link, survey: Survey) -> str:
+    return "" if link.group is None else f"Your answers will be counted with: {survey.groups[link.group]}"
 
 
 def _warn(link: Link, survey: Survey) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 from hushpoll_client import HushpollError, Question, Survey
-from hushpoll_client.report import is_shown
+from hushpoll_client.report import asked_questions, is_shown
 from hushpoll_client.words import factor_text
 
 __all__ = ["ask", "odds", "tell"]
@@ -22,19 +22,28 @@ def tell(text: str) -> None:
     click.echo(text, err=True)
 
 
-def ask(survey: Survey) -> dict[str, Any]:
-    """Ask every question that is shown after the answers given so far; {question id: what was chosen}."""
+def ask(survey: Survey, ranks: Sequence[int] = ()) -> dict[str, Any]:
+    """Ask every question that is shown after the answers given so far; {question id: what was chosen}.
+
+    Of a block the questions that were drawn (`ranks`).
+    """
     tell(f"\n{survey.title}")
     if survey.intro:
         tell(survey.intro)
     tell("Your answers are mixed on this machine before they are sent.")
     given: dict[str, Any] = {}
     known: dict[str, Any] = {}
-    for number, question in enumerate(survey.questions, 1):
+    asked = asked_questions(survey, ranks)
+    for block in survey.blocks:
+        drawn = f"{block.ask} of {len(block.questions)} questions"
+        tell(
+            f"This machine draws {drawn} by chance, asks only these, and sends the answers to them together."
+        )
+    for number, question in enumerate(asked, 1):
         if not is_shown(survey, question, known):
             known[question.id] = len(question.options)
             continue
-        tell(f"\nQuestion {number} of {len(survey.questions)}. {odds(question)}")
+        tell(f"\nQuestion {number} of {len(asked)}. {odds(question)}")
         given[question.id] = chosen = ask_one(question, question.text)
         known[question.id] = question.read_answer(chosen)
         if question.decoy is not None:
@@ -57,8 +66,7 @@ def ask_one(question: Question, text: str) -> Any:
 
 def _ask_listed(question: Question) -> str:
     _list(question.options)
-    chosen: int = click.prompt("Number", type=click.IntRange(1, len(question.options)), err=True)
-    return question.options[chosen - 1]
+    return str(_until(lambda typed: _option(question, typed.strip()), "Answer"))
 
 
 def _ask_number(question: Question) -> str:
@@ -92,7 +100,8 @@ def _ask_long(question: Question) -> str:
             return (same or found)[0]
         if not found:
             raise HushpollError("no option holds that", "type less of it, or another part")
-        _list(tuple(found[:MOST_FOUND]))
+        for one in found[:MOST_FOUND]:
+            tell(f"  {one}")
         more = len(found) - MOST_FOUND
         raise HushpollError(
             f"{len(found):,} options hold that{f', {more:,} are not shown' if more > 0 else ''}",
@@ -103,12 +112,27 @@ def _ask_long(question: Question) -> str:
 
 
 def _option(question: Question, typed: str) -> str:
-    """Read an option by its words or its number."""
-    if typed in question.options:
-        return typed
-    if typed.isascii() and typed.isdigit() and 1 <= int(typed[:9]) <= len(question.options):
-        return question.options[int(typed) - 1]
-    raise HushpollError(f"{typed!r} is no option", f"type numbers from 1 to {len(question.options)}")
+    """Read an option by its words, the beginning of its words, or its number in the list."""
+    options, wanted = question.options, typed.casefold()
+    exact = [one for one in options if one == typed] or [one for one in options if one.casefold() == wanted]
+    if len(exact) == 1:
+        return exact[0]
+    if _numbered(options) and typed.isascii() and typed.isdigit() and 1 <= int(typed[:9]) <= len(options):
+        return options[int(typed) - 1]
+    begun = [one for one in options if wanted and one.casefold().startswith(wanted)]
+    if len(begun) == 1:
+        return begun[0]
+    numbers = (
+        f"type a number from 1 to {len(options)}, or the option"
+        if _numbered(options)
+        else "type one of those"
+    )
+    raise HushpollError(f"{typed!r} is {'more than one' if begun else 'no'} option", numbers)
+
+
+def _numbered(options: tuple[str, ...]) -> bool:
+    """Tell whether a number can only mean a place in the list: options that are numbers go by their own names."""
+    return all(not one.strip().isdigit() or one.strip() == str(place) for place, one in enumerate(options, 1))
 
 
 def _sound(question: Question, given: Any) -> Any:
@@ -127,9 +151,11 @@ def _until(read: Callable[[str], Any], prompt: str, default: str | None = None) 
 
 
 def _list(options: tuple[str, ...]) -> None:
+    numbered = _numbered(options)
     for number, option in enumerate(options, 1):
         # A point of a scale is called by its number already.
-        tell(f"  {option}" if option.split()[0] == str(number) else f"  {number}  {option}")
+        named = not numbered or option.split()[0] == str(number)
+        tell(f"  {option}" if named else f"  {number}  {option}")
 
 
 def odds(question: Question) -> str:

@@ -6,6 +6,7 @@ import sys
 
 import click
 from hushpoll_analysis.channel.audit import ChannelAudit, audit_survey, audited_answers
+from hushpoll_analysis.channel.person import PersonAudit, audit_person, parts_of
 from hushpoll_client.words import at_least, epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
@@ -25,21 +26,24 @@ def audit(file: str, draws: int, as_json: bool) -> None:
     """Measure the epsilon of every question of FILE (a survey document) by drawing from the real randomizer.
 
     Prints the least epsilon that the draws are compatible with (Clopper-Pearson limits, error probability 1 % for each
-    question), beside the claimed one. Ends with status 1 when a measured bound exceeds its claim.
+    question), beside the claimed one. Where the reports of a whole person are few enough to be listed, each is, with
+    its exact chance under all combinations of answers: the last line is then the exact epsilon of a person. Ends with
+    status 1 when a measured bound or the exact one exceeds its claim.
 
     \b
     Example:
       hushpoll audit survey.json --draws 100000
     """
     survey = read_survey(file)
-    total = draws * sum(len(audited_answers(question.channel)) for question in survey.questions)
+    total = draws * sum(len(audited_answers(question.channel)) for question in survey.entries)
     results: list[ChannelAudit] = []
     with click.progressbar(
         length=total, label="Drawing", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         for result in audit_survey(survey, draws, progress=bar.update):
             results.append(result)
-    passed = all(result.passed for result in results)
+    person = audit_person(parts_of(survey), [entry.channel.ratio for entry in survey.entries])
+    passed = all(result.passed for result in results) and person.passed is not False
     if as_json:
         questions = [
             {
@@ -51,9 +55,19 @@ def audit(file: str, draws: int, as_json: bool) -> None:
             }
             for result in results
         ]
-        print_json({"hash": survey.hash, "draws": draws, "passed": passed, "questions": questions})
+        whole = {
+            "epsilon": finite(person.claimed),
+            "exact": None if person.epsilon is None else finite(person.epsilon),
+            "enumerated": person.epsilon is not None,
+            "cases": person.cases,
+            "passed": person.passed,
+        }
+        print_json(
+            {"hash": survey.hash, "draws": draws, "passed": passed, "questions": questions, "person": whole}
+        )
     else:
         _print(results, draws)
+        click.echo(_whole(person))
     if not passed:
         sys.exit(1)
 
@@ -69,3 +83,14 @@ def _print(results: list[ChannelAudit], draws: int) -> None:
         if finite(result.claimed) is None:
             verdict = "nothing to hold"
         click.echo(f"{result.question:{width}}  {claimed:>9}  {bound:>9}  {verdict}")
+
+
+def _whole(person: PersonAudit) -> str:
+    """Say what the enumeration found, or that there was too much to list."""
+    if person.epsilon is None:
+        return f"whole person: {person.cases:,} cases are too many to list; drawn question by question only"
+    verdict = "holds" if person.passed else "BROKEN"
+    if finite(person.claimed) is None:
+        verdict = "nothing to hold"
+    exact = f"exactly {epsilon_text(person.epsilon)}, {person.cases:,} cases enumerated"
+    return f"whole person: claimed {epsilon_text(person.claimed)}, {exact}: {verdict}"

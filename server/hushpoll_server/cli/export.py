@@ -23,18 +23,26 @@ from .stored import find_survey, opened_store
 @click.option(
     "--level", type=float, default=0.95, show_default=True, help="Confidence level of reproduce.py."
 )
+@click.option(
+    "--parts",
+    type=click.IntRange(min=1),
+    metavar="ROWS",
+    help="Write Parquet parts of so many reports (1000000), in constant memory; run it again to go on after a cut.",
+)
 @json_option
-def export(hash_: str, out: str, level: float, as_json: bool) -> None:
+def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool) -> None:
     """Write the sealed reports of the survey HASH as CSV and Parquet, in random order, with a codebook.
 
-    Columns end in _reported. Beside them: survey.json, label scripts for SPSS, Stata and R, and reproduce.py, which
-    repeats the table of estimates.
+    Columns end in _reported; where the survey has groups, a column group names them, small ones together as other.
+    Beside them: survey.json, label scripts for SPSS, Stata and R, and reproduce.py, which repeats the table of
+    estimates.
 
     \b
-    Example:
+    Examples:
       hushpoll export 953b9c --out exam-2026
+      hushpoll export 953b9c --out census --parts 1000000
     """
-    from hushpoll_analysis.results.export import write_export
+    from hushpoll_analysis.results.export import write_export, write_large_export
 
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
@@ -53,7 +61,14 @@ def export(hash_: str, out: str, level: float, as_json: bool) -> None:
                 bar.update(read[-1])
                 return part
 
-            files = write_export(survey, map(counted, read_sealed(store, survey_hash)), folder, level)
+            records = map(counted, read_sealed(store, survey_hash))
+            if parts is None:
+                state = store.state(survey_hash)
+                assert state is not None
+                files = write_export(survey, records, folder, level, state.fewest)
+            else:
+                total = store.sealed_count(survey_hash)
+                files = write_large_export(survey, records, folder, level, rows=parts, n=total)
         n = sum(read)
         record(store, COMMAND_LINE, "exported", survey_hash, f"{n} reports")
     if as_json:

@@ -11,6 +11,7 @@ from hushpoll_client.words import at_least, at_most, epsilon_text
 
 from .output import json_option, print_json
 from .parameters import parameter_options, read_parameters
+from .plan_survey import only_margin, print_budget, refuse_beside, survey_options
 
 if TYPE_CHECKING:
     from hushpoll_analysis.designing.planning import Plan
@@ -23,7 +24,6 @@ TARGETS = ("shares", "mean", "cumulative")
 @click.command()
 @click.option(
     "--mechanism",
-    required=True,
     type=click.Choice([one.name for one in PLANNED]),
     help="How answers are randomized.",
 )
@@ -31,8 +31,13 @@ TARGETS = ("shares", "mean", "cumulative")
 @click.option("--epsilon", type=float, metavar="E", help="Privacy parameter of one answer.")
 @click.option("--n", "n", type=int, metavar="N", help="Number of answers expected.")
 @click.option(
-    "--margin", type=float, metavar="M", help="Half-width of the interval, as a proportion (.05, not 5)."
+    "--margin",
+    "margins",
+    multiple=True,
+    metavar="[QUESTION=]M",
+    help="Half-width of the interval, as a proportion (.05, not 5). With --survey: of one question, or of all others.",
 )
+@survey_options
 @parameter_options(PLANNED, but=("epsilon",))
 @click.option("--at-most", type=int, metavar="C", help="How many options may be ticked (padded).")
 @click.option(
@@ -47,11 +52,13 @@ TARGETS = ("shares", "mean", "cumulative")
 @click.option("--share", type=float, metavar="S", help="True share to plan for; the worst one by default.")
 @json_option
 def plan(
-    mechanism: str,
+    mechanism: str | None,
     options: int | None,
     epsilon: float | None,
     n: int | None,
-    margin: float | None,
+    margins: tuple[str, ...],
+    survey: str | None,
+    locks: tuple[str, ...],
     at_most: int | None,
     target: str,
     level: float,
@@ -64,13 +71,26 @@ def plan(
     Margins and shares are proportions. A decoy design without --epsilon adds no flip on the device: give --n or
     --margin alone.
 
+    With --survey and --n every question of a survey gets the smallest epsilon that reaches its margin; a locked one
+    keeps its lock. The question that costs most is named, with what would help.
+
     \b
     Examples:
       hushpoll plan --mechanism warner --epsilon 1 --n 1000
       hushpoll plan --mechanism krr --options 5 --n 2000 --margin .05
       hushpoll plan --mechanism subset --options 1000 --epsilon 2 --n 5000
       hushpoll plan --mechanism designed --options 5 --target mean --epsilon 1 --n 1000
+      hushpoll plan --survey survey.json --n 500 --margin .08 --margin reason=.1 --lock cheated=3-fold
     """
+    if survey is not None:
+        beside = [mechanism, options, epsilon, share, at_most, *parameters.values()]
+        refuse_beside(beside, target != TARGETS[0])
+        print_budget(survey, n, margins, locks, level, as_json)
+        return
+    if mechanism is None:
+        raise click.UsageError("give --mechanism for one question, or --survey for a whole one")
+    if locks:
+        raise click.UsageError("--lock belongs to --survey; give --epsilon for one question")
     from hushpoll_analysis.designing.planning import plan as make_plan
 
     given = read_parameters(MECHANISMS[mechanism], parameters)
@@ -79,7 +99,7 @@ def plan(
         options,
         epsilon=epsilon,
         n=n,
-        margin=margin,
+        margin=only_margin(margins),
         level=level,
         share=share,
         at_most=at_most,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,23 +14,33 @@ from hushpoll_client.report import FEWEST_REPORTS
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
+from hushpoll_server.results.planned import planned_margins
 
+from .group_sizes import read_sizes
 from .output import read_survey
 from .stored import find_survey, opened_store
 
 if TYPE_CHECKING:
+    from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
 
     from hushpoll_server.store.surveys import Store
+
+ENGINES = ("duckdb", "spark")
 
 
 @click.command()
 @click.argument("survey", metavar="SURVEY|FILE")
 @click.option(
-    "--data", type=click.Path(), metavar="REPORTS", help="Reports in a .csv, .parquet, or folder of Parquet."
+    "--data",
+    type=click.Path(),
+    metavar="REPORTS",
+    help="Reports in a .csv or .parquet, a folder of Parquet files, or a pattern in quotes ('parts/*.parquet').",
 )
 @click.option(
-    "--by", metavar="QUESTION", help="Also every other question within the groups of this one (or column)."
+    "--by",
+    metavar="QUESTION",
+    help="Also every other question within the groups of this one (or column; group: those by link).",
 )
 @click.option(
     "--format",
@@ -50,10 +62,29 @@ if TYPE_CHECKING:
     metavar="QUESTION=SHARE",
     help="A yes/no question whose true share is known: correct the others for careless answers.",
 )
+@click.option(
+    "--needed",
+    multiple=True,
+    metavar="[QUESTION=]M",
+    help="The margin that was needed (0.05): say whether it was reached. Without it, that of the survey's plan.",
+)
+@click.option(
+    "--figures",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Also write one picture a question (SVG).",
+)
 @click.option("--weights", metavar="COLUMN", help="Weights, a column of --data.")
 @click.option("--strata", metavar="COLUMN", help="Strata, a column of --data.")
 @click.option("--clusters", metavar="COLUMN", help="Clusters, a column of --data.")
 @click.option("--population", metavar="N|COLUMN", help="Size of the finite population (of the stratum).")
+@click.option(
+    "--group-size",
+    "group_size",
+    multiple=True,
+    metavar="NAME=N",
+    help="People in a group by link, for each group: weights and finite populations. Without it, what the store has.",
+)
 @click.option("--replicates", metavar="PREFIX", help="Replicate weights: columns of --data that begin so.")
 @click.option(
     "--replicates-kind",
@@ -61,6 +92,14 @@ if TYPE_CHECKING:
     default="bootstrap",
     show_default=True,
     help="How the replicate weights were made.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    help="What counts many Parquet files: DuckDB on this machine (the default), or Spark.",
+)
+@click.option(
+    "--master", metavar="ADDRESS", help="Spark's address (spark://host:7077); without it, this machine."
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def report(
@@ -72,6 +111,11 @@ def report(
     level: float,
     minimum: int,
     as_json: bool,
+    needed: tuple[str, ...],
+    figures: str | None,
+    engine: str | None,
+    master: str | None,
+    group_size: tuple[str, ...],
     **sample: str | None,
 ) -> None:
     """Estimate every question of a survey, with intervals, privacy, and the method in words.
@@ -83,15 +127,21 @@ def report(
     Examples:
       hushpoll report 953b9c
       hushpoll report 953b9c --by reason --out report.html
+      hushpoll report 953b9c --by group --group-size Science=1200 --group-size Arts=800
       hushpoll report survey.json --data reports.parquet --format csv
+      hushpoll report survey.json --data 'parts/*.parquet' --engine spark --master spark://head:7077
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other; give one of them")
     form = "json" if as_json else form or _by_name(out)
     keys = _sample_keys(data, sample)
+    parts = _parts(data, engine, master, keys)
+    if needed:
+        keys["needed"] = _margins(needed)
     document = read_survey(survey) if Path(survey).is_file() else None
     if document is not None and data is not None:
-        made = _make(document, data, by, level, minimum, None, keys)
+        keys |= _sizes(document, group_size)
+        made = _make(document, parts(document, by) if parts else data, by, level, minimum, None, keys)
     else:
         with opened_store() as store:
             survey_hash = document.hash if document is not None else find_survey(store, survey)
@@ -101,12 +151,83 @@ def report(
                     f"{survey}: this survey is not published here",
                     "publish it, or give its reports with --data",
                 )
-            source: Any = data if data is not None else read_sealed(store, survey_hash)
+            source: Any = parts(known, by) if parts else data
+            source = read_sealed(store, survey_hash) if source is None else source
             total = store.sealed_count(survey_hash) if data is None else None
+            keys.setdefault("needed", planned_margins(store, known))
+            keys |= _sizes(known, group_size) or _kept_sizes(store, known, keys)
             made = _make(known, source, by, level, minimum, total, keys)
             if data is None:
                 _say_what_waits(store, survey_hash)
+    if figures is not None:
+        _draw(made, figures)
     _write(made, form, out)
+
+
+def _parts(
+    data: str | None, engine: str | None, master: str | None, keys: dict[str, Any]
+) -> Callable[[Survey, str | None], Tally] | None:
+    """Give what counts many Parquet files by a query engine; None where a file is read directly."""
+    if master is not None and engine != "spark":
+        raise click.UsageError("--master is Spark's address; give --engine spark with it")
+    many = data is not None and (Path(data).is_dir() or any(sign in data for sign in "*?["))
+    if engine is None and not (many and find_spec("duckdb") and find_spec("ibis")):
+        return None
+    if data is None:
+        raise click.UsageError("--engine counts files; name them with --data")
+    if rowwise := sorted(set(keys) - {"needed"}):
+        raise click.UsageError(
+            f"--{rowwise[0]} needs the rows of one file; give a .csv or .parquet to --data"
+        )
+    from hushpoll_analysis.data.parts import tally_parts
+
+    return lambda survey, by: tally_parts(survey, data, by, engine or ENGINES[0], master)
+
+
+def _sizes(survey: Survey, given: tuple[str, ...]) -> dict[str, Any]:
+    return {"population": read_sizes(survey.groups, given, "--group-size")} if given else {}
+
+
+def _kept_sizes(store: Store, survey: Survey, keys: dict[str, Any]) -> dict[str, Any]:
+    """Give what the store knows of the groups: how few are shown together, and how many people each has."""
+    state = store.state(survey.hash)
+    assert state is not None
+    found: dict[str, Any] = {"fewest": state.fewest}
+    sizes = state.group_sizes(survey)
+    if sizes and not set(keys) & {"population", "strata", "weights", "margins", "replicates"}:
+        found["population"] = sizes
+    return found
+
+
+def _margins(given: tuple[str, ...]) -> dict[str, float] | float:
+    """Read the margins: one for all questions, or one each."""
+    if len(given) == 1 and "=" not in given[0]:
+        return _margin(given[0])
+    return {name: _margin(value, name) for name, _, value in (one.rpartition("=") for one in given)}
+
+
+def _margin(text: str, name: str | None = None) -> float:
+    try:
+        if name == "":
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise click.UsageError(
+            f"--needed {text}: write a margin such as 0.05, or QUESTION=0.05 for each"
+        ) from None
+
+
+def _draw(made: SurveyResults, folder: str) -> None:
+    """Write the pictures of all questions that have estimates."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for part in made.questions:
+            if part.is_estimated:
+                (Path(folder) / f"{part.id}.svg").write_text(made.to_svg(part.id), "utf-8")
+    except OSError as error:
+        raise HushpollError(
+            f"--figures {folder}: cannot be written ({error.strerror})", "choose another folder"
+        ) from None
 
 
 def _say_what_waits(store: Store, survey_hash: str) -> None:

@@ -28,7 +28,7 @@ def serve(new_key: bool) -> None:
 
     Settings are environment variables: DATA (folder), DATABASE_URL (postgresql://..., else SQLite in DATA), HOST, PORT,
     PUBLIC_URL, TRUSTED_HOSTS, PROXY_HOPS, SECRET_KEY_FILE, WORKERS, THREADS, REQUEST_SECONDS, SEAL_AT_LEAST,
-    SEAL_EVERY, REPORTS_PER_MINUTE, EPSILON_CAP, LOG_LEVEL.
+    SEAL_EVERY, REPORTS_PER_MINUTE, EPSILON_CAP, SMTP_URL, MAIL_FROM, LOG_LEVEL.
 
     \b
     Examples:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 from hushpoll_client import HushpollError, strict_json
+from hushpoll_client.group import FIELD
 from tqdm import tqdm
 
 from .output import json_option, print_json, read_survey
@@ -38,12 +39,15 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
     Each respondent answers every question independently with the given true shares; the answers go through the same
     integer rule as on a device. Only the reports are written, in columns <question id>_reported.
 
+    Where the survey has groups, the truth may have "group", the share of people in each, and for any question a truth
+    for each group by its name; the column group names them.
+
     \b
     Example:
       hushpoll simulate survey.json -n 2000 --truth '{"cheated": [0.8, 0.2]}' --out reports.parquet
     """
     import pandas as pd
-    from hushpoll_analysis.channel.population import simulate_survey
+    from hushpoll_analysis.channel.grouped import simulate_columns
     from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.export import write_reports
 
@@ -54,12 +58,12 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
     if not target.absolute().parent.is_dir():
         raise HushpollError(f"--out {out}: there is no folder {target.parent}", "make it first")
     shares = read_truth(truth)
-    columns = {}
     # disable=None: a bar on a terminal, nothing in a pipe.
-    with tqdm(total=number * len(survey.questions), unit=" answers", unit_scale=True, disable=None) as bar:
-        for name, reports in simulate_survey(survey, number, shares, seed):
-            columns[column_of(name)] = reports
-            bar.update(number)
+    with tqdm(total=number * len(survey.entries), unit=" answers", unit_scale=True, disable=None) as bar:
+        drawn = simulate_columns(survey, number, shares, seed, bar.update)
+    columns = {
+        name if survey.groups and name == FIELD else column_of(name): codes for name, codes in drawn.items()
+    }
     write_reports(survey, pd.DataFrame(columns), target)
     if as_json:
         print_json({"hash": survey.hash, "n": number, "out": out, "seed": seed})
@@ -95,4 +99,6 @@ def _with_floats(truth: Any) -> Any:
         return [float(share) if isinstance(share, Decimal) else share for share in truth]
     if isinstance(truth, dict) and "shares" in truth:
         return truth | {"shares": _with_floats(truth["shares"])}
+    if isinstance(truth, dict):
+        return {name: _with_floats(own) for name, own in truth.items()}
     return truth

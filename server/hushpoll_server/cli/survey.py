@@ -8,12 +8,15 @@ import sys
 from typing import Any
 
 import click
-from hushpoll_client.link import survey_link
+from hushpoll_client import Survey, SurveyError
+from hushpoll_client.group import named_group
+from hushpoll_client.link import fingerprint, survey_link
 
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.people.log import COMMAND_LINE, record
 from hushpoll_server.store.surveys import Store, SurveyState
 
+from .group_sizes import read_sizes
 from .output import json_option, print_json, read_survey
 from .stored import find_survey, opened_store
 from .survey_check import check
@@ -58,12 +61,21 @@ def publish(file: str, public_results: bool, live_results: bool, target: int | N
         )
         if new:
             record(store, COMMAND_LINE, "published", document.hash, document.title)
-        url = survey_link(store.config.address, document.hash)
+        address = store.config.address
+        url = survey_link(address, document.hash)
+    links = group_links(address, document)
     if as_json:
-        print_json({"hash": document.hash, "url": url, "new": new})
-    else:
-        click.echo(f"{'Published' if new else 'Published before'}: {document.title}")
-        click.echo(f"hash  {document.hash}\nurl   {url}")
+        print_json({"hash": document.hash, "url": url, "new": new, **({"links": links} if links else {})})
+        return
+    click.echo(f"{'Published' if new else 'Published before'}: {document.title}")
+    click.echo(f"hash  {document.hash}\nurl   {url}")
+    for group, link in links.items():
+        click.echo(f"      {link}  for {group}")
+
+
+def group_links(address: str, survey: Survey) -> dict[str, str]:
+    """Give the link of each group; none where there are no groups."""
+    return {name: survey_link(address, survey.hash, group=place) for place, name in enumerate(survey.groups)}
 
 
 @survey.command("list", short_help="List published surveys.")
@@ -134,33 +146,78 @@ def reopen(hash_: str) -> None:
     click.echo("Reports are taken again." if opened else "The survey is open.")
 
 
-@survey.command(short_help="Make one-time invitations, as CSV.")
+@survey.command(short_help="Say how many people each group has.")
 @click.argument("hash_", metavar="HASH")
-@click.option("-n", "--number", type=int, required=True, help="How many.")
+@click.argument("sizes", nargs=-1, metavar="NAME=N ...")
 @json_option
-def invite(hash_: str, number: int, as_json: bool) -> None:
-    """Print fresh invitations to the survey HASH as CSV (code, url). They are kept here only as hashes.
+def sizes(hash_: str, sizes: tuple[str, ...], as_json: bool) -> None:
+    """Keep how many people each group of the survey HASH has; without any, forget it.
+
+    Results then weight each group by its size, and allow for how much of it has answered.
 
     \b
     Example:
-      hushpoll survey invite 953b9c -n 500 > codes.csv
+      hushpoll survey sizes 953b9c Science=1200 Arts=800
     """
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
-        codes = invitations.invite(store, survey_hash, number)
-        record(store, COMMAND_LINE, "invitations made", survey_hash, str(number))
-        links = [survey_link(store.config.address, survey_hash, code) for code in codes]
+        known = store.get_survey(survey_hash)
+        assert known is not None
+        kept = read_sizes(known.groups, sizes, "sizes") if sizes else None
+        store.set_group_sizes(survey_hash, kept)
+        record(store, COMMAND_LINE, "group sizes", survey_hash, "" if kept is None else ", ".join(sizes))
+    if as_json:
+        print_json({"hash": survey_hash, "sizes": kept})
+    else:
+        click.echo("Results are not weighted by group." if kept is None else "Results are weighted by group.")
+
+
+@survey.command(short_help="Make one-time invitations, as CSV.")
+@click.argument("hash_", metavar="HASH")
+@click.option("-n", "--number", type=int, required=True, help="How many.")
+@click.option("--group", metavar="NAME", help="For this group, where the survey has groups.")
+@json_option
+def invite(hash_: str, number: int, group: str | None, as_json: bool) -> None:
+    """Print fresh invitations to the survey HASH as CSV (code, url, fingerprint). They are kept here only as hashes.
+
+    Print the fingerprint on each invitation: these are the first 8 characters that the page asks people to compare.
+    Where the survey has groups, a code belongs to one of them and is good with its link only.
+
+    \b
+    Examples:
+      hushpoll survey invite 953b9c -n 500 > codes.csv
+      hushpoll survey invite 953b9c -n 500 --group Science > science.csv
+    """
+    with opened_store() as store:
+        survey_hash = find_survey(store, hash_)
+        known = store.get_survey(survey_hash)
+        assert known is not None
+        place = _group(known, group)
+        codes = invitations.invite(store, survey_hash, number, place)
+        made = str(number) if group is None else f"{number} for {group}"
+        record(store, COMMAND_LINE, "invitations made", survey_hash, made)
+        links = [survey_link(store.config.address, survey_hash, code, place) for code in codes]
     if as_json:
         print_json(
             {
                 "hash": survey_hash,
+                "fingerprint": fingerprint(survey_hash),
+                **({} if group is None else {"group": group}),
                 "invitations": [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)],
             }
         )
         return
     table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(["code", "url"])
-    table.writerows(zip(codes, links, strict=True))
+    table.writerow(["code", "url", "fingerprint"])
+    table.writerows((code, url, fingerprint(survey_hash)) for code, url in zip(codes, links, strict=True))
+
+
+def _group(survey: Survey, name: str | None) -> int | None:
+    """Find a group by its name, as the option says it."""
+    try:
+        return named_group(survey.groups, name)
+    except SurveyError as error:
+        raise click.UsageError(f"--group: {error.problem}; {error.remedy}") from None
 
 
 def _describe(store: Store, state: SurveyState) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import click
-from hushpoll_client import Question, Survey
+from hushpoll_client import Block, Question, Survey
 from hushpoll_client.words import at_most, epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
@@ -44,16 +44,17 @@ def describe(survey: Survey, profile: bool = False) -> dict[str, Any]:
     """Give what `--json` prints."""
     value = _described(survey)
     if profile:
-        found = [_profile(question) for question in survey.questions]
-        for question, pairs in zip(value["questions"], found, strict=True):
-            question["profile"] = pairs
+        found = [_profile(entry) for entry in survey.entries]
+        listed = {one["id"]: one for one in [*value["questions"], *value.get("blocks", [])]}
+        for entry, pairs in zip(survey.entries, found, strict=True):
+            listed[entry.id]["profile"] = pairs
         # Epsilons and deltas of one person's questions add up; a delta of 1 promises nothing.
         totals = [[sum(one) for one in zip(*step, strict=True)] for step in zip(*found, strict=True)]
         value["profile"] = [[epsilon, min(delta, 1.0)] for epsilon, delta in totals]
     return value
 
 
-def _profile(question: Question) -> list[list[float]]:
+def _profile(question: Question | Block) -> list[list[float]]:
     """Give pairs of epsilon and delta from 0 to the question's epsilon; to 4 where that is unbounded."""
     bounded = finite(question.epsilon)
     top = 4.0 if bounded is None else math.nextafter(bounded, math.inf)
@@ -62,7 +63,7 @@ def _profile(question: Question) -> list[list[float]]:
 
 
 def _print_profiles(survey: Survey) -> None:
-    for question in survey.questions:
+    for question in survey.entries:
         click.echo(f"\n{question.id}: epsilon and delta")
         for epsilon, delta in _profile(question):
             click.echo(f"  {epsilon_text(epsilon):>8}  {at_most(delta, 4)}")
@@ -74,6 +75,17 @@ def _described(survey: Survey) -> dict[str, Any]:
         "title": survey.title,
         "epsilon_total": finite(survey.epsilon_total),
         "questions": [_question(question) for question in survey.questions],
+        **({"blocks": [_block(block) for block in survey.blocks]} if survey.blocks else {}),
+        **({"groups": list(survey.groups)} if survey.groups else {}),
+    }
+
+
+def _block(block: Block) -> dict[str, Any]:
+    return {
+        "id": block.id,
+        "questions": list(block.questions),
+        "ask": block.ask,
+        "epsilon": finite(block.epsilon),
     }
 
 
@@ -88,6 +100,8 @@ def _question(question: Question) -> dict[str, Any]:
         **question.answers.in_mechanism(),
         **_shape(question),
     }
+    if question.block is not None:
+        value["block"] = question.block
     if mechanism.epsilon_note:
         value["epsilon_note"] = mechanism.epsilon_note
     if mechanism.has_decoy:
@@ -112,12 +126,17 @@ def _print(survey: Survey) -> None:
         mechanism, count = question.mechanism, len(question.options)
         said = f"{question.answers.target or 'shares':12}  " if targets else ""
         line = f"{question.id:{width}}  {question.kind.name:{kinds}} {mechanism.name:10} {count:7}  {said}"
-        click.echo(line + epsilon_text(mechanism.epsilon))
+        click.echo(line + (epsilon_text(mechanism.epsilon) if question.block is None else question.block))
         if question.after is not None:
             answers = ", ".join(question.after.answers)
             click.echo(f"{'':{width}}  asked only after {answers} to {question.after.question}")
         if mechanism.epsilon_conditional is not None:
             click.echo(f"{'':{width}}  epsilon_conditional {epsilon_text(mechanism.epsilon_conditional)}")
-        if mechanism.epsilon_note:
+        if question.block is None and mechanism.epsilon_note:
             click.echo(f"{'':{width}}  {mechanism.epsilon_note}")
+    for block in survey.blocks:
+        asked = f"asks each person {block.ask} of {len(block.questions)} questions"
+        click.echo(f"{block.id}: {asked}, answered jointly, epsilon {epsilon_text(block.epsilon)}")
+    if survey.groups:
+        click.echo(f"groups, named openly by each report: {', '.join(survey.groups)}")
     click.echo(f"\nTotal epsilon of one person: {epsilon_text(survey.epsilon_total)}")

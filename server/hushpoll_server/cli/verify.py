@@ -25,8 +25,8 @@ def verify(url: str) -> None:
     """Compare what the server at URL serves with this installed release, byte for byte.
 
     URL is a survey's link or the server's address. Compared are all modules and styles that the respondent's browser
-    gets, and, for a link, the survey's document and the page itself. It shows what the server serves to this machine,
-    now; a server could serve something else to others. Ends with status 1 where anything differs.
+    gets, and, for a link, the survey's document and the page itself in each language. It shows what the server serves
+    to this machine, now; a server could serve something else to others. Ends with status 1 where anything differs.
 
     \b
     Example:
@@ -62,13 +62,15 @@ def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
         document = _get(f"{origin}/api/surveys/{survey_hash}")
         survey = Survey.from_published(document, expected_hash=survey_hash)
         yield f"/api/surveys/{survey_hash}", True
-        yield f"/s/{survey_hash}", _get(f"{origin}/s/{survey_hash}") in _pages(origin, survey)
+        for path, pages in _pages(origin, survey).items():
+            yield path, _get(origin + path) in pages
 
 
-def _pages(origin: str, survey: Survey) -> list[bytes]:
-    """Render the page as this release does: while the survey is open, and when it is closed."""
+def _pages(origin: str, survey: Survey) -> dict[str, list[bytes]]:
+    """Render the page as this release does, in each language: while the survey is open, and when it is closed."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close
+    from hushpoll_server.respond.languages import LANGUAGES
     from hushpoll_server.store.surveys import open_store
 
     with tempfile.TemporaryDirectory(prefix="hushpoll-verify-") as folder:
@@ -76,12 +78,10 @@ def _pages(origin: str, survey: Survey) -> list[bytes]:
         store = open_store(config)
         store.publish(survey)
         app = create_app(config)
-        pages = []
+        pages: dict[str, list[bytes]] = {f"/s/{survey.hash}?lang={name}": [] for name in LANGUAGES}
         for _ in range(2):
-            answer = app.test_client().get(
-                f"/s/{survey.hash}", base_url=origin, headers={"Accept-Language": "en"}
-            )
-            pages.append(answer.data)
+            for path, found in pages.items():
+                found.append(app.test_client().get(path, base_url=origin).data)
             close(store, survey.hash)
         app.extensions["hushpoll"].close()
         store.close()
@@ -89,7 +89,7 @@ def _pages(origin: str, survey: Survey) -> list[bytes]:
 
 
 def _get(url: str) -> bytes:
-    request = urllib.request.Request(url, headers={"Accept-Language": "en", "Accept-Encoding": "identity"})  # noqa: S310
+    request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
             body: bytes = answer.read()

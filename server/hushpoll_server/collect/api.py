@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from flask import Blueprint, Response, current_app, request
+from hushpoll_client import ReportError, Survey
+from hushpoll_client.group import check_group
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.compression import compressible
@@ -71,9 +73,19 @@ def invitation(survey_hash: str, code: str) -> Response:
     if seconds:
         detail = "too many codes were looked up from this address; try again later"
         raise Problem(429, detail, {"Retry-After": str(int(seconds) + 1)})
-    if not is_unspent(get_store(), survey_hash, code):
+    if not is_unspent(get_store(), survey_hash, code, _group(known.survey)):
         raise Problem(403, "this invitation is unknown or spent; ask whoever sent it")
     return _respond(Answer(204, b""))
+
+
+def _group(survey: Survey) -> int | None:
+    """Read which group a code is looked up for."""
+    text = request.args.get("group")
+    number = int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 4 else text
+    try:
+        return check_group(survey.groups, number)
+    except ReportError as error:
+        raise Problem(422, str(error), item=error.item) from None
 
 
 @bp.get("/api/openapi.json")

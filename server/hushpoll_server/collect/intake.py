@@ -141,11 +141,9 @@ class Intake:
     def _read(self, known: Published, body: bytes, line: int | None = None) -> Incoming:
         """Check a report strictly and pack it; 422 says which item is wrong."""
         # The bytes that our own clients send need no JSON parser; every other spelling gets the strict one.
-        plain = None if known.asks_invitation else known.format.pattern.fullmatch(body)
+        plain = None if known.asks_invitation else known.format.read_body(body)
         if plain is not None:
-            reports = known.format.read(plain[2])
-            if reports is not None:
-                return self._pack(known, bytes.fromhex(plain[1].decode()), reports)
+            return self._pack(known, bytes.fromhex(plain[0].decode()), plain[1])
         try:
             report, code = Report.parse(known.survey, body)
             if code is not None and not known.asks_invitation:
@@ -155,16 +153,16 @@ class Intake:
                 raise Problem(422, str(error), item=error.item) from None
             detail = f"line {line}: {error}; nothing was stored"
             raise Problem(422, detail, item=error.item, line=line) from None
-        packed = self._pack(known, bytes.fromhex(report.id), report.reports)
+        packed = self._pack(known, bytes.fromhex(report.id), report.values)
         if not known.asks_invitation:
             return packed
         return packed._replace(
-            invitation=b"" if code is None else invitations.digest(known.survey.hash, code)
+            invitation=b"" if code is None else invitations.digest(known.survey.hash, code, report.group)
         )
 
-    def _pack(self, known: Published, identity: bytes, reports: tuple[Code, ...]) -> Incoming:
+    def _pack(self, known: Published, identity: bytes, values: tuple[Code, ...]) -> Incoming:
         digest = self.store.id_digest(known.survey.hash, identity)
-        return Incoming(known.number, digest, known.format.pack(reports), None)
+        return Incoming(known.number, digest, known.format.pack(values), None)
 
 
 def unknown() -> Problem:

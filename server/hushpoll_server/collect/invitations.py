@@ -6,6 +6,7 @@ import hashlib
 import secrets
 
 from hushpoll_client import HushpollError
+from hushpoll_client.group import check_group
 from sqlalchemy import func, insert, select
 
 from hushpoll_server.store.schema import inbox, invitations, surveys
@@ -19,13 +20,17 @@ CODE_LENGTH = 20
 MOST_AT_ONCE = 100_000
 
 
-def digest(survey_hash: str, code: str) -> bytes:
-    """Give what is kept of a code. Its 100 random bits need no slow hash."""
-    return hashlib.sha256(b"invitation:" + bytes.fromhex(survey_hash) + code.encode()).digest()
+def digest(survey_hash: str, code: str, group: int | None = None) -> bytes:
+    """Give what is kept of a code. Its 100 random bits need no slow hash.
+
+    The group that it belongs to is part of it: with another group a code is unknown, and no column says whose it is.
+    """
+    named = code if group is None else f"g{group}.{code}"
+    return hashlib.sha256(b"invitation:" + bytes.fromhex(survey_hash) + named.encode()).digest()
 
 
-def invite(store: Store, survey_hash: str, n: int) -> list[str]:
-    """Make `n` fresh codes; this list is the only place where they stand."""
+def invite(store: Store, survey_hash: str, n: int, group: int | None = None) -> list[str]:
+    """Make `n` fresh codes, of one group where there are groups; this list is the only place where they stand."""
     known = store.published(survey_hash)
     if known is None:
         raise unknown_survey(survey_hash)
@@ -33,11 +38,12 @@ def invite(store: Store, survey_hash: str, n: int) -> list[str]:
         raise HushpollError(
             "this survey asks for no invitation", 'publish a copy with "settings": {"invitation": true}'
         )
+    check_group(known.survey.groups, group)
     if not 1 <= n <= MOST_AT_ONCE:
         raise HushpollError(f"cannot make {n} invitations", f"ask for 1 to {MOST_AT_ONCE} at once")
     codes = ["".join(secrets.choice(_SIGNS) for _ in range(CODE_LENGTH)) for _ in range(n)]
     # In the order of the hashes: the table must not keep the order of the list that was handed out.
-    digests = sorted(digest(survey_hash, code) for code in codes)
+    digests = sorted(digest(survey_hash, code, group) for code in codes)
     of_survey = invitations.c.survey == known.number
     with store.write() as tx:
         # Two who invite at the same time get places one after the other.
@@ -53,12 +59,12 @@ def invite(store: Store, survey_hash: str, n: int) -> list[str]:
     return codes
 
 
-def is_unspent(store: Store, survey_hash: str, code: str) -> bool:
+def is_unspent(store: Store, survey_hash: str, code: str, group: int | None = None) -> bool:
     """Tell whether a report with this code would be taken; looking leaves no trace."""
     known = store.published(survey_hash)
     if known is None:
         raise unknown_survey(survey_hash)
-    name = digest(survey_hash, code)
+    name = digest(survey_hash, code, group)
     with store.read() as tx:
         return bool(unspent(tx, store.waiting, known.number, [name]))
 

@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hushpoll_server.store.surveys import Store
 
 from .closing import Steadiness, close_due
+from .retention import delete_due
 from .seal import seal_due
 
 __all__ = ["Keeper"]
@@ -54,6 +55,7 @@ class Keeper:
                     tidied = time.monotonic()
                     if clock.is_steady():
                         close_due(self._store)
+                        delete_due(self._store)
                         seal_due(self._store, wait=False)
             except (SQLAlchemyError, OSError, sqlite3.Error) as error:
                 # Tried again later; nothing is lost.

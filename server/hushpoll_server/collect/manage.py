@@ -7,7 +7,8 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 from hushpoll_client import HushpollError, strict_json
-from hushpoll_client.link import survey_link
+from hushpoll_client.group import named_group
+from hushpoll_client.link import fingerprint, survey_link
 
 from hushpoll_server.documents import parse_survey
 from hushpoll_server.people.access import audit, can_edit, needed_account
@@ -39,39 +40,50 @@ def publish() -> Response:
                 audit("published", survey.hash, survey.title, tx)
     except HushpollError as error:
         raise Problem(422, str(error)) from None
-    url = survey_link(store.config.address, survey.hash)
-    return _answer(201 if new else 200, {"hash": survey.hash, "url": url, "new": new})
+    address = store.config.address
+    value: dict[str, Any] = {"hash": survey.hash, "url": survey_link(address, survey.hash), "new": new}
+    if survey.groups:
+        named = enumerate(survey.groups)
+        value["links"] = {name: survey_link(address, survey.hash, group=place) for place, name in named}
+    return _answer(201 if new else 200, value)
 
 
 @bp.post("/api/surveys/<survey_hash>/invitations")
 def invite(survey_hash: str) -> Response:
     """Make invitations; their codes are kept as hashes only."""
     user, store = needed_account("invite"), get_store()
-    if store.published(survey_hash) is None:
+    known = store.published(survey_hash)
+    if known is None:
         raise unknown()
     if not can_edit(user, survey_hash):
         raise Problem(403, f"this survey is not {user.name}'s; ask its owner")
     try:
-        codes = invitations.invite(store, survey_hash, _number())
+        number, name = _wanted()
+        group = named_group(known.survey.groups, name)
+        codes = invitations.invite(store, survey_hash, number, group)
     except HushpollError as error:
         raise Problem(422, str(error)) from None
     audit("invitations made", survey_hash, str(len(codes)))
-    links = [survey_link(store.config.address, survey_hash, code) for code in codes]
+    links = [survey_link(store.config.address, survey_hash, code, group) for code in codes]
     made = [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)]
-    return _answer(201, {"hash": survey_hash, "invitations": made})
+    return _answer(201, {"hash": survey_hash, "fingerprint": fingerprint(survey_hash), "invitations": made})
 
 
-def _number() -> int:
-    """Read `{"number": 500}`."""
+def _wanted() -> tuple[int, str | None]:
+    """Read `{"number": 500}`, and perhaps the group that the codes are for."""
     body = read_body(request.environ, "application/json", 1024, 65536)
     try:
         given = strict_json.loads(body)
     except HushpollError:
         given = None
-    number = given.get("number") if isinstance(given, dict) and len(given) == 1 else None
+    rest = dict(given) if isinstance(given, dict) else {}
+    group = rest.pop("group", None)
+    number = rest.get("number") if len(rest) == 1 else None
     if type(number) is not int:
         raise Problem(422, 'the body must be like {"number": 500}; correct it', item="number")
-    return number
+    if not isinstance(group, str | None):
+        raise Problem(422, 'the body must be like {"number": 500, "group": "Science"}', item="group")
+    return number, group
 
 
 def _answer(status: int, value: dict[str, Any]) -> Response:

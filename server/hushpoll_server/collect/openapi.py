@@ -6,6 +6,7 @@ from typing import Any
 
 from hushpoll_client import __version__
 from hushpoll_client.channel.wire import SHAPES
+from hushpoll_client.group import MOST_GROUPS
 from hushpoll_client.limits import MAX_QUESTIONS
 
 from .intake import LARGEST_BATCH, LARGEST_REPORT, MOST_IN_BATCH
@@ -73,6 +74,14 @@ _CODE = {
     "schema": {"type": "string"},
 }
 
+_GROUP = {
+    "name": "group",
+    "in": "query",
+    "required": False,
+    "description": "The group that the code is for, where the survey has groups.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": MOST_GROUPS - 1},
+}
+
 _REPORT = {
     "type": "object",
     "additionalProperties": False,
@@ -89,6 +98,12 @@ _REPORT = {
             "minItems": 1,
             "maxItems": MAX_QUESTIONS,
             "description": "One randomized report per question, in the survey's order.",
+        },
+        "group": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": MOST_GROUPS - 1,
+            "description": "The place of the group in the survey's list; only where the survey has groups.",
         },
         "invitation": {
             "type": "string",
@@ -185,12 +200,17 @@ def openapi() -> dict[str, Any]:
                     "operationId": "invite",
                     "summary": "Make invitations (scope invite)",
                     "security": _ACCOUNT,
-                    "requestBody": _json({"type": "object", "properties": {"number": {"type": "integer"}}}),
+                    "requestBody": _json(
+                        {
+                            "type": "object",
+                            "properties": {"number": {"type": "integer"}, "group": {"type": "string"}},
+                        }
+                    ),
                     "responses": _made("The codes and links, which are kept nowhere.", ()),
                 },
             },
             "/api/surveys/{hash}/invitations/{code}": {
-                "parameters": [_HASH, _CODE],
+                "parameters": [_HASH, _CODE, _GROUP],
                 "get": {
                     "operationId": "checkInvitation",
                     "summary": "Whether an invitation is good; nothing is stored or spent",
@@ -198,6 +218,7 @@ def openapi() -> dict[str, Any]:
                         "204": {"description": "Known and not spent."},
                         "403": _problem("Unknown or spent."),
                         "404": _problem("No survey with this hash, or one that asks for no invitation."),
+                        "422": _problem("The group is missing or wrong."),
                         "429": _problem("Too many codes from one address; see Retry-After."),
                         "503": _problem("The database does not answer; see Retry-After."),
                     },

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -22,6 +24,8 @@ from .codes import marked
 log = logging.getLogger(__name__)
 
 _KEY_BYTES = 16
+# Between two attempts to remove the old copies of companions.
+VACUUM_SECONDS = 60.0
 
 
 # Many rows in one statement: keys and records are each one string of bytes, cut in the database (see accept.py).
@@ -37,29 +41,29 @@ _PART = 20_000
 
 
 def seal_due(store: Store, wait: bool = True) -> int:
-    """Seal every survey that has twice the minimum waiting, or is closed; give the number of reports sealed.
+    """Seal every survey that has twice the minimum waiting in a group, or is closed; give the number sealed.
 
     `wait` for another node that is sealing just now; otherwise leave it to that one.
     """
     database = store.database
     with store.read() as tx:
-        due = _due(tx)
+        due = _due(store, tx)
     if not due:
-        if store.wal_holds_order:
-            store.wal_holds_order = not database.truncate_wal()
+        _tidy(store)
         return 0
     with database.turn():
         with store.engine.begin() as tx:
             if not database.is_sqlite and not _lock(tx, wait):
                 return 0
-            due = _due(tx)
+            due = _due(store, tx)
             if not due:
                 return 0
             moved = _seal_all(store, tx, due)
         store.wal_holds_order = database.is_sqlite
     store.wal_holds_order = not database.empty_log()
     if not database.is_sqlite and any(not state.is_open for state in due):
-        _vacuum(store)
+        store.dead_companions, store.vacuum_at = True, 0.0
+        _tidy(store)
     return moved
 
 
@@ -82,15 +86,33 @@ def _lock(tx: Connection, wait: bool) -> bool:
     return True
 
 
-def _due(tx: Connection) -> list[SurveyState]:
+def _due(store: Store, tx: Connection) -> list[SurveyState]:
     waiting = select(inbox.c.survey, func.count().label("n")).group_by(inbox.c.survey).subquery()
     query = select(*SURVEY_STATE, waiting.c.n).join(waiting, waiting.c.survey == surveys.c.number)
     found = [(SurveyState.of(row), row.n) for row in tx.execute(query.order_by(surveys.c.number))]
     return [
         state
         for state, n in found
-        if not state.is_open or (n >= 2 * state.minimum_batch and may_release(state))
+        if not state.is_open
+        or (n >= 2 * state.minimum_batch and may_release(state) and _is_ripe(store, tx, state))
     ]
+
+
+def _is_ripe(store: Store, tx: Connection, state: SurveyState) -> bool:
+    """Tell whether one of the groups has twice the minimum waiting; a survey without groups is one group."""
+    width = _group_width(store, state)
+    if not width:
+        return True
+    rows = tx.execute(select(inbox.c.digest, inbox.c.box).where(inbox.c.survey == state.number))
+    opened = (store.waiting.open(state.number, bytes(row.digest), bytes(row.box)) for row in rows)
+    counted = Counter(one[0][:width] for one in opened if one is not None)
+    return max(counted.values(), default=0) >= 2 * state.minimum_batch
+
+
+def _group_width(store: Store, state: SurveyState) -> int:
+    known = store.published(state.hash)
+    assert known is not None
+    return known.format.group_width
 
 
 class _Opened(NamedTuple):
@@ -121,11 +143,12 @@ def _seal_all(store: Store, tx: Connection, due: list[SurveyState]) -> int:
     for state in due:
         mine = [row for row in rows if row["survey"] == state.number]
         reports, unreadable = _open_all(store, state, mine)
-        go, wait = _drawn(state, reports)
+        width = _group_width(store, state)
+        go, wait = _drawn(state, reports, width)
         stays += unreadable + [_locked(store, state, report) for report in wait]
         if not go:
             continue
-        _seal(tx, state, go)
+        _seal(tx, state, go, width)
         places = [report.place for report in go if report.place is not None]
         if places:
             values[state.number] = marked(values.get(state.number, b""), places)
@@ -154,15 +177,29 @@ def _open_all(
     return reports, unreadable
 
 
-def _drawn(state: SurveyState, reports: list[_Opened]) -> tuple[list[_Opened], list[_Opened]]:
-    """Draw those that are sealed now: of an open survey all but the minimum, which one being chance.
+def _drawn(state: SurveyState, reports: list[_Opened], width: int) -> tuple[list[_Opened], list[_Opened]]:
+    """Draw those that are sealed now: of an open survey's groups all but the minimum, which one being chance.
 
     Whoever sends 49 reports of his own does not learn the fiftieth, and closing never releases fewer than the minimum
-    (the rule of Janus).
+    (the rule of Janus). Everybody can tell groups apart, so the rule holds within each.
     """
-    drawn = sorted(reports, key=lambda _: os.urandom(_KEY_BYTES))
-    stay = state.minimum_batch if state.is_open else 0
-    return drawn[stay:], drawn[:stay]
+    go: list[_Opened] = []
+    stay: list[_Opened] = []
+    for group in _by_group(reports, width).values():
+        drawn = sorted(group, key=lambda _: os.urandom(_KEY_BYTES))
+        kept = 0
+        if state.is_open:
+            kept = state.minimum_batch if len(drawn) >= 2 * state.minimum_batch else len(drawn)
+        go, stay = go + drawn[kept:], stay + drawn[:kept]
+    return go, stay
+
+
+def _by_group(reports: list[_Opened], width: int) -> dict[bytes, list[_Opened]]:
+    """Put reports together by the group that their records begin with."""
+    found: dict[bytes, list[_Opened]] = {}
+    for report in reports:
+        found.setdefault(report.record[:width], []).append(report)
+    return found
 
 
 def _locked(store: Store, state: SurveyState, report: _Opened) -> dict[str, Any]:
@@ -176,9 +213,11 @@ def _write_again(tx: Connection, table: Table, rows: list[dict[str, Any]]) -> No
         tx.execute(insert(table), rows)
 
 
-def _seal(tx: Connection, state: SurveyState, reports: list[_Opened]) -> None:
+def _seal(tx: Connection, state: SurveyState, reports: list[_Opened], width: int) -> None:
     """Write a survey's reports to `sealed` and `seen`, each in the order of its own random keys."""
-    records = [report.record for report in reports] + _companions(tx, state, len(reports))
+    records = [report.record for report in reports]
+    for group, mine in _by_group(reports, width).items():
+        records += _companions(tx, state, group, len(mine))
     pool = os.urandom(_KEY_BYTES * len(records))
     keys = [pool[place : place + _KEY_BYTES] for place in range(0, len(pool), _KEY_BYTES)]
     pairs = sorted(zip(keys, records, strict=True))
@@ -198,8 +237,8 @@ def _seal(tx: Connection, state: SurveyState, reports: list[_Opened]) -> None:
     tx.execute(update(surveys).where(surveys.c.number == state.number).values(**counted))
 
 
-def _companions(tx: Connection, state: SurveyState, waiting: int) -> list[bytes]:
-    """Take sealed reports back out to be sealed again with a remainder that is too small to hide in.
+def _companions(tx: Connection, state: SurveyState, group: bytes, waiting: int) -> list[bytes]:
+    """Take sealed reports of a group back out to be sealed again with a remainder that is too small to hide in.
 
     Only a survey that was opened again, or that an older version sealed, has fewer left at closing. PostgreSQL's `xmin`
     tells which rows were written together, so the last few would be known as the last ones. Keys are random: the next
@@ -209,17 +248,32 @@ def _companions(tx: Connection, state: SurveyState, waiting: int) -> list[bytes]
     if missing <= 0:
         return []
     mine = sealed.c.survey == state.number
+    if group:
+        mine &= func.substr(sealed.c.record, 1, len(group)) == group
     start = os.urandom(_KEY_BYTES)
     query = select(sealed.c.key, sealed.c.record).where(mine).order_by(sealed.c.key).limit(missing)
     rows = list(tx.execute(query.where(sealed.c.key >= start)))
     if len(rows) < missing:
         rows += tx.execute(query.where(sealed.c.key < start).limit(missing - len(rows))).all()
     for row in rows:
-        tx.execute(delete(sealed).where(mine, sealed.c.key == row.key))
+        tx.execute(delete(sealed).where(sealed.c.survey == state.number, sealed.c.key == row.key))
     return [bytes(row.record) for row in rows]
 
 
-def _vacuum(store: Store) -> None:
-    """Remove the old copies of the companions, which would tell them from the reports they keep company."""
+def _tidy(store: Store) -> None:
+    """Remove what an earlier sealing could not, because somebody still read it."""
+    if store.wal_holds_order:
+        store.wal_holds_order = not store.database.truncate_wal()
+    if store.dead_companions and time.monotonic() >= store.vacuum_at:
+        store.vacuum_at = time.monotonic() + VACUUM_SECONDS
+        store.dead_companions = not _vacuum(store)
+
+
+def _vacuum(store: Store) -> bool:
+    """Remove the old copies of the companions, which would tell them from the reports they keep company.
+
+    False where some stay: PostgreSQL keeps what an older reader, a backup perhaps, may still look at.
+    """
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
         tx.execute(text("VACUUM sealed"))
+        return not tx.execute(text("SELECT pg_stat_get_dead_tuples('sealed'::regclass)")).scalar_one()

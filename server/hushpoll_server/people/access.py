@@ -17,6 +17,7 @@ from flask_wtf.csrf import CSRFError, CSRFProtect
 from sqlalchemy import Connection
 from werkzeug.local import LocalProxy
 
+from hushpoll_server.compression import compress
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import get_store
 
@@ -163,9 +164,9 @@ def guard_forms() -> None:
 
 
 def keep_private(response: Response) -> Response:
-    """Keep what an account sees for that account: no copy in a cache, none after signing out."""
+    """Keep what an account sees for that account: no copy in a cache, none after signing out; and make it small."""
     response.headers["Cache-Control"] = "no-store"
-    return response
+    return compress(response)
 
 
 def _stale_form(error: CSRFError) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from wtforms.widgets import CheckboxInput
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.store.surveys import get_store
 
-from . import accounts, second_factor, sessions, tokens
+from . import accounts, resetting, second_factor, sessions, tokens
 from .access import current_user, login_required
 from .blueprint import bp
 from .errors import AccountError
@@ -29,6 +29,17 @@ class PresentForm(FlaskForm):  # type: ignore[misc]
     """The present password, asked again before something that a stolen session must not do."""
 
     present = PasswordField("Present password", [InputRequired("Type your present password.")])
+
+
+class EmailForm(FlaskForm):  # type: ignore[misc]
+    """One's own address; the present password is asked again, because a link to a new one goes there."""
+
+    email = StringField(
+        "E-mail address",
+        [Length(max=254)],
+        description="Where a link to a new password goes, if this server sends mail. Empty it to remove it.",
+    )
+    email_present = PasswordField("Present password", [InputRequired("Type your present password.")])
 
 
 class PasswordForm(PresentForm):
@@ -83,11 +94,31 @@ def account() -> Page:
     return redirect(url_for("accounts.account"))
 
 
-def _account_page(form: PasswordForm) -> str:
+@bp.post("/account/email")
+@login_required
+def change_email() -> Page:
+    """Set or remove one's own address."""
+    form = EmailForm()
     store, name = get_store(), current_user.name
+    if form.validate_on_submit():
+        try:
+            if password_fits(store, name, form.email_present.data):
+                resetting.set_email(store, name, form.email.data or "", actor=name)
+                flash("Your e-mail address is saved.", "done")
+                return redirect(url_for("accounts.account") + "#email")
+            form.email_present.errors = ["This is not your present password. Try again."]
+        except AccountError as error:
+            (form.email if error.field == "email" else form.email_present).errors = [sentence(error)]
+    return _account_page(PasswordForm(formdata=None), form), 422
+
+
+def _account_page(form: PasswordForm, email_form: EmailForm | None = None) -> str:
+    store, name = get_store(), current_user.name
+    kept = email_form or EmailForm(formdata=None, email=resetting.email_of(store, name))
     return render_template(
         "accounts/account.html",
         form=form,
+        email_form=kept,
         second_factor=second_factor.is_on(store, name),
         codes_left=second_factor.recovery_codes_left(store, name),
         tokens=len(tokens.of_account(store, name)),

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from flask import flash, redirect, render_template, request, session, url_for
+from flask import current_app, flash, redirect, render_template, request, session, url_for
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import HiddenField, PasswordField, SelectField, StringField
 from wtforms.validators import InputRequired, Length
 
+from hushpoll_server import mail
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.store.surveys import get_store
 
-from . import account_pages, accounts, devices, log, passwords, second_factor, sessions, tries
+from . import (
+    account_pages,
+    accounts,
+    devices,
+    forgotten,
+    log,
+    passwords,
+    resetting,
+    second_factor,
+    sessions,
+    tries,
+)
 from . import sign_in as signing_in
 from .access import (
     cookies_are_secure,
@@ -25,7 +37,7 @@ from .blueprint import bp
 from .errors import AccountError
 from .sign_in import HalfWay, SignedIn
 
-__all__ = ["account_pages", "bp"]
+__all__ = ["account_pages", "bp", "forgotten"]
 
 ROLE_HELP = {
     "designer": "makes, publishes and closes surveys",
@@ -57,6 +69,7 @@ class AddAccountForm(FlaskForm):  # type: ignore[misc]
 
     name = StringField("Name", [InputRequired("Type a name."), Length(max=64)])
     role = SelectField("Role", choices=_ROLE_CHOICES)
+    email = StringField("E-mail address", [Length(max=254)], description="For a link to a new password.")
 
 
 class ChangeAccountForm(FlaskForm):  # type: ignore[misc]
@@ -75,20 +88,25 @@ def sign_in() -> str | Response | tuple[str, int]:
         return redirect(url_for("workspace.home"))
     form = SignInForm(next=request.args.get("next", ""))
     if not form.validate_on_submit():
-        return render_template("accounts/sign_in.html", form=form), 422 if form.errors else 200
+        return _sign_in_page(form), 422 if form.errors else 200
     try:
         device = request.cookies.get(devices.COOKIE)
         begun = signing_in.sign_in(get_store(), form.name.data, form.password.data, device)
     except AccountError as error:
         form.name.errors = [sentence(error)]
-        return render_template("accounts/sign_in.html", form=form), 429
+        return _sign_in_page(form), 429
     if begun is None:
         form.password.errors = ["This name and password do not belong together. Try again."]
-        return render_template("accounts/sign_in.html", form=form), 422
+        return _sign_in_page(form), 422
     if isinstance(begun, HalfWay):
         session["half_way"] = [*begun, form.next.data]
         return redirect(url_for("accounts.sign_in_code"))
     return _enter(begun, form.next.data)
+
+
+def _sign_in_page(form: SignInForm) -> str:
+    sends_mail = mail.is_configured(current_app.config["HUSHPOLL"])
+    return render_template("accounts/sign_in.html", form=form, sends_mail=sends_mail)
 
 
 @bp.route("/sign-in/code", methods=["GET", "POST"])
@@ -150,7 +168,7 @@ def list_accounts() -> str | Response | tuple[str, int]:
     if form.validate_on_submit():
         try:
             name = form.name.data.strip()
-            made = (name, accounts.add_user(get_store(), name, form.role.data, actor=current_user.name))
+            made = (name, _add(name, form))
             form = AddAccountForm(formdata=None)
         except AccountError as error:
             form[error.field].errors = [sentence(error)]
@@ -158,6 +176,17 @@ def list_accounts() -> str | Response | tuple[str, int]:
     elif form.errors:
         status = 422
     return _accounts_page(form, made), status
+
+
+def _add(name: str, form: AddAccountForm) -> str:
+    """Make the account, and give its password."""
+    email = (form.email.data or "").strip()
+    if email:
+        resetting.check_email(email)
+    password = accounts.add_user(get_store(), name, form.role.data, actor=current_user.name)
+    if email:
+        resetting.set_email(get_store(), name, email, actor=current_user.name)
+    return password
 
 
 def _accounts_page(form: AddAccountForm, made: tuple[str, str] | None) -> str:

@@ -22,10 +22,18 @@ _FOLDERS = {
     "client": Path(hushpoll_client.__file__).parent / "js",
     "respond": Path(__file__).parent / "static",
 }
-_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+_TYPES = {".js": "text/javascript", ".css": "text/css; charset=utf-8"}
 _START = "respond/page.js"
 # Modules that the page brings itself where a survey asks for something that most surveys do without.
-_ON_DEMAND = ("client/more.js", "respond/search.js", "respond/widgets.js")
+_ON_DEMAND = (
+    "client/about.js",
+    "client/block.js",
+    "client/more.js",
+    "respond/search.js",
+    "respond/study.js",
+    "respond/why.js",
+    "respond/widgets.js",
+)
 
 
 @dataclass(frozen=True)
@@ -100,9 +108,9 @@ def scripts() -> list[dict[str, str]]:
     return found
 
 
-def on_demand() -> dict[str, str]:
-    """Give the SHA-256 of every module that only some surveys need; the page holds it against what it gets."""
-    return {path: _integrity(path) for path in _ON_DEMAND}
+def on_demand(*apart: str) -> dict[str, str]:
+    """Give the SHA-256 of modules that only some surveys need, but those `apart`; the page takes no others."""
+    return {path: _integrity(path) for path in _ON_DEMAND if path not in apart}
 
 
 def _integrity(path: str) -> str:

@@ -6,24 +6,41 @@ here or in a template and then run, in this folder (see translations/babel.cfg):
     pybabel extract -F translations/babel.cfg -k lazy_gettext --add-location=file -o messages.pot .
     pybabel update -N --ignore-obsolete -w 110 -i messages.pot -d translations && rm messages.pot
     pybabel compile -d translations
+    python -m hushpoll_server.respond.pin_words
 
-A test fails while a sentence is missing, left over, fuzzy or not compiled in one of the languages.
+The last one writes the sentences' SHA-256 into explain.js, which shows no other ones. A test fails while a sentence is
+missing, left over, fuzzy, not compiled or not pinned in one of the languages.
 """
 
 from __future__ import annotations
 
-import re
+import hashlib
+import json
+from functools import cache, partial
+from typing import Any
 
 from flask import Flask, request
 from flask_babel import Babel, get_locale, lazy_gettext
-from hushpoll_client import Survey
-from hushpoll_client.kind import KINDS
+from hushpoll_client.assurance import Assurance
+from jinja2.utils import htmlsafe_json_dumps
 
-__all__ = ["LANGUAGES", "LONG_LIST", "direction", "init_app", "language", "page_strings", "page_word"]
+__all__ = [
+    "GROUPS",
+    "LANGUAGES",
+    "LONG_LIST",
+    "direction",
+    "init_app",
+    "language",
+    "page_word",
+    "poster_lead",
+    "words_of",
+]
 
 # Each language in its own words, for the list on the page.
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español", "ar": "العربية"}
 
+PUBLIC = "results.public"
+"""How the endpoints begin that show results to everybody: they speak the reader's language too."""
 LONG_LIST = 15
 """Lists with more options than this have a search."""
 
@@ -36,7 +53,9 @@ def init_app(app: Flask) -> Babel:
 
 def _select() -> str:
     """Take ?lang= if it is ours, else what the browser asks for, else English; the workspace is English."""
-    if not (request.blueprint or "").startswith("respond"):
+    if not (request.blueprint or "").startswith("respond") and not (request.endpoint or "").startswith(
+        PUBLIC
+    ):
         return "en"
     asked = request.args.get("lang", "")
     return asked if asked in LANGUAGES else request.accept_languages.best_match(LANGUAGES) or "en"
@@ -53,51 +72,51 @@ def direction() -> str:
     return "rtl" if language() == "ar" else "ltr"
 
 
-def page_strings(survey: Survey) -> dict[str, str]:
-    """Give every sentence that the page's script shows for a survey, in the language of this response."""
-    combined = {question.mechanism.combine for question in survey.questions}
-    unused = _PARTS - _used_parts(survey)
-    return {
-        key: str(text)
-        for key, text in _STRINGS.items()
-        if key.partition("_")[0] not in unused
-        and ((about := _COMBINED.fullmatch(key)) is None or about[1] in combined)
-    }
+def words_of(group: str) -> str:
+    """Give every sentence of a group as the page's scripts check it.
+
+    The SHA-256 of the first group stands in explain.js, those of the others among the sentences of the first. All
+    sentences of a group, whatever the survey asks: a text that depended on the survey could not be pinned.
+    """
+    return _words(language(), group)
 
 
-def _used_parts(survey: Survey) -> set[str]:
-    """Tell which sentences that only some surveys need this one does, by how their names begin."""
-    questions = survey.questions
-    used = {question.kind.widget for question in questions}
-    if any(len(question.options) > LONG_LIST for question in questions):
-        used.add("search")
-    if any(question.after for question in questions):
-        used.add("skip")
-    if not all(question.mechanism.reports_are_answers for question in questions):
-        used |= {"sends", "told"}
-    return used
+@cache
+def _words(_language: str, group: str) -> str:
+    words: dict[str, Any] = {key: str(text) for key, text in GROUPS[group].items()}
+    if group == "page":
+        others = {name: _words(_language, name) for name in GROUPS if name != group}
+        words["pins"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in others.items()}
+    # Letters as they are: escaped, Arabic would weigh a kilobyte more.
+    return htmlsafe_json_dumps(words, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
 
 
 def page_word(key: str, otherwise: str) -> str:
     """Give one word of the page's, for the paper form."""
-    return str(_STRINGS.get(key, otherwise))
+    return str(_RARE.get(key, otherwise))
 
 
-# What names of sentences begin with that only some surveys need: the widgets of kinds, and what _used_parts adds.
-_PARTS = {*(kind.widget for kind in KINDS.values()), "search", "sends", "skip", "told"}
-# Sentences about two answers that the device combines: only those of the survey's own mechanisms are sent.
-_COMBINED = re.compile(r"(?:how|report)_([a-z]+)(?:_[0-9]+)?")
 _ = lazy_gettext
 _STRINGS = {
     "yes": _("Yes"),
     "no": _("No"),
-    # What a report says that is no answer, by the word for what the device does with two answers.
-    "report_same_0": _("different"),
-    "report_same_1": _("same"),
+    "prefer_not": _("Prefer not to say"),
     # Before
     "lead": _(
         "Your answers are mixed with chance on this device before they are sent."
         " Nobody, including us, receives what you actually chose."
+    ),
+    "lead_fair": _(
+        "Your answers are mixed with chance on this device before they are sent."
+        " What we receive can hint at what you chose."
+    ),
+    "weak_kept": _("In at least {n} of 100 cases what is sent is your answer. This protects little."),
+    "weak_any": _(
+        "What is sent can be up to {n} times likelier from your answer than from another one. This protects little."
+    ),
+    "weak_total": _(
+        "Each answer is mixed with chance, but together they can change anybody’s odds about you up to {n}-fold."
+        " This protects little."
     ),
     "lead_open": _(
         "Your answers are mixed on this device before they are sent. For some answers what is sent"
@@ -119,21 +138,10 @@ _STRINGS = {
         "Of 100 people who choose one option, between {low} and {high} are recorded as that option,"
         " depending on which it is."
     ),
-    "any_answer": _("What is sent could come from any answer; it is at most {n} times likelier from yours."),
-    "sends_set": _("This device sends a set of {n} of the {total} options, drawn by chance."),
-    "sends_asked": _(
-        "This device draws {n} of the {total} options by chance and sends only which of these you ticked, mixed with"
-        " chance."
-    ),
-    "sends_item": _("This device sends one option, drawn by chance, or a placeholder that is no option."),
-    "skip": _(
-        "“{skipped}” counts as one more option: people who are not asked this question send it, mixed with chance in"
-        " the same way."
-    ),
-    "skip_label": _("does not apply"),
-    "skip_so": _("So what is sent does not tell for certain whether you were asked."),
     "so_not": _("So a recorded {option} does not mean you chose {option}."),
     "so_any": _("So a recorded option does not mean you chose it."),
+    "so_fair": _("So what is recorded can hint at your answer, but does not prove it."),
+    "so_weak": _("So what is recorded can change anybody’s odds about your answer up to {n}-fold."),
     "reveals": _("A {option} does reveal your {option}."),
     "reveals_other": _("A recorded {recorded} does reveal that you chose {options}."),
     "how_or": _(
@@ -141,15 +149,6 @@ _STRINGS = {
         " and {no} if both are {no}."
     ),
     "reveals_both": _("It is sent only if both of your answers are {no}."),
-    "how_same": _(
-        "Two questions, one result: this device sends only whether your two answers are the same or"
-        " different."
-    ),
-    "how_pair": _(
-        "Two questions, one result: chance on this device decides which of your two answers is sent,"
-        " the first one in"
-        " about {n} of 100 cases. Nobody learns which one it was."
-    ),
     "then_mixed": _("Before it is sent, this result is mixed with chance as well."),
     "decoy_assumes": _(
         "These odds hold for someone who knows only that about {n} of 100 people answer {yes} to the"
@@ -162,65 +161,24 @@ _STRINGS = {
     "icons_any": _(
         "100 people who choose the same option: {n} recorded as that option, {rest} as another one."
     ),
-    "who_heading": _("Who could learn my own answer?"),
-    "who": _("Who"),
-    "what": _("What they could learn"),
-    "who_owner": _("The survey’s owner"),
-    "who_thief": _("Someone who breaks into the server"),
-    "who_court": _("A court or an authority"),
-    "who_decoy": _("Someone who knows your answer to a second question"),
-    "who_device": _("Someone who controls this device"),
-    "only_mixed": _("Only the mixed answer"),
-    "only_mixed_open": _("Only the mixed answer; see the exceptions above"),
-    "maybe_own": _("Possibly your own answer"),
-    "yes_own": _("Yes, your own answer"),
-    "stored_heading": _("What is stored, and what is not"),
-    "stored": _(
-        "Stored: the mixed answers, and a random number from this device so that nothing is counted twice."
+    "ledger": _(
+        "Surveys answered here before this one: {n}. Total epsilon with this one: {epsilon}; odds change at most"
+        " {factor}-fold."
     ),
-    "not_stored": _(
-        "Not stored: what you chose, your name, the time, your network address, your browser. No cookies."
-    ),
-    "stored_invitation": _("Your invitation code is marked as used. It is not kept with your answers."),
-    "know_heading": _("How we know"),
-    "know_epsilon": _(
-        "Privacy loss of the whole survey (total epsilon): {epsilon}. Whatever odds someone gave to"
-        " your answers before,"
-        " all your mixed answers together change them by a factor of {factor} at most."
-    ),
-    "know_open": _(
-        "Privacy loss of the whole survey (total epsilon): unbounded, because of {list}. All other"
-        " questions together: {epsilon}."
-    ),
-    "know_only_open": _("Privacy loss of the whole survey (total epsilon): unbounded, because of {list}."),
-    "question_word": _("Question"),
-    "method": _("Method"),
-    "epsilon": _("Epsilon"),
     "unbounded": _("unbounded"),
-    "conditional": _(
-        "unbounded; {epsilon} on condition that nobody knows your answer to the second question"
-    ),
-    "conditional_too": _(
-        "{epsilon} in any case; {conditional} on condition that nobody knows your answer to the second"
-        " question"
-    ),
-    "know_hash": _("Fingerprint of the survey (SHA-256), computed on this device from what it received:"),
-    "know_link": _("It equals the fingerprint in your link."),
-    "know_no_link": _("Your link carries no fingerprint to compare it with."),
-    "know_scripts": _(
-        "The scripts of this page with their SHA-256, to compare with the published source code:"
-    ),
-    "know_other": _(
-        "You need not trust this page: the program “hushpoll answer” does the same from a terminal."
-    ),
-    "paper": _("Answer with coins or dice on paper"),
+    "line_kept": _("About {n} of 100 stay as chosen"),
+    "line_how": _("How this answer is mixed"),
+    "long_one": _("1 question, about {time}"),
+    "long_many": _("{n} questions, about {time}"),
+    "why": _("How your answers are mixed"),
+    "fingerprint": _("Fingerprint {start}: compare it with your invitation."),
+    "back": _("Back"),
     "start": _("Start"),
     "languages": _("Language"),
     "insecure": _(
         "This page came over an unencrypted connection. Someone on the network could read the mixed"
         " answers or change this page."
     ),
-    "preview": _("This is a preview. Nothing can be sent from here."),
     # During
     "question_of": _("Question {n} of {total}"),
     "second": _("Second question, for this device only"),
@@ -230,26 +188,9 @@ _STRINGS = {
         " once and"
         " only the result is sent."
     ),
-    "explain_again": _("Back to the explanation"),
     "open_one": _("One answer is still missing:"),
     "open_many": _("{n} answers are still missing:"),
     "open_here": _("Please choose an answer."),
-    "skip_more": _("Now also asked: {list}."),
-    "skip_less": _("No longer asked: {list}."),
-    "number_whole": _("A whole number from {min} to {max}"),
-    "number_steps": _("A number from {min} to {max}, in steps of {step}"),
-    "number_off_whole": _("Please write a whole number from {min} to {max}."),
-    "number_off_steps": _("Please write a number from {min} to {max}, in steps of {step}."),
-    "ticks_any": _("Tick all that apply."),
-    "ticks_at_most": _("Tick at most {n}."),
-    "ticks_none": _("None of these"),
-    "ticks_open": _("Please tick what applies, or “{none}”."),
-    "ticks_over": _("{n} are ticked. Please tick at most {most}."),
-    "search_label": _("Search in {total} options"),
-    "search_found": _("{n} of {total} options shown"),
-    "search_nothing": _("No option matches. Try other words."),
-    "search_chosen": _("Chosen: {list}"),
-    "no_code": _("This link carries no invitation. To answer, open the link from your own invitation."),
     "no_memory": _(
         "This browser does not let the page keep anything. Stay on this page until it says that your"
         " answers are sent."
@@ -261,10 +202,6 @@ _STRINGS = {
     "sent_stayed": _("What you chose has stayed on this device, and this page has forgotten it."),
     "sent_see": _("See exactly what was sent"),
     "recorded_as": _("Recorded as: {recorded}"),
-    "told_set": _("a set of {n} of {total} options"),
-    "told_few": _("a set of {n} of {total} options: {list}"),
-    "told_asked": _("asked about {list}; ticked: {ticked}"),
-    "told_dummy": _("a placeholder that is no option"),
     "waiting": _("Not sent yet"),
     "waiting_text": _(
         "Your answers are mixed already, and the result waits on this device. It will be sent as it"
@@ -277,8 +214,6 @@ _STRINGS = {
         " count you twice, and two reports tell more about you than one."
     ),
     "cleared": _("This device is cleared."),
-    "kiosk_text": _("This device has kept nothing. You can hand it on."),
-    "next": _("Next person"),
     "was_offline": _(
         "There is no connection. The result is kept on this device and will be sent when the"
         " connection is back."
@@ -313,8 +248,193 @@ _STRINGS = {
         " the survey:"
         " tell whoever sent you the link."
     ),
+    "fail_redirect": _(
+        "You were led here by a redirect, which could have put another survey in place of yours. Open the whole link"
+        " from your invitation directly."
+    ),
     "fail_refused": _("This page refuses the survey: {reason}"),
     "fail_chance": _("This browser has no safe source of chance. Please use another browser."),
     "fail_page": _("This is a fault of this page, not yours: please tell whoever sent you the link."),
     "closed": _("This survey is closed"),
+    "results": _("See the results"),
 }
+
+# For previews, shared devices, groups, and second questions whose answers are sent in other ways than "one of them".
+_RARE = {
+    # What a report says that is no answer, by the word for what the device does with two answers.
+    "report_same_0": _("different"),
+    "report_same_1": _("same"),
+    "how_same": _(
+        "Two questions, one result: this device sends only whether your two answers are the same or"
+        " different."
+    ),
+    "how_pair": _(
+        "Two questions, one result: chance on this device decides which of your two answers is sent,"
+        " the first one in"
+        " about {n} of 100 cases. Nobody learns which one it was."
+    ),
+    "preview": _("This is a preview. Nothing can be sent from here."),
+    "counted_with": _("Your answers will be counted with: {group}"),
+    "fail_group": _("This link names no group. Ask whoever sent it for the link of your group."),
+    "kiosk_text": _("This device has kept nothing. You can hand it on."),
+    "next": _("Next person"),
+}
+
+# For surveys with more than short lists that everybody is asked.
+_KINDS = {
+    "no_code": _("This link carries no invitation. To answer, open the link from your own invitation."),
+    "code_spent": _(
+        "This invitation is unknown here, or it has been used. If you used it yourself, your answers have arrived."
+        " Otherwise ask whoever sent it."
+    ),
+    "skip": _(
+        "“{skipped}” counts as one more option: people who are not asked this question send it, mixed with chance in"
+        " the same way."
+    ),
+    "skip_label": _("does not apply"),
+    "skip_so": _("So what is sent does not tell for certain whether you were asked."),
+    "skip_more": _("Now also asked: {list}."),
+    "skip_less": _("No longer asked: {list}."),
+    "any_answer": _("What is sent could come from any answer; it is at most {n} times likelier from yours."),
+    "sends_set": _("This device sends a set of {n} of the {total} options, drawn by chance."),
+    "sends_asked": _(
+        "This device draws {n} of the {total} options by chance and sends only which of these you ticked, mixed with"
+        " chance."
+    ),
+    "block_how": _(
+        "This device draws {n} of these {total} questions by chance."
+        " It sends openly which ones, and their answers together, mixed with chance."
+    ),
+    "sends_item": _("This device sends one option, drawn by chance, or a placeholder that is no option."),
+    "number_whole": _("A whole number from {min} to {max}"),
+    "number_steps": _("A number from {min} to {max}, in steps of {step}"),
+    "number_off_whole": _("Please write a whole number from {min} to {max}."),
+    "number_off_steps": _("Please write a number from {min} to {max}, in steps of {step}."),
+    "ticks_any": _("Tick all that apply."),
+    "ticks_at_most": _("Tick at most {n}."),
+    "ticks_none": _("None of these"),
+    "ticks_open": _("Please tick what applies, or “{none}”."),
+    "ticks_over": _("{n} are ticked. Please tick at most {most}."),
+    "search_label": _("Search in {total} options"),
+    "search_found": _("{n} of {total} options shown"),
+    "search_nothing": _("No option matches. Try other words."),
+    "search_chosen": _("Chosen: {list}"),
+    "told_set": _("a set of {n} of {total} options"),
+    "told_few": _("a set of {n} of {total} options: {list}"),
+    "told_asked": _("asked about {list}; ticked: {ticked}"),
+    "told_dummy": _("a placeholder that is no option"),
+}
+
+# For surveys that say who asks, or go step by step, or thank.
+_STUDY = {
+    "who_asks": _("Who asks"),
+    "contact": _("Contact"),
+    "approval": _("Ethics approval"),
+    "notice": _("Privacy notice"),
+    "stop_any_time": _(
+        "You can stop at any time before you press Send. Nobody can tell afterwards which answers were yours, so they"
+        " cannot be withdrawn."
+    ),
+    "consent_open": _("Please tick this to start."),
+    "next_step": _("Next"),
+    "review": _("Review before sending"),
+    "change": _("Change"),
+    "help_heading": _("If you want to talk to somebody"),
+    "exit": _("Leave this page (Esc)"),
+    "neutral": _("Page"),
+}
+
+# The whole explanation, which is one tap away.
+_WHY = {
+    "who_heading": _("Who could learn my own answer?"),
+    "who": _("Who"),
+    "what": _("What they could learn"),
+    "who_owner": _("The survey’s owner"),
+    "who_thief": _("Someone who breaks into the server"),
+    "who_court": _("A court or an authority"),
+    "who_decoy": _("Someone who knows your answer to a second question"),
+    "who_device": _("Someone who controls this device"),
+    "only_mixed": _("Only the mixed answer"),
+    "only_mixed_open": _("Only the mixed answer; see the exceptions above"),
+    "maybe_own": _("Possibly your own answer"),
+    "yes_own": _("Yes, your own answer"),
+    "stored_heading": _("What is stored, and what is not"),
+    "stored": _(
+        "Stored: the mixed answers, and a random number from this device so that nothing is counted twice."
+    ),
+    "not_stored": _(
+        "Not stored: what you chose, your name, the time, your network address, your browser. No cookies."
+    ),
+    "stored_invitation": _("Your invitation code is marked as used. It is not kept with your answers."),
+    "know_heading": _("How we know"),
+    "know_epsilon": _(
+        "Privacy loss of the whole survey (total epsilon): {epsilon}. Whatever odds someone gave to"
+        " your answers before,"
+        " all your mixed answers together change them by a factor of {factor} at most."
+    ),
+    "know_open": _(
+        "Privacy loss of the whole survey (total epsilon): unbounded, because of {list}. All other"
+        " questions together: {epsilon}."
+    ),
+    "know_only_open": _("Privacy loss of the whole survey (total epsilon): unbounded, because of {list}."),
+    "question_word": _("Question"),
+    "method": _("Method"),
+    "epsilon": _("Epsilon"),
+    "conditional": _(
+        "unbounded; {epsilon} on condition that nobody knows your answer to the second question"
+    ),
+    "conditional_too": _(
+        "{epsilon} in any case; {conditional} on condition that nobody knows your answer to the second"
+        " question"
+    ),
+    "know_hash": _("Fingerprint of the survey (SHA-256), computed on this device from what it received:"),
+    "know_link": _(
+        "The fingerprint of this survey begins with {start}. It equals the one in the address bar; compare these 8"
+        " characters with your invitation."
+    ),
+    "know_no_link": _(
+        "The fingerprint of this survey begins with {start}. Your link carries none; compare these 8 characters with"
+        " your invitation."
+    ),
+    "know_scripts": _(
+        "The scripts of this page with their SHA-256, to compare with the published source code:"
+    ),
+    "know_other": _(
+        "You need not trust this page: the program “hushpoll answer” does the same from a terminal."
+    ),
+    "paper": _("Answer with coins or dice on paper"),
+    "only_mixed_fair": _("The mixed answer, which can hint at your own"),
+    "only_mixed_weak": _("The mixed answer, which can give your own away"),
+    "withdraw": _(
+        "You can stop at any time before you press Send. After that nobody can tell which answers were yours, so they"
+        " cannot be found or taken back."
+    ),
+}
+
+GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "study": _STUDY, "why": _WHY}
+"""Sentences by when they are needed: always, by some surveys, or when somebody asks."""
+
+# What a poster says, by how much what is sent may show.
+_POSTER = {
+    "open": _(
+        "Your answers are mixed on your own device before they are sent. Which ones can still be told from what is sent"
+        " is explained before the first question."
+    ),
+    "strong": _(
+        "Your answers are mixed with chance on your own device before they are sent. Nobody, including us, receives"
+        " what you actually choose."
+    ),
+    "fair": _(
+        "Your answers are mixed with chance on your own device before they are sent. What we receive can hint at what"
+        " you choose."
+    ),
+    "weak": _(
+        "Your answers are mixed with chance on your own device before they are sent, but only a little: what we receive"
+        " can give away what you choose."
+    ),
+}
+
+
+def poster_lead(promised: Assurance) -> str:
+    """Say on a poster what may be promised of a survey."""
+    return str(_POSTER["open" if promised.one_sided and promised.tier != "weak" else promised.tier])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response, g, render_template, request, url_for
+from flask_babel import force_locale
 from hushpoll_client import Survey
+from hushpoll_client.kind import DEFAULT, KINDS
+from hushpoll_client.link import fingerprint
 from jinja2.utils import htmlsafe_json_dumps
 from sqlalchemy import select
 from werkzeug.wrappers import Response as BaseResponse
@@ -18,11 +22,13 @@ from hushpoll_server.problems import Problem
 from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import get_store, is_hash
 
-from . import languages, paper
+from . import languages, logos, paper
 from .assets import asset, on_demand, scripts, shell
 
 bp = Blueprint("respond", __name__, template_folder="templates")
 bp.register_blueprint(paper.bp)
+bp.register_blueprint(logos.bp)
+bp.add_app_template_filter(fingerprint, "fingerprint")
 
 _SHORTEST_PREFIX = 8
 
@@ -39,6 +45,18 @@ def static_file(folder: str, name: str) -> BaseResponse:
     return response.make_conditional(request)
 
 
+@bp.get("/static/words/<language>.json")
+def words(language: str) -> BaseResponse:
+    """Serve the sentences of the whole explanation, which the page fetches when somebody asks for it."""
+    if language not in languages.LANGUAGES:
+        raise Problem(404, "there are no sentences in this language; check the address")
+    with force_locale(language):
+        text = languages.words_of("why")
+    response = compressible(text.encode(), "application/json")
+    response.headers["Cache-Control"] = "no-cache"
+    return response
+
+
 @bp.get("/s/<survey_hash>")
 def page(survey_hash: str) -> BaseResponse:
     """Show the respondent's page; under the first digits of the hash as well, without a redirect.
@@ -46,18 +64,28 @@ def page(survey_hash: str) -> BaseResponse:
     A redirect could name another survey's fingerprint, and the page would say that it fits.
     """
     if not is_hash(survey_hash):
-        survey_hash = _whole_hash(survey_hash)
+        survey_hash = g.survey_hash = _whole_hash(survey_hash)
     survey = get_store().get_survey(survey_hash)
     state = get_store().state(survey_hash)
     if survey is None or state is None:
         raise unknown()
-    return render_page(survey, closed=not state.is_open)
+    results = url_for("results.public", survey_hash=survey_hash) if state.is_public else None
+    return render_page(survey, closed=not state.is_open, results=results)
 
 
 def render_page(
-    survey: Survey, *, closed: bool = False, preview: bool = False, document: str | None = None
+    survey: Survey,
+    *,
+    closed: bool = False,
+    results: str | None = None,
+    preview: bool = False,
+    document: str | None = None,
+    at_questions: bool = False,
 ) -> Response:
-    """Render the page for a survey; a designer's preview gives its own address of the document and sends nothing."""
+    """Render the page for a survey; a designer's preview gives its own address of the document and sends nothing.
+
+    The preview of a question that is being written opens `at_questions`, without what comes before Start.
+    """
     g.csp = {"form-action": "'none'", **({"frame-ancestors": "'self'"} if preview else {})}
     data = {
         "hash": survey.hash,
@@ -65,19 +93,65 @@ def render_page(
         "reports": url_for("api.submit", survey_hash=survey.hash),
         "paper": None if preview or not paper.is_possible(survey) else paper.address(survey.hash),
         "closed": closed,
+        "results": results,
+        **_logo(survey),
         "preview": preview,
+        **({"at_questions": True} if at_questions else {}),
         "languages": list(languages.LANGUAGES.items()),
-        "more": on_demand(),
+        "words": url_for("respond.words", language=languages.language()),
+        "more": on_demand(*_not_needed(survey)),
         "long": languages.LONG_LIST,
-        "strings": languages.page_strings(survey),
     }
-    # Letters as they are: escaped, Arabic would weigh a kilobyte more.
     packed = htmlsafe_json_dumps(data, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
-    html = render_template("respond/page.html", data=data, packed=packed, scripts=scripts(), **shell())
+    html = render_template(
+        "respond/page.html",
+        data=data,
+        packed=packed,
+        words=languages.words_of("page"),
+        more_words={group: languages.words_of(group) for group in _more_words(survey, preview)},
+        scripts=scripts(),
+        **shell(),
+    )
     response = compressible(html.encode(), "text/html; charset=utf-8")
     response.headers["Cache-Control"] = "no-cache"
     response.vary.add("Accept-Language")
     return response
+
+
+def _logo(survey: Survey) -> dict[str, str]:
+    look = survey.about.get("look", {})
+    return {"logo": logos.address(look["logo"])} if "logo" in look else {}
+
+
+def _not_needed(survey: Survey) -> Iterator[str]:
+    """Name the modules that this survey's page has no use for."""
+    if not (survey.blocks or survey.groups or survey.anchor or survey.series):
+        yield "client/block.js"
+    if not survey.about:
+        yield from ("client/about.js", "respond/study.js")
+    if all(len(question.options) <= languages.LONG_LIST for question in survey.questions):
+        yield "respond/search.js"
+
+
+def _more_words(survey: Survey, preview: bool) -> Iterator[str]:
+    """Name the groups of sentences that this survey's page needs beside those that every page has."""
+    plain = all(
+        question.kind.widget == KINDS[DEFAULT].widget
+        and len(question.options) <= languages.LONG_LIST
+        and (question.mechanism.reports_are_answers or question.mechanism.has_decoy)
+        and question.after is None
+        for question in survey.questions
+    )
+    if not plain or survey.blocks or survey.settings.invitation:
+        yield "kinds"
+    other_decoys = any(
+        question.mechanism.has_decoy and not question.mechanism.takes_combined
+        for question in survey.questions
+    )
+    if preview or other_decoys or survey.groups or survey.settings.kiosk:
+        yield "rare"
+    if survey.about:
+        yield "study"
 
 
 def _whole_hash(prefix: str) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from flask import Blueprint, Response, current_app, g, render_template, request, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext
-from hushpoll_client import Question, Survey
+from hushpoll_client import Question, Report, Survey
+from hushpoll_client.assurance import assurance
 from hushpoll_client.mechanism import Instruction
 from hushpoll_client.words import at_most
 from werkzeug.wrappers import Response as BaseResponse
@@ -39,6 +40,26 @@ _TWO_QUESTIONS = {
     "legend_same": lazy_gettext("Are your answers to these two questions the same or different?"),
     "legend_pair": lazy_gettext("Which of these do the steps tell you to answer?"),
     "choose_or": lazy_gettext("Choose Yes if at least one is true, No if neither is. Do not say which."),
+}
+
+
+_LEADS = {
+    "strong": lazy_gettext(
+        "Here you mix the answers yourself, with coins or dice. Nobody, including us, receives what is true for you,"
+        " only what the instructions give."
+    ),
+    "fair": lazy_gettext(
+        "Here you mix the answers yourself, with coins or dice. What the instructions give can hint at what is true"
+        " for you."
+    ),
+    "weak": lazy_gettext(
+        "Here you mix the answers yourself, but only a little: what the instructions give can show what is true for"
+        " you. This protects little."
+    ),
+    "open": lazy_gettext(
+        "Here you mix the answers yourself. Only what the instructions give is sent; where that still shows what is"
+        " true for you, a warning says so."
+    ),
 }
 
 
@@ -129,7 +150,7 @@ def isolated(text: str) -> str:
 
 @bp.get("/s/<survey_hash>/paper")
 def page(survey_hash: str) -> BaseResponse:
-    """Show instructions and form, fit for printing."""
+    """Show instructions and form, fit for printing; where there are groups, for one of them."""
     known = _known(survey_hash)
     return _render(known.survey, _form(known.survey))
 
@@ -148,11 +169,13 @@ def send(survey_hash: str) -> BaseResponse:
             "too many answers from this address; send the page again later",
             {"Retry-After": str(int(wait) + 1)},
         )
-    form = _form(known.survey)
+    form, group = _form(known.survey), _group(known.survey)
     assert form is not None
+    if known.survey.groups and group is None:
+        return _render(known.survey, form, 422)
     if not form.validate():
         return _render(known.survey, form, 422)
-    outcome = get_store().writer.submit([_incoming(known, form)])[0]
+    outcome = get_store().writer.submit([_incoming(known, form, group)])[0]
     if outcome in (Outcome.NEW, Outcome.KNOWN):
         return _render(known.survey, None, outcome.value, sent=True)
     problems = {
@@ -175,16 +198,24 @@ def _known(survey_hash: str) -> Published:
     return known
 
 
-def _incoming(known: Published, form: Form) -> Incoming:
+def _group(survey: Survey) -> int | None:
+    """Read the group from the address, since no server sees what stands after #."""
+    text = request.args.get("group", "")
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else len(survey.groups)
+    return number if number < len(survey.groups) else None
+
+
+def _incoming(known: Published, form: Form, group: int | None) -> Incoming:
     survey = known.survey
-    name = bytes.fromhex(form["id"].data)
     reports = [int(form[f"q{index}"].data) for index in range(len(survey.questions))]
+    report = Report(form["id"].data, tuple(reports), group)
     code = (
-        invitations.digest(survey.hash, form["invitation"].data.strip())
+        invitations.digest(survey.hash, form["invitation"].data.strip(), group)
         if survey.settings.invitation
         else None
     )
-    return Incoming(known.number, get_store().id_digest(survey.hash, name), known.format.pack(reports), code)
+    name = get_store().id_digest(survey.hash, bytes.fromhex(report.id))
+    return Incoming(known.number, name, known.format.pack(report.values), code)
 
 
 def rule(survey: Survey, question: Question) -> str | None:
@@ -221,6 +252,12 @@ def _item(survey: Survey, index: int, form: Form | None) -> dict[str, Any]:
     }
 
 
+def _lead(survey: Survey) -> str:
+    """Say what may be promised to somebody who follows the steps: as strong as the odds allow."""
+    promised = assurance(survey)
+    return str(_LEADS["open" if promised.one_sided and promised.tier != "weak" else promised.tier])
+
+
 def _render(
     survey: Survey, form: Form | None, status: int = 200, *, problem: str = "", sent: bool = False
 ) -> Response:
@@ -234,12 +271,13 @@ def _render(
         form=form,
         items=[_item(survey, index, form) for index in range(len(survey.questions))] if possible else [],
         impossible=[(place, one) for place, one in enumerate(survey.questions, 1) if by_hand(one) is None],
-        bounded=all(question.channel.ratio is not None for question in survey.questions),
+        lead=_lead(survey),
         closed=not state.is_open,
         problem=problem,
         sent=sent,
         insecure=not request.is_secure and request.host.partition(":")[0] not in LOOPBACK,
         languages=LANGUAGES,
+        group=_group(survey),
         **shell(),
     )
     response = compressible(html.encode(), "text/html; charset=utf-8")

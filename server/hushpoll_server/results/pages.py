@@ -8,6 +8,8 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from flask import (
     abort,
     after_this_request,
     current_app,
+    g,
     redirect,
     render_template,
     request,
@@ -24,16 +27,24 @@ from flask import (
     url_for,
 )
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.group import FIELD
+from hushpoll_client.series import changed_groups
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.collect.seal import read_sealed, seal_due
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
+from hushpoll_server.respond.languages import LANGUAGES, language
 from hushpoll_server.store.surveys import Store, SurveyState, get_store
+
+from .paging import shown_page
+from .planned import planned_margins
 
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
+    from hushpoll_analysis.results.wording import Wording
 
 bp = Blueprint("results", __name__, template_folder="templates")
 bp.before_request(guard_forms)
@@ -47,6 +58,7 @@ FORMATS = {
     "txt": ("text/plain; charset=utf-8", "Plain text"),
 }
 KEPT_TALLIES = 64
+PUBLIC_LEVEL = 0.95
 
 
 class Tallies:
@@ -60,14 +72,18 @@ class Tallies:
         """Count the sealed reports, or take the counts from memory."""
         from hushpoll_analysis.data.files import tally
 
-        seal_due(store)
+        # What is sealed already will do, where another node seals or a backup is made just now.
+        seal_due(store, wait=False)
         # One scan at a time: ten readers who arrive together wait for the first one's counts.
         with self._lock:
             sealed = store.sealed_count(survey.hash)
             key = (survey.hash, by)
             kept = self._kept.get(key)
             if kept is None or kept[0] != sealed:
-                kept = (sealed, tally(survey, store.record_parts(survey.hash), by))
+                state = store.state(survey.hash)
+                assert state is not None
+                parts = store.record_parts(survey.hash)
+                kept = (sealed, tally(survey, parts, by, fewest=state.fewest))
                 self._kept[key] = kept
             self._kept.move_to_end(key)
             while len(self._kept) > KEPT_TALLIES:
@@ -91,17 +107,68 @@ def show(survey_hash: str) -> Page:
     if away is not None:
         return away
     survey, level, by = _survey(survey_hash), _level(), _question(survey_hash, "by")
-    made = _report(survey, by, level)
+    shown = shown_page(survey)
+    planned = planned_margins(get_store(), survey)
+    made = _report(survey, by, level, questions=shown.ids, needed=planned)
     page = render_template(
         "results/report.html",
         **_frame(state, survey),
         report=made,
-        body=_body(made, method=False),
+        shown=shown,
+        body=_body(made, "results.picture", method=False),
         method=_method(made),
         by=by,
         editable=can_edit(signed_in(), survey_hash),
+        waves=len(get_store().waves(survey_hash)),
     )
     return _private(page)
+
+
+@bp.get("/surveys/<survey_hash>/report/trend")
+def trend(survey_hash: str) -> Page:
+    """All waves of a series that this account may read: estimates, and changes with their intervals."""
+    state = _state(survey_hash)
+    away = _turned_away(state)
+    if away is not None:
+        return away
+    from hushpoll_analysis.results.waves import follow
+
+    level = _level()
+    listed = [(number, one) for number, one in enumerate(get_store().waves(survey_hash), 1)]
+    readable = {number: one for number, one in listed if can_read_survey(signed_in(), one.hash)}
+    surveys = {number: _survey(one.hash) for number, one in readable.items()}
+    names = list(dict.fromkeys(name for one in surveys.values() for name in one.groups))
+    group = request.args.get("group") or None
+    if group is not None and group not in names:
+        raise Problem(422, f"group: no wave has a group {group[:64]!r}; choose one of {', '.join(names)}")
+    found = ((number, _wave(one, group, level)) for number, one in surveys.items())
+    made = {number: one for number, one in found if one is not None}
+    enough = {number: one for number, one in made.items() if not one.too_few}
+    page = render_template(
+        "results/trend.html",
+        **_frame(state, _survey(survey_hash)),
+        waves=readable,
+        group=group,
+        names=names,
+        changed=[told for one, other in pairwise(surveys.values()) if (told := changed_groups(one, other))],
+        made=made,
+        enough=enough,
+        hidden=len(listed) - len(readable),
+        followed=follow(enough) if len(enough) > 1 else [],
+    )
+    return _private(page)
+
+
+def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | None:
+    """Give the results of a wave, or of one of its groups; None where that is not shown on its own."""
+    if group is None:
+        return _report(survey, None, level)
+    from hushpoll_analysis.data.link_groups import tally_of
+    from hushpoll_analysis.results.survey import report
+
+    tallies: Tallies = current_app.extensions["hushpoll_tallies"]
+    counted = tally_of(tallies.get(get_store(), survey, FIELD), group) if group in survey.groups else None
+    return None if counted is None else report(survey, counted, level=level)
 
 
 @bp.get("/surveys/<survey_hash>/report/table")
@@ -114,7 +181,7 @@ def table(survey_hash: str) -> Page:
     survey, level = _survey(survey_hash), _level()
     outcome, by = _question(survey_hash, "outcome"), _question(survey_hash, "by")
     problem, made, body = "", None, ""
-    if len(survey.questions) < 2:
+    if len(survey.questions) < 2 and not survey.groups:
         problem = "This survey has one question only; a cross-table needs two."
     elif not outcome or not by:
         problem = "Choose two questions."
@@ -131,10 +198,17 @@ def table(survey_hash: str) -> Page:
         too_few=made is not None and bool(made.too_few),
         outcome=outcome,
         by=by,
-        groups=next((question.options for question in survey.questions if question.id == by), ()),
+        groups=_labels(survey, by, made),
         reference=request.args.get("reference", ""),
     )
     return _private(page, 422 if problem and (outcome or by) else 200)
+
+
+def _labels(survey: Survey, by: str | None, made: SurveyResults | None) -> Sequence[str]:
+    """Give the groups that another can be compared with."""
+    if by == FIELD and survey.groups:
+        return tuple(made.groups[0].groups) if made is not None and made.groups else ()
+    return next((question.options for question in survey.questions if question.id == by), ())
 
 
 @bp.get("/surveys/<survey_hash>/report.<any(html, csv, json, txt):form>")
@@ -144,8 +218,16 @@ def download(survey_hash: str, form: str) -> Page:
     away = _turned_away(state)
     if away is not None:
         return away
-    made = _report(_survey(survey_hash), _question(survey_hash, "by"), _level())
-    return _file(made, form)
+    survey = _survey(survey_hash)
+    planned = planned_margins(get_store(), survey)
+    return _file(_report(survey, _question(survey_hash, "by"), _level(), needed=planned), form)
+
+
+@bp.get("/surveys/<survey_hash>/report/<question>.svg")
+def picture(survey_hash: str, question: str) -> Page:
+    """Send the picture of one question as a file."""
+    away = _turned_away(_state(survey_hash))
+    return away if away is not None else _picture(survey_hash, question, _level())
 
 
 @bp.get("/surveys/<survey_hash>/export.zip")
@@ -160,7 +242,7 @@ def export(survey_hash: str) -> Page:
     store, survey = get_store(), _survey(survey_hash)
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
-    zip_export(survey, read_sealed(store, survey_hash), target, _level())
+    zip_export(survey, read_sealed(store, survey_hash), target, _level(), state.fewest)
     audit("exported", survey_hash, f"{store.sealed_count(survey_hash)} reports")
     response = send_file(
         target, "application/zip", as_attachment=True, download_name=f"hushpoll-{survey_hash[:12]}.zip"
@@ -180,15 +262,45 @@ def export(survey_hash: str) -> Page:
 def public(survey_hash: str) -> Page:
     """Show the results for everybody, where the owner has published them."""
     state = _public_state(survey_hash)
-    made = _report(_survey(survey_hash), None, 0.95)
-    return render_template("results/public.html", state=state, report=made, body=_body(made), formats=FORMATS)
+    survey = _survey(survey_hash)
+    shown = shown_page(survey)
+    made = _report(survey, None, PUBLIC_LEVEL, questions=shown.ids)
+    return render_template(
+        "results/public.html",
+        state=state,
+        report=made,
+        body=_body(made, "results.public_picture", language()),
+        formats=FORMATS,
+        shown=shown,
+        w=_wording(),
+        languages=LANGUAGES,
+    )
+
+
+@bp.get("/results/<survey_hash>/embed")
+def embedded(survey_hash: str) -> Page:
+    """Show the public results inside a page of another site, where the owner allows it: no other page may be framed."""
+    state = _public_state(survey_hash)
+    if not keeping_of(get_store(), survey_hash).embeddable:
+        abort(404, "the owner of this survey does not let other sites show its results")
+    made = _report(_survey(survey_hash), None, PUBLIC_LEVEL)
+    g.csp = {"frame-ancestors": "*", "script-src": "'none'", "form-action": "'none'", "connect-src": "'none'"}
+    body = _body(made, "results.public_picture", language())
+    return render_template("results/embed.html", state=state, report=made, body=body, w=_wording())
+
+
+@bp.get("/results/<survey_hash>/<question>.svg")
+def public_picture(survey_hash: str, question: str) -> Page:
+    """Send the picture of one question of public results as a file."""
+    _public_state(survey_hash)
+    return _picture(survey_hash, question, PUBLIC_LEVEL)
 
 
 @bp.get("/results/<survey_hash>/report.<any(html, csv, json, txt):form>")
 def public_download(survey_hash: str, form: str) -> Page:
     """Send the public results as a file."""
     _public_state(survey_hash)
-    return _file(_report(_survey(survey_hash), None, 0.95), form)
+    return _file(_report(_survey(survey_hash), None, PUBLIC_LEVEL), form)
 
 
 @bp.get("/api/surveys/<survey_hash>/results")
@@ -262,8 +374,10 @@ def _level() -> float:
 
 
 def _question(survey_hash: str, name: str) -> str | None:
-    text = request.args.get(name) or None
-    known = [question.id for question in _survey(survey_hash).questions]
+    text, survey = request.args.get(name) or None, _survey(survey_hash)
+    known = [question.id for question in survey.questions]
+    if name == "by" and survey.groups:
+        known.append(FIELD)
     if text is not None and text not in known:
         raise Problem(
             422, f"{name}: the survey has no question {text[:64]!r}; choose one of {', '.join(known)}"
@@ -272,20 +386,64 @@ def _question(survey_hash: str, name: str) -> str | None:
 
 
 def _report(
-    survey: Survey, by: str | None, level: float, only: str | None = None, reference: str | None = None
+    survey: Survey,
+    by: str | None,
+    level: float,
+    only: str | None = None,
+    reference: str | None = None,
+    questions: Sequence[str] | None = None,
+    needed: Mapping[str, float] | None = None,
 ) -> SurveyResults:
     from hushpoll_analysis.results.survey import report
 
     tallies: Tallies = current_app.extensions["hushpoll_tallies"]
-    counted = tallies.get(get_store(), survey, by)
-    joint = tallies.get(get_store(), survey, survey.anchor.question) if survey.anchor else None
-    return report(survey, counted, by=by, level=level, only=only, reference=reference, anchor_counts=joint)
+    store, state = get_store(), _state(survey.hash)
+    counted: Any = tallies.get(store, survey, by)
+    joint = tallies.get(store, survey, survey.anchor.question) if survey.anchor else None
+    keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
+    sizes = state.group_sizes(survey)
+    if sizes and not oversized(tallies.get(store, survey, FIELD), sizes):
+        counted, keys["population"] = list(store.record_parts(survey.hash)), sizes
+    return report(
+        survey, counted, **keys, questions=questions, anchor_counts=joint, needed=needed, fewest=state.fewest
+    )
 
 
-def _body(made: SurveyResults, method: bool = True) -> str:
+def oversized(counted: Tally, sizes: Mapping[str, int]) -> list[str]:
+    """Name the groups from which more reports came than they are said to have people."""
+    from hushpoll_analysis.data.link_groups import group_sizes
+
+    came = group_sizes(counted)
+    rest = sum(size for name, size in sizes.items() if name not in came)
+    return [name for name, n in came.items() if n > sizes.get(name, rest)]
+
+
+def _body(made: SurveyResults, pictures: str, spoken: str = "en", method: bool = True) -> str:
+    """Write the report; `pictures` is the view that sends a question's picture."""
     from hushpoll_analysis.results.rendering import as_body
 
-    return as_body(made, method=method)
+    def address(question: str) -> str:
+        asked: dict[str, Any] = {key: request.args[key] for key in ("lang", "level") if key in request.args}
+        return url_for(pictures, survey_hash=made.survey.hash, question=question, **asked)
+
+    return as_body(made, method=method, language=spoken, picture_address=address)
+
+
+def _picture(survey_hash: str, question: str, level: float) -> Response:
+    survey = _survey(survey_hash)
+    if all(one.id != question for one in survey.questions):
+        abort(404, "the survey has no such question; see its results")
+    made = _report(survey, None, level, questions=[question])
+    response = Response(made.to_svg(question, language()), content_type="image/svg+xml")
+    response.headers["Content-Disposition"] = f'attachment; filename="{question}-{survey_hash[:12]}.svg"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _wording() -> Wording:
+    from hushpoll_analysis.results.wording import wording
+
+    return wording(language())
 
 
 def _method(made: SurveyResults) -> str:
@@ -315,7 +473,10 @@ def _frame(state: SurveyState, survey: Survey) -> dict[str, Any]:
 
 
 def _file(made: SurveyResults, form: str) -> Response:
-    text = {"html": made.to_html, "csv": made.to_csv, "json": made.to_json, "txt": made.to_text}[form]()
+    if form == "html":
+        text = made.to_html(language())
+    else:
+        text = {"csv": made.to_csv, "json": made.to_json, "txt": made.to_text}[form]()
     # A spreadsheet takes UTF-8 for what it is only behind a byte order mark.
     data = text.encode("utf-8-sig" if form == "csv" else "utf-8")
     response = Response(data, content_type=FORMATS[form][0])

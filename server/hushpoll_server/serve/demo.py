@@ -12,8 +12,7 @@ ACCOUNT = "designer"
 DRAFT = {
     "hushpoll": 1,
     "title": "Exam honesty",
-    "intro": "Three questions that people would rather not answer in the open.\n"
-    "Each answer is mixed with chance on your device before it is sent.",
+    "intro": "Three questions that people would rather not answer in the open.",
     "questions": [
         {
             "id": "cheated",
@@ -36,6 +35,8 @@ DRAFT = {
                 "name": "or_poll",
                 "decoy": "Have you ever visited Brittany?",
                 "decoy_counts": [412, 1000],
+                # Without it a No would prove a No, and nothing that a newcomer sees first should be unbounded.
+                "epsilon": "1",
             },
         },
     ],
@@ -54,5 +55,5 @@ def first_start(store: Store) -> tuple[str, str | None]:
         store.publish(survey, results_live=True, target_n=500)
     password = None
     if not accounts.all_users(store):
-        password = accounts.add_user(store, ACCOUNT, "designer", actor="first start")
+        password = accounts.add_user(store, ACCOUNT, "admin", actor="first start")
     return survey.hash, password

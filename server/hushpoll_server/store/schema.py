@@ -55,6 +55,10 @@ surveys = Table(
     Column("target_n", Integer),
     Column("minimum_batch", Integer, nullable=False),
     Column("sealed_n", Integer, nullable=False, server_default="0"),
+    # The hash of the wave before, as its document says: to find the next one.
+    Column("previous", String(64), index=True),
+    # How many people each group has, as JSON in the order of the groups; none where nobody said.
+    Column("populations", Text),
 )
 
 # A SQLite table with a rowid would keep the order of arrival: none of these has one. Nor has any a foreign key but

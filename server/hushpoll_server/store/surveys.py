@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import datetime
 import hmac
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 from flask import Flask, current_app
-from hushpoll_client import HushpollError, Survey
+from hushpoll_client import HushpollError, Survey, SurveyError
+from hushpoll_client.group import check_sizes
+from hushpoll_client.link import SHORT
 from hushpoll_client.record import RecordFormat
+from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.series import MOST_WAVES, changed_question
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
@@ -58,6 +63,8 @@ class SurveyState:
     target_n: int | None
     minimum_batch: int
     sealed_n: int
+    previous: str | None
+    populations: str | None
 
     @classmethod
     def of(cls, row: Any) -> SurveyState:
@@ -68,6 +75,16 @@ class SurveyState:
     def is_open(self) -> bool:
         """Whether reports are taken today (closing at a number of reports sets `closed_on` when it is reached)."""
         return self.closed_on is None and (self.closes_on is None or today() <= self.closes_on)
+
+    def group_sizes(self, survey: Survey) -> dict[str, int] | None:
+        """Give how many people each group has; None where nobody said."""
+        listed = json.loads(self.populations) if self.populations else []
+        return dict(zip(survey.groups, listed, strict=True)) if listed else None
+
+    @property
+    def fewest(self) -> int:
+        """What a group needs to be shown on its own: what is sealed together, and never below what gives estimates."""
+        return max(FEWEST_REPORTS, self.minimum_batch)
 
     @property
     def is_public(self) -> bool:
@@ -109,6 +126,9 @@ class Store:
         # SQLite's log keeps the order of arrival until it is truncated, which has to wait for readers; a process that
         # was killed may have left one.
         self.wal_holds_order = self.database.is_sqlite
+        # The process may have died between a sealing and the vacuum after it.
+        self.dead_companions = not self.database.is_sqlite
+        self.vacuum_at = 0.0
 
     @cached_property
     def writer(self) -> ReportWriter:
@@ -158,6 +178,15 @@ class Store:
         if self._row(tx, survey.hash) is not None:
             return False
         refuse_turned_text(survey)
+        same = surveys.c.hash.startswith(survey.hash[:SHORT])
+        if tx.execute(select(surveys.c.number).where(same)).first() is not None:
+            raise HushpollError(
+                "another survey here has the same short address",
+                "change a word of the introduction, then publish",
+            )
+        if survey.series is not None:
+            self.check_wave(survey)
+            values["previous"] = survey.series.previous
         tx.execute(
             insert(surveys).values(
                 hash=survey.hash,
@@ -170,6 +199,42 @@ class Store:
             )
         )
         return True
+
+    def check_wave(self, survey: Survey) -> None:
+        """Refuse a wave whose predecessor is not here, is not the one before, or asked something else."""
+        assert survey.series is not None
+        before, here = self.get_survey(survey.series.previous), ("series", "previous")
+        if before is None:
+            raise SurveyError(here, "is no survey of this server", "publish the wave before here first")
+        wave = 1 if before.series is None else before.series.wave
+        if survey.series.wave != wave + 1:
+            raise SurveyError(("series", "wave"), f"does not follow wave {wave}", f"write {wave + 1}")
+        changed = changed_question(before, survey)
+        if changed:
+            raise SurveyError(
+                ("series",),
+                f"a wave asks the same questions again, but {changed}",
+                "change it back, or publish it as a survey of its own, without a series",
+            )
+
+    def waves(self, survey_hash: str) -> list[SurveyState]:
+        """Give all waves of the series that a survey belongs to, in their order; a survey alone is one wave."""
+        found = [state] if (state := self.state(survey_hash)) else []
+        while found and found[0].previous is not None and len(found) < MOST_WAVES:
+            earlier = self.state(found[0].previous)
+            if earlier is None:
+                break
+            found.insert(0, earlier)
+        while found and len(found) < MOST_WAVES:
+            query = (
+                select(*SURVEY_STATE).where(surveys.c.previous == found[-1].hash).order_by(surveys.c.number)
+            )
+            with self.read() as tx:
+                later = tx.execute(query).first()
+            if later is None:
+                break
+            found.append(SurveyState.of(later))
+        return found
 
     def published(self, survey_hash: str) -> Published | None:
         """Give the survey with its number and record format, from memory where possible."""
@@ -211,6 +276,14 @@ class Store:
     def set_results_public(self, survey_hash: str, public: bool, live: bool = False) -> None:
         """Let everybody read the results when the survey is closed, or also `live`, or only accounts with access."""
         self._update(survey_hash, results_public=public, results_live=public and live)
+
+    def set_group_sizes(self, survey_hash: str, sizes: Mapping[str, int] | None) -> None:
+        """Keep how many people each group of a survey has, or forget it."""
+        survey = self.get_survey(survey_hash)
+        if survey is None:
+            raise unknown_survey(survey_hash)
+        listed = None if sizes is None else json.dumps(check_sizes(survey.groups, sizes))
+        self._update(survey_hash, populations=listed)
 
     def _update(self, survey_hash: str, **values: object) -> None:
         with self.write() as tx:

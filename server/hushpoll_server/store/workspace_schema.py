@@ -5,7 +5,21 @@ Nothing here can hold an answer. Times are whole seconds since 1970 (UTC), alike
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKey, Integer, String, Table, Text, true
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    Float,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    false,
+    true,
+)
 
 from .schema import metadata
 
@@ -17,6 +31,8 @@ users = Table(
     Column("password_hash", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("active", Boolean, nullable=False, server_default=true()),
+    # For a link to choose a new password, where the server sends mail.
+    Column("email", String(254)),
 )
 
 # A session is a row, not only a signed cookie: signing out really ends it, everywhere if asked.
@@ -82,6 +98,42 @@ drafts = Table(
     Column("linked", Text, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("published_hash", String(64)),
+    # Margins and locks of single questions, as JSON: they belong to the plan, not to the survey.
+    Column("budget", Text, nullable=False, server_default="{}"),
+)
+
+# A draft as it was before each of its last changes, as JSON: what "Undo" goes back to.
+draft_versions = Table(
+    "draft_versions",
+    metadata,
+    Column("draft", String(32), primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("state", Text, nullable=False),
+)
+
+# Drafts (by id) and surveys (by hash) that lists leave out unless they are asked for.
+archived = Table("archived", metadata, Column("subject", String(64), primary_key=True))
+
+# What the owner of a published survey has said about keeping it: none of it is part of the survey.
+keeping = Table(
+    "keeping",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    # Whether other sites may show the public results in a frame.
+    Column("embeddable", Boolean, nullable=False, server_default=false()),
+    # The day on which all reports are deleted, and the day on which they were.
+    Column("delete_on", Date),
+    Column("deleted_on", Date),
+)
+
+# To whom a survey's invitations went: addresses and codes, locked with a key that is not in the database.
+mailings = Table(
+    "mailings",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("box", LargeBinary, nullable=False),
+    # Until when one process is sending, so that no other does.
+    Column("busy_until", BigInteger, nullable=False, server_default="0"),
 )
 
 shares = Table(
@@ -98,6 +150,15 @@ opens = Table(
     Column("hash", String(64), primary_key=True),
     Column("day", String(10), primary_key=True),
     Column("opened", Integer, nullable=False),
+)
+
+# Small pictures of those who ask, named by their SHA-256 in the survey's document.
+logos = Table(
+    "logos",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("type", String(32), nullable=False),
+    Column("body", LargeBinary, nullable=False),
 )
 
 audit_log = Table(

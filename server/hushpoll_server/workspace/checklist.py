@@ -6,13 +6,21 @@ import math
 from typing import Any
 
 from hushpoll_client import Survey, SurveyError
+from hushpoll_client.assurance import assurance
 from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.words import at_most
+
+from hushpoll_server.store.surveys import get_store
 
 from . import drafts, planner
 from .drafts import Draft
+from .groups import group_items
 from .kinds import margin_text
 from .mechanisms import what_it_reveals
 from .privacy import cap
+
+NONE = ("none", "none of these", "none of the above")
+"""How designers write the answer of those who tick nothing."""
 
 
 def checklist(draft: Draft) -> list[tuple[str, str]]:
@@ -33,8 +41,38 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
     items.append(
         ("ok", f"{len(survey.questions)} question{'s' if len(survey.questions) > 1 else ''}, all complete.")
     )
-    items += _rule_items(survey)
+    items += (
+        _alike_items(draft)
+        + _wave_items(survey)
+        + _rule_items(survey)
+        + _block_items(survey)
+        + _none_items(survey)
+    )
+    items += group_items(survey)
     return items + _privacy_items(survey) + _accuracy_items(draft, survey) + _access_items(survey)
+
+
+def _alike_items(draft: Draft) -> list[tuple[str, str]]:
+    """Point at questions that are asked twice."""
+    numbers = {one["id"]: number for number, one in enumerate(draft.questions, 1)}
+    cost = "Everybody would answer twice, and both epsilons add up."
+    return [
+        ("look", f"Questions {first + 1} and {numbers[name]} ask the same in the same words. {cost}")
+        for name, first in drafts.alike(draft.document).items()
+    ]
+
+
+def _wave_items(survey: Survey) -> list[tuple[str, str]]:
+    """Say which wave this is; one whose questions changed cannot be published."""
+    if survey.series is None:
+        return []
+    try:
+        get_store().check_wave(survey)
+    except SurveyError as error:
+        return [("stop", f"{error}.")]
+    return [
+        ("ok", f"Wave {survey.series.wave} of “{survey.series.name}”, with the same questions as before.")
+    ]
 
 
 def _rule_items(survey: Survey) -> list[tuple[str, str]]:
@@ -52,6 +90,36 @@ def _rule_items(survey: Survey) -> list[tuple[str, str]]:
     return items
 
 
+def _none_items(survey: Survey) -> list[tuple[str, str]]:
+    """Point at an option that the page offers by itself: it would stand there twice, and be ticked with others."""
+    items = []
+    for number, one in enumerate(survey.questions, 1):
+        listed = [option for option in one.options if option.casefold().rstrip(".") in NONE]
+        if one.kind.several and listed:
+            said = (
+                f"Question {number} lists “{listed[0]}”, which the page offers by itself. Remove this option."
+            )
+            items.append(("look", said))
+    return items
+
+
+def _block_items(survey: Survey) -> list[tuple[str, str]]:
+    """Say what each person is asked of a block."""
+    numbers = {one.id: number for number, one in enumerate(survey.questions, 1)}
+    items = []
+    for block in survey.blocks:
+        first, last = numbers[block.questions[0]], numbers[block.questions[-1]]
+        tables = (
+            "" if block.ask > 1 else " Nobody answers two of them, so there are no cross-tables inside it."
+        )
+        said = (
+            f"Each person is asked {block.ask} of questions {first} to {last}, drawn by chance, for an epsilon of"
+            f" {planner.epsilon_text(block.epsilon)} together.{tables}"
+        )
+        items.append(("ok" if block.ask > 1 else "look", said))
+    return items
+
+
 def _or(answers: tuple[str, ...]) -> str:
     shown = [f"“{one}”" for one in answers[:3]]
     return " or ".join(shown) + (f" or {len(answers) - 3} more answers" if len(answers) > 3 else "")
@@ -65,13 +133,16 @@ def _privacy_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
-    worst = max(planner.question_plans(draft, survey, draft.expected_n), key=lambda one: one.plan.margin)
+    plans = planner.question_plans(draft, survey, draft.expected_n)
+    worst = max(plans, key=lambda one: one.plan.margin / one.wanted)
     n, margin = planner.whole(draft.expected_n), margin_text(worst.question, worst.plan.margin)
     said = f"With {n} answers, question {worst.number} will have a margin of {margin}"
+    # Nothing is green while one person's total is in the red.
+    good = "look" if planner.total_text(survey)[1] else "ok"
     items = [
-        ("ok", f"{said}, as precise as you need.")
-        if worst.plan.margin <= draft.margin * 1.0005
-        else ("look", f"{said}; you said you need {margin_text(worst.question, draft.margin)}.")
+        (good, f"{said}, as precise as you need.")
+        if worst.met
+        else ("look", f"{said}; you said you need {margin_text(worst.question, worst.wanted)}.")
     ]
     if draft.expected_n < FEWEST_REPORTS:
         items.append(("look", f"Below {FEWEST_REPORTS} reports the report shows no estimate."))
@@ -82,6 +153,19 @@ def _access_items(survey: Survey) -> list[tuple[str, str]]:
     if survey.settings.invitation:
         return [("ok", "Only people with an invitation code can answer, once each.")]
     return [("look", "Anybody with the link can answer, also more than once. Invitation codes prevent that.")]
+
+
+def weak_protection(draft: Draft) -> str | None:
+    """Say why respondents are told that a survey protects little; None where they are not."""
+    promised = assurance(draft.survey(cap()))
+    if promised.tier != "weak":
+        return None
+    factor = at_most(float(promised.factor))
+    if not promised.weakest:
+        return f"All answers of one person together change the odds up to {factor}-fold (a total epsilon above 10)."
+    places = " and ".join(map(str, promised.weakest))
+    kept = f": in at least {promised.kept} of 100 cases what is sent is the answer" if promised.kept else ""
+    return f"Question {places} changes the odds up to {factor}-fold{kept}."
 
 
 def one_sided(draft: Draft) -> list[dict[str, Any]]:

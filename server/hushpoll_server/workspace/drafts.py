@@ -1,8 +1,9 @@
 """Drafts: survey documents that are still being written, each with the plan it is written for.
 
 A draft is kept as the document that a designer would write by hand (see the survey document's description), so that
-"definition out" is what is stored. A question whose mechanism has no name follows the draft's slider, and so does
-the epsilon of a question that is listed in `linked` (an OR-poll with a coin on top, say).
+"definition out" is what is stored. A question whose mechanism has no name follows the draft's plan, and so does
+the epsilon of a question that is listed in `linked` (an OR-poll with a coin on top, say): the slider moves all of them
+that are not locked, and each may have an epsilon of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushpoll_client import HushpollError, Question, Survey, SurveyError
@@ -24,7 +25,7 @@ from hushpoll_server.people.log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 
-from . import rules
+from . import block_rules, history, rules
 
 Document = dict[str, Any]
 
@@ -32,6 +33,7 @@ UNTITLED = "Untitled survey"
 DEFAULT_N = 500
 DEFAULT_MARGIN = 0.05
 DEFAULT_EPSILON = "1"
+_OWN = ("margins", "locks")
 
 
 class StaleDraft(HushpollError):
@@ -61,6 +63,10 @@ class Draft:
     linked: tuple[str, ...]
     updated_at: int
     published_hash: str | None
+    margins: Mapping[str, float] = field(default_factory=dict)
+    """The margin that a question needs, where it is not the survey's."""
+    locks: Mapping[str, str] = field(default_factory=dict)
+    """The protection that a question keeps, as it was typed: an epsilon, or an odds factor."""
 
     @property
     def questions(self) -> list[Document]:
@@ -73,16 +79,49 @@ class Draft:
         return next((question for question in self.questions if question["id"] == question_id), None)
 
     def follows_slider(self, question: Mapping[str, Any]) -> bool:
-        """Tell whether the question spends the slider's epsilon."""
-        return "name" not in question["mechanism"] or question["id"] in self.linked
+        """Tell whether the plan may set the question's epsilon."""
+        return "name" not in question.get("mechanism", {"name": ""}) or question["id"] in self.linked
+
+    def own_epsilon(self, question: Mapping[str, Any] | None) -> str:
+        """Give the epsilon that the plan gave a question; for a new one what the slider says."""
+        if question is None or not self.follows_slider(question):
+            return self.epsilon
+        return str(question["mechanism"]["epsilon"])
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What the survey is planned for, as `create` takes it."""
+        kept = ("expected_n", "margin", "epsilon", "linked", *_OWN)
+        return {name: getattr(self, name) for name in kept}
+
+    @property
+    def at_one_epsilon(self) -> bool:
+        """Whether all questions that are free to move spend what the slider says."""
+        free = [one for one in self.questions if self.follows_slider(one) and one["id"] not in self.locks]
+        return all(one["mechanism"]["epsilon"] == self.epsilon for one in free)
 
     def at(self, epsilon: str) -> Draft:
-        """Give the draft with the slider at another stop."""
+        """Give the draft with the slider at another stop: it moves what is not locked."""
+        free = [one["id"] for one in self.questions if one["id"] not in self.locks]
+        return replace(self.spending(dict.fromkeys(free, epsilon)), epsilon=epsilon)
+
+    def spending(self, epsilons: Mapping[str, str]) -> Draft:
+        """Give the draft with other epsilons of the questions that the plan may set."""
         changed = copy.deepcopy(self.document)
         for question in changed["questions"]:
-            if self.follows_slider(question):
-                question["mechanism"]["epsilon"] = epsilon
-        return replace(self, document=changed, epsilon=epsilon)
+            if self.follows_slider(question) and question["id"] in epsilons:
+                question["mechanism"]["epsilon"] = epsilons[question["id"]]
+        return replace(self, document=changed)
+
+    def renamed(self, before: str | None, after: str) -> Draft:
+        """Give the draft whose plan knows a question by its new id."""
+        if before in (None, after):
+            return self
+
+        def moved(own: Mapping[str, Any]) -> dict[str, Any]:
+            return {after if name == before else name: value for name, value in own.items()}
+
+        return replace(self, margins=moved(self.margins), locks=moved(self.locks))
 
     def survey(self, cap: str = "20") -> Survey:
         """Compile the draft as publishing would; SurveyError says what is missing."""
@@ -138,11 +177,14 @@ def create(
     margin: float = DEFAULT_MARGIN,
     epsilon: str = DEFAULT_EPSILON,
     linked: tuple[str, ...] = (),
+    margins: Mapping[str, float] | None = None,
+    locks: Mapping[str, str] | None = None,
 ) -> Draft:
     """Keep a new draft."""
     name = secrets.token_hex(8)
     plan = (expected_n, margin, epsilon, linked)
-    draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None)
+    own = (margins or {}, locks or {})
+    draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None, *own)
     with store.write() as tx:
         tx.execute(insert(drafts).values(**_row(draft)))
     return draft
@@ -155,6 +197,14 @@ def find(store: Store, draft_id: str) -> Draft | None:
     return None if row is None else _draft(row)
 
 
+def of_published(store: Store, survey_hash: str) -> Draft | None:
+    """Give the draft that became a published survey, where it was written here."""
+    query = select(drafts).where(drafts.c.published_hash == survey_hash).order_by(drafts.c.updated_at)
+    with store.read() as tx:
+        row = tx.execute(query).first()
+    return None if row is None else _draft(row)
+
+
 def unpublished(store: Store, owner: str | None) -> list[Draft]:
     """Drafts of an owner (None: of everybody) that are not published, the last touched first."""
     query = select(drafts).where(drafts.c.published_hash.is_(None)).order_by(drafts.c.updated_at.desc())
@@ -164,24 +214,44 @@ def unpublished(store: Store, owner: str | None) -> list[Draft]:
         return [_draft(row) for row in tx.execute(query)]
 
 
-def save(store: Store, draft: Draft, revision: int) -> Draft:
-    """Write a changed draft over the revision its page was opened at; StaleDraft where another one is there."""
+def save(store: Store, draft: Draft, revision: int, opened: int | None = None) -> Draft:
+    """Write a changed draft over the revision that its page has; StaleDraft where another one is there.
+
+    A page that saves by itself says at which revision it was `opened`: all that it saves is undone together.
+    """
     newer = replace(draft, title=draft.document["title"], revision=revision + 1, updated_at=now())
-    mine = (drafts.c.id == draft.id) & (drafts.c.revision == revision) & drafts.c.published_hash.is_(None)
     with store.write() as tx:
-        changed = tx.execute(update(drafts).where(mine).values(**_row(newer)))
-        if changed.rowcount:
-            return newer
-        row = tx.execute(select(drafts).where(drafts.c.id == draft.id)).one_or_none()
+        history.keep(tx, _write(tx, draft.id, revision, _row(newer)), opened)
+    return newer
+
+
+def undo(store: Store, draft_id: str, revision: int) -> bool:
+    """Put a draft back to what it was before its last change; False where there is nothing to go back to."""
+    with store.write() as tx:
+        state = history.take(tx, draft_id)
+        if state is None:
+            return False
+        _write(tx, draft_id, revision, {**state, "revision": revision + 1, "updated_at": now()})
+    return True
+
+
+def _write(tx: Connection, draft_id: str, revision: int, values: dict[str, Any]) -> Row[Any]:
+    """Write values over that revision of a draft, and give the row as it was."""
+    row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
     if row is not None and row.published_hash is not None:
         raise DraftIsPublished(row.published_hash)
-    raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
+    mine = (drafts.c.id == draft_id) & (drafts.c.revision == revision) & drafts.c.published_hash.is_(None)
+    changed = tx.execute(update(drafts).where(mine).values(**values))
+    if row is None or not changed.rowcount:
+        raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
+    return row
 
 
 def remove(store: Store, draft: Draft, *, actor: str) -> None:
     """Delete a draft; the audit log remembers its title."""
     with store.write() as tx:
         gone = tx.execute(delete(drafts).where(drafts.c.id == draft.id, drafts.c.published_hash.is_(None)))
+        history.forget(tx, draft.id)
     if gone.rowcount:
         record(store, actor, "draft deleted", draft.id, draft.title)
 
@@ -206,17 +276,22 @@ def _freeze(tx: Connection, draft: Draft, survey_hash: str) -> None:
     """Make the draft the published survey's past."""
     mine = (drafts.c.id == draft.id) & (drafts.c.revision == draft.revision)
     changed = tx.execute(update(drafts).where(mine).values(published_hash=survey_hash, updated_at=now()))
+    history.forget(tx, draft.id)
     if not changed.rowcount:
         raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
 
 
 def _row(draft: Draft) -> dict[str, Any]:
-    named = {question["id"] for question in draft.questions if "name" in question["mechanism"]}
+    named = {question["id"] for question in draft.questions if "name" in question.get("mechanism", {})}
     kept = [name for name in draft.linked if name in named]
-    return {
-        **vars(draft),
+    there = {question["id"] for question in draft.questions}
+    own = {
+        part: {name: value for name, value in getattr(draft, part).items() if name in there} for part in _OWN
+    }
+    return {key: value for key, value in vars(draft).items() if key not in _OWN} | {
         "document": json.dumps(draft.document, ensure_ascii=False),
         "linked": json.dumps(kept),
+        "budget": json.dumps({part: values for part, values in own.items() if values}),
     }
 
 
@@ -224,7 +299,8 @@ def _draft(row: Row[Any]) -> Draft:
     values = dict(row._mapping)
     values["document"] = json.loads(values["document"])
     values["linked"] = tuple(json.loads(values["linked"]))
-    return Draft(**values)
+    own = json.loads(values.pop("budget"))
+    return Draft(**values, **own)
 
 
 # Changing a document: each gives a new one ----------------------------------------------------------------------
@@ -251,18 +327,31 @@ def with_question(document: Document, question: Document, instead_of: str | None
     else:
         place = _index(changed, instead_of)
         rules.follow(changed, changed["questions"][place], question)
+        block_rules.follow(changed, instead_of, question["id"])
         changed["questions"][place] = question
     check_estimable(compiled(changed), question["id"])
     return changed
 
 
+def alike(document: Document) -> dict[str, int]:
+    """Give the questions that ask what an earlier one asks, in the same words, with that one's place."""
+    first: dict[str, int] = {}
+    again: dict[str, int] = {}
+    for place, question in enumerate(document["questions"]):
+        words = " ".join(question["text"].casefold().split()).rstrip(" ?!.")
+        if first.setdefault(words, place) != place:
+            again[question["id"]] = first[words]
+    return again
+
+
 def moved(document: Document, question_id: str, by: int) -> Document:
-    """Move a question up (-1) or down (+1); at the edge it stays."""
+    """Move a question up (-1) or down (+1), or by more places; at the edge it stays."""
     changed = copy.deepcopy(document)
     listed = changed["questions"]
     index = _index(changed, question_id)
-    place = min(max(index + by, 0), len(listed) - 1)
+    place = block_rules.place_of(changed, question_id, by)
     listed.insert(place, listed.pop(index))
+    block_rules.reordered(changed)
     rules.check_order(changed)
     return changed
 
@@ -273,13 +362,14 @@ def duplicated(document: Document, question_id: str) -> Document:
     index = _index(changed, question_id)
     twin = {**copy.deepcopy(changed["questions"][index]), "id": free_id(changed)}
     changed["questions"].insert(index + 1, twin)
+    block_rules.grown(changed, question_id, twin["id"])
     compiled(changed)
     return changed
 
 
-def without(document: Document, question_id: str) -> Document:
-    """Delete a question."""
-    changed = copy.deepcopy(document)
+def without(document: Document, question_id: str, slider: str = DEFAULT_EPSILON) -> Document:
+    """Delete a question; what remains of a block of two follows the slider."""
+    changed = block_rules.shrunk(copy.deepcopy(document), question_id, slider)
     del changed["questions"][_index(changed, question_id)]
     if changed.get("anchor", {}).get("question") == question_id:
         del changed["anchor"]
@@ -290,8 +380,8 @@ def without(document: Document, question_id: str) -> Document:
 def imported(survey: Survey) -> tuple[Document, str]:
     """Give a draft document of a survey from a file or a published one, and where its slider stands.
 
-    Nothing about any question changes. Those with the recommended mechanism at the most common epsilon follow the
-    slider again.
+    Nothing about any question changes. Those with the recommended mechanism are open again, each at its own epsilon;
+    the slider stands at the most common one.
     """
     document = survey.as_document(published=False)
     plain = [
@@ -302,18 +392,16 @@ def imported(survey: Survey) -> tuple[Document, str]:
     spent = Counter(question["mechanism"]["epsilon"] for question in plain)
     epsilon: str = spent.most_common(1)[0][0] if spent else DEFAULT_EPSILON
     for question in plain:
-        if question["mechanism"]["epsilon"] == epsilon:
-            own = KINDS[question["kind"]].in_mechanism
-            kept = {key: value for key, value in question["mechanism"].items() if key in own}
-            question["mechanism"] = {"epsilon": epsilon, **kept}
-            question.pop("channel", None)
+        own = ("epsilon", *KINDS[question["kind"]].in_mechanism)
+        question["mechanism"] = {key: value for key, value in question["mechanism"].items() if key in own}
+        question.pop("channel", None)
     return document, epsilon
 
 
 def _is_recommended(question: Question) -> bool:
     """Tell whether a question has the mechanism that an epsilon alone would give it."""
     mechanism = question.mechanism
-    if "epsilon" not in mechanism.parameters:
+    if question.block is not None or "epsilon" not in mechanism.parameters:
         return False
     from hushpoll_analysis.designing.designs import recommended
 

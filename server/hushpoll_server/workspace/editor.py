@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flask import abort, flash, g, jsonify, redirect, render_template, request, url_for
+from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Mechanism, Question, SurveyError
 from hushpoll_client.kind import DEFAULT, KINDS
+from hushpoll_client.limits import MAX_QUESTIONS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_client.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
@@ -21,11 +22,11 @@ from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, mechanisms, rules
+from . import block_rules, drafts, mechanisms, rules
 from .drafts import Document, Draft, StaleDraft
 from .forms import QuestionForm, mechanism_choices, place_error
 from .kinds import EDITORS, EditorKind
-from .pages import Page, bp, designer, open_draft
+from .pages import Page, bp, designer, open_draft, posted_revision
 
 if TYPE_CHECKING:
     from hushpoll_analysis.designing.recommending import Recommendation
@@ -122,22 +123,33 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     if "switch" in request.form:
         # Without a script: the fields of another kind are shown, and what was typed stays.
         return _show(draft, form, question_id)
-    if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
+    found = checked(draft, form, question_id)
+    if found is None:
         return _show(draft, form, question_id, 422)
+    changed, written = found
     try:
-        changed, written = with_form(draft, form, question_id)
-        drafts.save(get_store(), changed, form.read_revision())
+        drafts.save(get_store(), changed, form.read_revision(), form.read_opened())
+    except StaleDraft:
+        return _show(draft, form, question_id, 409, stale=True)
+    flash("Saved." if question_id else "Added.", "done")
+    if written["id"] in (again := drafts.alike(changed.document)):
+        said = f"It asks what question {again[written['id']] + 1} asks, in the same words"
+        flash(f"{said}: change or delete one of them.", "problem")
+    return redirect(url_for("workspace.draft", draft_id=draft.id) + f"#question-{written['id']}")
+
+
+def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document] | None:
+    """Give the draft with the question of the form, and that question; None where the form now says what is wrong."""
+    if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
+        return None
+    try:
+        return with_form(draft, form, question_id)
     except SurveyError as error:
         ids = [one["id"] for one in draft.questions]
         place_error(form, error, ids.index(question_id) if question_id in ids else len(ids))
-        return _show(draft, form, question_id, 422)
-    except StaleDraft:
-        return _show(draft, form, question_id, 409, stale=True)
     except HushpollError as error:
         form.decoy_from.errors = [sentence(error)]
-        return _show(draft, form, question_id, 422)
-    flash("Saved." if question_id else "Added.", "done")
-    return redirect(url_for("workspace.draft", draft_id=draft.id) + f"#question-{written['id']}")
+    return None
 
 
 def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
@@ -146,15 +158,20 @@ def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tupl
     if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
         fields |= counts_from_survey(fields["decoy_survey"] or "")
     before = draft.question(question_id) if question_id else None
-    written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, draft.epsilon, before)
+    epsilon = draft.own_epsilon(before)
+    written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, epsilon, before)
     if "after_question" in EDITORS[fields["kind"]].fields:
         ticked = fields["after_answers"] or ()
         written |= rules.write_rule(fields["after_question"] or "", ticked, earlier(draft, question_id))
+    inside = question_id is not None and block_rules.block_at(draft.document, question_id) is not None
+    if inside and not fields["mechanism"]:
+        # The block protects it; a mechanism that was chosen is refused beside its field.
+        written = {key: value for key, value in written.items() if key not in ("mechanism", "channel")}
     document = drafts.with_question(draft.document, written, question_id)
     linked = tuple(name for name in draft.linked if name not in (question_id, written["id"]))
     follows = fields["linked"] and "linked" in mechanisms.fields_of(fields["mechanism"])
     linked += (written["id"],) if follows else ()
-    return replace(draft, document=document, linked=linked), written
+    return replace(draft.renamed(question_id, written["id"]), document=document, linked=linked), written
 
 
 def _complete(form: QuestionForm) -> bool:
@@ -190,38 +207,27 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
     try:
         answers = kind.read({**shape, "mechanism": editor.in_mechanism(form.data)}, where, published=False)
         skipped = bool(form.after_question.data) and kind.may_be_skipped
-        return recommend_for(
-            kind, answers, len(answers.labels) + skipped, float(draft.epsilon), n=draft.expected_n
-        )
+        epsilon = float(draft.own_epsilon(draft.question(question_id) if question_id else None))
+        return recommend_for(kind, answers, len(answers.labels) + skipped, epsilon, n=draft.expected_n)
     except HushpollError:
         return None
-
-
-@bp.get("/drafts/<draft_id>/advice.json")
-@designer
-def advice_json(draft_id: str) -> Response:
-    """Give the recommendation for a question as the editor has it now; nothing is saved."""
-    draft = open_draft(draft_id)
-    form = QuestionForm(formdata=request.args, meta={"csrf": False})
-    found = advice(draft, form, request.args.get("instead_of") or None)
-    return jsonify(compared(found))
 
 
 def compared(found: Recommendation | None) -> dict[str, Any]:
     """Give a recommendation as the page words it: the sentence, what is proved, every way with the answers it needs."""
     if found is None:
-        return {"reason": "", "proof": "", "rows": []}
+        return {"reason": "", "proof": "", "criterion": "", "rows": []}
     rows = [[one.label, f"{one.respondents:.2f}"] for one in found.candidates]
-    return {"reason": found.reason, "proof": found.proof, "rows": rows}
+    return {"reason": found.reason, "proof": found.proof, "criterion": found.criterion, "rows": rows}
 
 
-def _change(draft_id: str, change: Callable[[Document], Document], said: str) -> Response:
-    """Change the order or number of questions, unless the page was out of date."""
+def _change(
+    draft_id: str, change: Callable[[Document], Document], said: str, question_id: str = ""
+) -> Response:
+    """Change the order or number of questions, unless the page was out of date; then show that question again."""
     draft = open_draft(draft_id)
-    text = request.form.get("revision", "")
-    revision = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     try:
-        drafts.save(get_store(), replace(draft, document=change(draft.document)), revision)
+        drafts.save(get_store(), replace(draft, document=change(draft.document)), posted_revision())
         flash(said, "done")
     except StaleDraft:
         flash(
@@ -229,22 +235,27 @@ def _change(draft_id: str, change: Callable[[Document], Document], said: str) ->
         )
     except SurveyError as error:
         flash(f"Nothing was changed: {error}.", "problem")
-    return redirect(url_for("workspace.draft", draft_id=draft.id))
+    place = f"#question-{question_id}" if question_id else ""
+    return redirect(url_for("workspace.draft", draft_id=draft.id) + place)
 
 
 @bp.post("/drafts/<draft_id>/questions/<question_id>/move")
 @designer
 def move_question(draft_id: str, question_id: str) -> Response:
-    """Move a question up or down."""
-    by = -1 if request.form.get("direction") == "up" else 1
-    return _change(draft_id, lambda document: drafts.moved(document, question_id, by), "Moved.")
+    """Move a question up or down, by one place or by as many as are asked for."""
+    asked = request.form.get("places", "1")
+    places = min(int(asked), MAX_QUESTIONS) if asked.isascii() and asked.isdigit() and len(asked) < 4 else 1
+    by = -places if request.form.get("direction") == "up" else places
+    return _change(draft_id, lambda document: drafts.moved(document, question_id, by), "Moved.", question_id)
 
 
 @bp.post("/drafts/<draft_id>/questions/<question_id>/duplicate")
 @designer
 def duplicate_question(draft_id: str, question_id: str) -> Response:
     """Copy a question."""
-    return _change(draft_id, lambda document: drafts.duplicated(document, question_id), "Copied.")
+    return _change(
+        draft_id, lambda document: drafts.duplicated(document, question_id), "Copied.", question_id
+    )
 
 
 @bp.route("/drafts/<draft_id>/questions/<question_id>/delete", methods=["GET", "POST"])
@@ -256,7 +267,10 @@ def delete_question(draft_id: str, question_id: str) -> Page:
         return render_template(
             "workspace/delete_question.html", draft=draft, question=_find(draft, question_id)
         )
-    return _change(draft_id, lambda document: drafts.without(document, question_id), "Question deleted.")
+    slider = open_draft(draft_id).epsilon
+    return _change(
+        draft_id, lambda document: drafts.without(document, question_id, slider), "Question deleted."
+    )
 
 
 # A decoy's share from another survey ----------------------------------------------------------------------------

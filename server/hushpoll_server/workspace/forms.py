@@ -9,14 +9,13 @@ from typing import Any
 
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
-from hushpoll_client import SurveyError
+from hushpoll_client import HushpollError, SurveyError
 from hushpoll_client.kind import DEFAULT, KINDS
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from wtforms import (
     BooleanField,
     DateField,
-    FloatField,
     HiddenField,
     IntegerField,
     RadioField,
@@ -26,11 +25,11 @@ from wtforms import (
     StringField,
     TextAreaField,
 )
-from wtforms.validators import InputRequired, NumberRange, Optional
+from wtforms.validators import InputRequired, NumberRange, Optional, ValidationError
 
-from hushpoll_server.fields import choices, sentence
+from hushpoll_server.fields import DecimalField, choices, decimal, sentence
 
-from .kinds import EDITORS
+from .kinds import EDITORS, EditorKind
 from .mechanisms import PARAMETERS, RECOMMENDED
 
 LARGEST_N = 100_000_000
@@ -42,15 +41,24 @@ def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoi
     return choices([("", RECOMMENDED[0]), *named])
 
 
+def _whole(text: str | None) -> int:
+    text = text or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+
+
 class RevisionForm(FlaskForm):  # type: ignore[misc]
     """A form on a draft: it carries the revision of the draft that its page showed."""
 
     revision = HiddenField()
+    opened = HiddenField()
 
     def read_revision(self) -> int:
         """Read the revision; give one that never fits where the field was tampered with."""
-        text = self.revision.data or ""
-        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+        return _whole(self.revision.data)
+
+    def read_opened(self) -> int | None:
+        """Read the revision at which a page was opened that has saved by itself since; None where it has not."""
+        return _whole(self.opened.data) if self.opened.data else None
 
 
 def _count(label: str, **more: Any) -> IntegerField:
@@ -91,12 +99,18 @@ class DetailsForm(RevisionForm):
         "Its true share of Yes", description="Such as 0, or 1/12 for people born in one month."
     )
 
+    groups = TextAreaField(
+        "Groups",
+        description="One a line, such as faculties or sites: what you know anyway of whom you invite. Each group gets"
+        " its own link, and every report names its group openly, so it needs no question and no noise.",
+    )
+
     def offer_anchors(self, questions: Iterable[Mapping[str, Any]]) -> None:
         """List the yes/no questions that everybody is asked."""
         offered = [
             (one["id"], one["text"])
             for one in questions
-            if KINDS[one["kind"]].yes_or_no and "after" not in one
+            if KINDS[one["kind"]].yes_or_no and "after" not in one and "mechanism" in one
         ]
         self.anchor_question.choices = choices([("", "Nothing"), *offered])
 
@@ -112,7 +126,11 @@ class QuestionForm(RevisionForm):
     text = TextAreaField(
         "Question", [InputRequired("Write the question.")], description="Plain text, one sentence."
     )
-    options = TextAreaField("Options", description="One option per line, at least two. A list can be pasted.")
+    options = TextAreaField(
+        "Options",
+        description="One option per line, at least two. A list can be pasted. Where several can be ticked, “None of"
+        " these” is offered by itself.",
+    )
     at_most = StringField(
         "At most so many may be ticked",
         description="A whole number. Leave it empty where people may tick as many as they like.",
@@ -183,7 +201,7 @@ class PlanForm(RevisionForm):
     """How many answers are expected, what margin is needed, and the slider."""
 
     expected_n = _count("How many answers do you expect?")
-    margin = FloatField(
+    margin = DecimalField(
         "What margin do you need?",
         [InputRequired("Type a number such as 5."), NumberRange(0.1, 50, "Type a number from 0.1 to 50.")],
         description="In percentage points, at 95 % confidence: 5 means ± 5 points. For an average: in percent of its"
@@ -191,6 +209,35 @@ class PlanForm(RevisionForm):
     )
     epsilon = SelectField("Privacy level", choices=[])
     focus = SelectField("Figures for", choices=[], validate_choice=False)
+
+    def of_question(self, place: int) -> tuple[DecimalField, StringField]:
+        """Give the fields of one question, counted from 0: its margin and its lock."""
+        return self[f"margin_{place}"], self[f"lock_{place}"]
+
+
+def plan_form(questions: int) -> type[PlanForm]:
+    """Give the form with a margin and a lock for each of so many questions."""
+    fields: dict[str, Any] = {}
+    for place in range(questions):
+        fields[f"margin_{place}"] = DecimalField(
+            f"Margin of question {place + 1}",
+            [Optional(), NumberRange(0.1, 50, "Type a number from 0.1 to 50, or nothing.")],
+        )
+        fields[f"lock_{place}"] = StringField(f"Lock of question {place + 1}", [Optional(), _is_lock])
+    return type("QuestionsPlanForm", (PlanForm,), fields)
+
+
+def _is_lock(form: FlaskForm, field: StringField) -> None:
+    from hushpoll_analysis.designing.spending import read_lock
+
+    try:
+        read_lock(decimal(field.data))
+    except HushpollError as error:
+        raise ValidationError(sentence(error)) from None
+
+
+PROTECTS_LITTLE = "this protects little"
+"""What a designer types who publishes a survey of the weakest tier."""
 
 
 class PublishForm(RevisionForm):
@@ -201,6 +248,17 @@ class PublishForm(RevisionForm):
         [InputRequired("Tick this to publish.")],
     )
     one_sided = BooleanField("I accept what the reports of these questions reveal, and respondents are told.")
+    weak = StringField(
+        f"To publish it all the same, type: {PROTECTS_LITTLE}",
+        description="Respondents read the same words before they start.",
+    )
+
+    def confirms_weak(self) -> bool:
+        """Tell whether the confirmation was typed; says so beside the field where it was not."""
+        typed = " ".join((self.weak.data or "").lower().split())
+        if typed != PROTECTS_LITTLE:
+            self.weak.errors = [f"Type “{PROTECTS_LITTLE}”, or lower the epsilon of the questions."]
+        return typed == PROTECTS_LITTLE
 
 
 class CloseForm(FlaskForm):  # type: ignore[misc]
@@ -219,8 +277,20 @@ class CloseForm(FlaskForm):  # type: ignore[misc]
     )
 
 
+class DeleteForm(FlaskForm):  # type: ignore[misc]
+    """When to delete every report."""
+
+    delete_on = DateField(
+        "Delete all reports on (UTC)",
+        [Optional()],
+        description="Download the results before that day. Leave it empty to keep the reports.",
+    )
+
+
 class InviteForm(FlaskForm):  # type: ignore[misc]
-    """How many codes to make."""
+    """How many codes to make, and for which group."""
+
+    group = SelectField("Group", choices=[], validate_choice=False)
 
     n = IntegerField(
         "Number of codes",
@@ -271,11 +341,15 @@ def place_error(form: FlaskForm, error: SurveyError, place: int | None = None) -
 
 def _field(form: FlaskForm, part: str) -> Any:
     """Find the field of a key of the document."""
-    name = _FIELD_OF.get(part, part)
-    editor = EDITORS.get(form.kind.data) if "kind" in form else None
-    if editor is not None and part == "target":
-        name = editor.target_field
+    name = field_name(EDITORS.get(form.kind.data) if "kind" in form else None, part)
     return form[name] if hasattr(form, name) else None
+
+
+def field_name(editor: EditorKind | None, part: str) -> str:
+    """Give the name of the field that a key of the document is typed into."""
+    if editor is not None and part == "target":
+        return editor.target_field
+    return _FIELD_OF.get(part, part)
 
 
 def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:

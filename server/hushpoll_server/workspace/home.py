@@ -9,24 +9,41 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from flask import abort, flash, g, redirect, render_template, request, url_for
+from flask import abort, flash, g, jsonify, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey, SurveyError
+from hushpoll_client.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
 
-from hushpoll_server.documents import parse_survey
+from hushpoll_server.documents import parse_survey, split_plan
+from hushpoll_server.fields import decimal
 from hushpoll_server.people import sharing
-from hushpoll_server.people.access import current_user
+from hushpoll_server.people.access import can_edit, current_user
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, editor, preview, privacy, publish, rehearsal
+from . import blocks, drafts, editor, inviting, live, preview, privacy, publish, rehearsal, shelf, sizes
+from .autosave import errors_of, kept
 from .drafts import Draft, StaleDraft
 from .forms import DetailsForm, ImportForm, place_error, pretty
+from .groups import read_lines
 from .kinds import EDITORS
 from .library import TEMPLATES, document_of
 from .pages import Page, bp, designer, download, open_draft, own_draft, reader
+from .plans import read_plan, with_plan
 from .privacy import summaries
 
-__all__ = ["bp", "editor", "preview", "privacy", "publish", "rehearsal"]
+__all__ = [
+    "blocks",
+    "bp",
+    "editor",
+    "inviting",
+    "live",
+    "preview",
+    "privacy",
+    "publish",
+    "rehearsal",
+    "shelf",
+    "sizes",
+]
 LARGEST_IMPORT = 1 << 20
 
 
@@ -42,12 +59,31 @@ def front() -> BaseResponse:
 def home() -> str:
     """List drafts, own surveys, surveys of the house, shared ones."""
     store, user = get_store(), current_user
-    listed = sharing.readable(store, user, store.list_surveys())
-    mine = [one for one in listed if one.owner == user.name]
-    others = [one for one in listed if one.owner != user.name]
-    own_drafts = [] if user.role == "analyst" else drafts.unpublished(store, user.name)
-    counts = {one.hash: store.count(one.hash) for one in listed}
-    return render_template("workspace/home.html", drafts=own_drafts, mine=mine, others=others, counts=counts)
+    words, away = request.args.get("q", "").strip(), "archived" in request.args
+    shelved = shelf.put_away(store)
+    readable = sharing.readable(store, user, store.list_surveys())
+    written = [] if user.role == "analyst" else drafts.unpublished(store, user.name)
+    listed = [
+        one for one in readable if (one.hash in shelved) == away and shelf.matches(words, one.title, one.hash)
+    ]
+    own_drafts = [
+        one
+        for one in written
+        if (one.id in shelved) == away
+        and shelf.matches(words, one.title, *(question["text"] for question in one.questions))
+    ]
+    return render_template(
+        "workspace/home.html",
+        drafts=own_drafts,
+        mine=[one for one in listed if one.owner == user.name],
+        others=[one for one in listed if one.owner != user.name],
+        counts={one.hash: store.count(one.hash) for one in listed},
+        words=words,
+        away=away,
+        anything=bool(readable or written),
+        in_archive=len(shelved & ({one.hash for one in readable} | {one.id for one in written})),
+        may_edit={one.hash for one in listed if can_edit(user, one.hash)},
+    )
 
 
 @bp.get("/surveys/new")
@@ -81,8 +117,10 @@ def import_definition() -> Page:
     if form.validate_on_submit():
         try:
             with form.file.data.stream as file:
-                document, epsilon = drafts.imported(parse_survey(file.read(LARGEST_IMPORT + 1)))
-            draft = drafts.create(get_store(), current_user.name, document, epsilon=epsilon)
+                data, given = split_plan(file.read(LARGEST_IMPORT + 1))
+            document, epsilon = drafts.imported(parse_survey(data))
+            plan = {"epsilon": epsilon} | read_plan(given, {one["id"] for one in document["questions"]})
+            draft = drafts.create(get_store(), current_user.name, document, **plan)
             flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
             return redirect(url_for("workspace.draft", draft_id=draft.id))
         except HushpollError as error:
@@ -104,6 +142,7 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         kept = {"title": document["title"], "intro": document["intro"], **document["settings"]}
         anchor = document.get("anchor", {})
         kept |= {"anchor_question": anchor.get("question", ""), "anchor_share": anchor.get("share", "0")}
+        kept["groups"] = "\n".join(document.get("groups", []))
         form = DetailsForm(formdata=None, revision=draft.revision, **kept)
     if stale:
         # Saving again now means: over the version that the page has warned of.
@@ -115,6 +154,7 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         draft=draft,
         form=form,
         rows=summaries(draft),
+        alike=drafts.alike(document),
         kinds=EDITORS,
         stale=stale,
         step="questions",
@@ -128,21 +168,13 @@ def save_details(draft_id: str) -> Page:
     """Save title, introduction and settings."""
     draft = open_draft(draft_id)
     form = DetailsForm()
+    if "autosave" in request.form:
+        return _autosave_details(draft, form)
     if not form.validate_on_submit():
         return show_draft(draft, form, 422)
-    document = {
-        **draft.document,
-        "title": form.title.data.strip(),
-        "intro": (form.intro.data or "").replace("\r\n", "\n").strip(),
-        "settings": {"kiosk": form.kiosk.data, "invitation": form.invitation.data},
-    }
-    document.pop("anchor", None)
-    if form.anchor_question.data:
-        share = (form.anchor_share.data or "").strip()
-        document["anchor"] = {"question": form.anchor_question.data, "share": share}
     try:
-        check_details(document)
-        drafts.save(get_store(), replace(draft, document=document), form.read_revision())
+        changed = _with_details(draft, form)
+        drafts.save(get_store(), changed, form.read_revision(), form.read_opened())
     except SurveyError as error:
         place_error(form, error)
         return show_draft(draft, form, 422)
@@ -152,12 +184,44 @@ def save_details(draft_id: str) -> Page:
     return redirect(url_for("workspace.draft", draft_id=draft.id))
 
 
+def _autosave_details(draft: Draft, form: DetailsForm) -> BaseResponse:
+    """Keep what is typed if it is sound."""
+    if form.validate_on_submit():
+        try:
+            changed = _with_details(draft, form)
+            return jsonify(kept(changed, form))
+        except SurveyError as error:
+            place_error(form, error)
+    return jsonify({"errors": errors_of(form)})
+
+
+def _with_details(draft: Draft, form: DetailsForm) -> Draft:
+    """Give the draft with title, introduction and settings of the form; SurveyError where they are not sound."""
+    document = {
+        **draft.document,
+        "title": form.title.data.strip(),
+        "intro": (form.intro.data or "").replace("\r\n", "\n").strip(),
+        "settings": {"kiosk": form.kiosk.data, "invitation": form.invitation.data},
+    }
+    document.pop("anchor", None)
+    document.pop("groups", None)
+    if groups := read_lines(form.groups.data):
+        document["groups"] = groups
+    if form.anchor_question.data:
+        share = decimal(form.anchor_share.data or "")
+        document["anchor"] = {"question": form.anchor_question.data, "share": share}
+    check_details(document)
+    return replace(draft, document=document)
+
+
 def check_details(document: dict[str, Any]) -> None:
     """Check title and introduction also while there is no question yet."""
-    if "anchor" in document:
+    if "anchor" in document or "blocks" in document:
         drafts.compiled(document)
         return
-    probe = {"id": "probe", "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
+    # A question may not be called like the groups.
+    name = next((one["id"] for one in document["questions"] if one["id"] == FIELD), "probe")
+    probe = {"id": name, "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
     Survey.from_draft({**document, "questions": [probe]})
 
 
@@ -178,4 +242,4 @@ def delete(draft_id: str) -> Page:
 def draft_definition(draft_id: str) -> BaseResponse:
     """Send the draft as a file."""
     draft = own_draft(draft_id)
-    return download(pretty(draft.document), "application/json", f"{draft.id}.json")
+    return download(pretty(with_plan(draft)), "application/json", f"{draft.id}.json")

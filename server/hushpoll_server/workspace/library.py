@@ -84,8 +84,8 @@ TEMPLATES: dict[str, Template] = {
         epsilon="2",
         document=_survey(
             "Exam honesty",
-            "Two short questions about the last exam. No teacher, tutor or examination office can learn what you"
-            " choose here: it is mixed with chance on your own device first.",
+            "Two short questions about the last exam. They shall show what to change in this course, and are not"
+            " about single people.",
             _yes_no(
                 "unauthorised_help",
                 "In the last exam of this course, did you use any help that was not allowed?",
@@ -107,15 +107,15 @@ TEMPLATES: dict[str, Template] = {
     "tax": Template(
         topic="Undeclared income",
         summary="The share of people who left income out of their tax return. For a survey of the public.",
-        why="An OR-poll with a coin on top: people follow it easily, and the coin gives a finite epsilon even to an"
-        " onlooker who knows the answer to the harmless question.",
+        why="A harmless second question, and a coin on top: people follow it easily, and the coin gives a finite"
+        " epsilon even to an onlooker who knows the answer to the harmless question.",
         expected_n=2000,
         margin=0.05,
         epsilon="1.4",
         document=_survey(
             "Income and taxes",
             "One question about tax returns and one that has nothing to do with it. Your device combines both answers"
-            " and mixes the result with chance; neither answer leaves it.",
+            " before it mixes the result with chance.",
             _or_poll(
                 "undeclared",
                 "In your last tax return, did you leave out any income that you knew should be declared?",
@@ -135,8 +135,7 @@ TEMPLATES: dict[str, Template] = {
         epsilon="0.7",
         document=_survey(
             "Drugs in the past twelve months",
-            "Two questions. The results help to plan advice and treatment. Nobody receives what you actually choose,"
-            " not even under a court's order: it never leaves your device.",
+            "Two questions. The results help to plan advice and treatment.",
             _yes_no("cannabis", "In the past 12 months, have you used cannabis?", "0.7"),
             _yes_no(
                 "other_drugs",
@@ -189,9 +188,8 @@ TEMPLATES: dict[str, Template] = {
         epsilon="0.7",
         document=_survey(
             "Alcohol in everyday life",
-            "Five questions about the past four weeks. The results help to plan advice and relief. What you choose"
-            " is mixed with chance on your own device; no employer or insurer can learn it. If you want help now,"
-            " your doctor or a local advice centre is there for you.",
+            "Five questions about the past four weeks. The results help to plan advice and relief. If you want help"
+            " now, your doctor or a local advice centre is there for you.",
             _scale(
                 "stress",
                 "In the past 4 weeks, how stressed were you by your work or studies?",
@@ -223,7 +221,7 @@ TEMPLATES: dict[str, Template] = {
     "vote": Template(
         topic="How people will vote",
         summary="Vote intention among a few parties, where saying it openly can cost a friend or a job.",
-        why="One K-ary question at a higher epsilon: with five options each share needs more accuracy, and it is the"
+        why="One question at a higher epsilon: with five options each share needs more accuracy, and it is the"
         " only question a person answers.",
         expected_n=2500,
         margin=0.04,
@@ -248,7 +246,7 @@ TEMPLATES: dict[str, Template] = {
         epsilon="0.7",
         document=_survey(
             "How are you?",
-            "Two questions about the past twelve months. Nobody can see what you choose, so nobody can react to it:"
+            "Two questions about the past twelve months. What is sent is mixed with chance, so nobody can react to it:"
             " if you are in danger now, please call your local emergency number or a crisis line.",
             _yes_no(
                 "thoughts", "In the past 12 months, have you thought seriously about harming yourself?", "0.7"

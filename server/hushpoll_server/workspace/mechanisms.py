@@ -13,6 +13,8 @@ from hushpoll_client.mechanism import MECHANISMS, Parameter
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from hushpoll_client.words import epsilon_text
 
+from hushpoll_server.fields import decimal, decimals
+
 from .kinds import EDITORS, Fields, editor_of
 
 __all__ = [
@@ -94,7 +96,8 @@ def read_question(question: Mapping[str, Any]) -> Fields:
     """Give the form's fields of a question of a draft."""
     kind, fields = editor_of(question)
     own = KINDS[question["kind"]].in_mechanism
-    mechanism = {key: value for key, value in question["mechanism"].items() if key not in own}
+    given = question.get("mechanism", {})
+    mechanism = {key: value for key, value in given.items() if key not in own}
     return {"id": question["id"], "text": question["text"], "kind": kind, **fields} | _read_mechanism(
         mechanism
     )
@@ -159,7 +162,7 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
 
 
 def _written(parameter: Parameter, text: str) -> Any:
-    value = parameter.shape.from_text(text)
+    value = parameter.shape.from_text((decimals if parameter.shape.listed else decimal)(text))
     if parameter.name == "epsilon" or parameter.shape.whole:
         return value
     if isinstance(value, list):
@@ -179,6 +182,6 @@ def _share(text: Any) -> Any:
 
 def _write_decoy(source: str, given: dict[str, str]) -> dict[str, Any]:
     if source == "share":
-        return {"decoy_share": _share(given["decoy_share"])} if "decoy_share" in given else {}
+        return {"decoy_share": _share(decimal(given["decoy_share"]))} if "decoy_share" in given else {}
     counts = f"{given.get('decoy_yes', '')},{given.get('decoy_of', '')}"
     return {DECOY_COUNTS.name: DECOY_COUNTS.shape.from_text(counts)}

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -64,8 +64,10 @@ def init_app(app: Flask) -> None:
         argument = COUNTED.get(request.endpoint or "")
         if argument and response.status_code == 200 and request.method == "GET":
             survey_hash = (request.view_args or {}).get(argument, "")
-            if is_hash(survey_hash):
-                counter.count(get_store(), survey_hash)
+            # A short address has only the first digits: the page knows whose they are.
+            whole = survey_hash if is_hash(survey_hash) else g.get("survey_hash", "")
+            if is_hash(whole):
+                counter.count(get_store(), whole)
         return response
 
 

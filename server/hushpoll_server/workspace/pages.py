@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from typing import cast
 
-from flask import Blueprint, Flask, abort, flash, redirect, send_file, url_for
+from flask import Blueprint, Flask, abort, current_app, flash, redirect, request, send_file, url_for
 from hushpoll_client import Survey
 from hushpoll_client.words import factor_text
 from werkzeug.wrappers import Response as BaseResponse
@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from hushpoll_server.people.access import can_edit, current_user, guard_forms, keep_private, role_required
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, opens
+from . import drafts, history, opens
 from .drafts import Draft, DraftIsPublished
 from .kinds import points
 from .planner import epsilon_text, whole
@@ -30,6 +30,7 @@ designer = role_required("designer", "admin")
 reader = role_required("designer", "analyst", "admin")
 Page = str | BaseResponse | tuple[str, int]
 
+bp.add_app_template_filter(lambda draft: history.can_undo(get_store(), draft.id), "can_undo")
 bp.add_app_template_filter(points, "points")
 bp.add_app_template_filter(whole, "whole")
 bp.add_app_template_filter(epsilon_text, "epsilon")
@@ -59,6 +60,18 @@ def _already_published(error: DraftIsPublished) -> BaseResponse:
         "problem",
     )
     return redirect(url_for("workspace.survey", survey_hash=error.hash))
+
+
+def posted_revision() -> int:
+    """Read the revision that a form without fields carries; give one that never fits where it was tampered with."""
+    text = request.form.get("revision", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+
+
+def address() -> str:
+    """Give the address of this server as respondents should use it."""
+    config = current_app.config["HUSHPOLL"]
+    return str(config.public_url).rstrip("/") or request.host_url.rstrip("/")
 
 
 def download(data: bytes, mimetype: str, name: str) -> BaseResponse:

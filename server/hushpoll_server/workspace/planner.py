@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Question, Survey, words
 
+from hushpoll_server.fields import sentence
+
 from .drafts import Draft
-from .kinds import EDITORS, margin_text, points
+from .kinds import EDITORS, margin_text
 
 if TYPE_CHECKING:
+    from hushpoll_analysis.designing.budgeting import Budget
     from hushpoll_analysis.designing.planning import Plan
 
 LEVEL = 0.95
@@ -58,6 +61,17 @@ class QuestionPlan:
     needed: tuple[int | None, ...]
     recommended: bool = True
     """Whether its mechanism is the recommended one, which may change with the epsilon."""
+    wanted: float = 0.05
+    """The margin that it needs."""
+    lock: str = ""
+    """The protection that it keeps, as it was typed."""
+    leads_block: bool | None = None
+    """In a block, whether it is the first question, beside which the block's epsilon stands; None outside."""
+
+    @property
+    def met(self) -> bool:
+        """Whether it is as precise as is needed."""
+        return self.plan.margin <= self.wanted * 1.0005
 
     @property
     def reported(self) -> str:
@@ -70,9 +84,15 @@ class QuestionPlan:
         recorded = plan.recorded_as_chosen
         return {
             "mechanism": self.question.mechanism.name,
-            "epsilon": epsilon_text(self.question.epsilon),
-            "share": f"{self.share * 100:.0f} %" if self.share is not None else "–",
+            "epsilon": self._epsilon_text(),
+            "share": f"{self.share * 100:.0f} %"
+            if self.share is not None and self.leads_block is not False
+            else "–",
             "margin": margin_text(self.question, plan.margin),
+            "wanted": margin_text(self.question, self.wanted),
+            "state": "as precise as needed"
+            if self.met
+            else f"needs {margin_text(self.question, self.wanted)}",
             "margin_sampling": margin_text(self.question, plan.margin_sampling_only),
             "margin_curator": margin_text(self.question, plan.margin_trusted_curator),
             "recorded": f"{words.at_least(100 * recorded, 2)} of 100"
@@ -85,6 +105,12 @@ class QuestionPlan:
             "needed_5_for": f"Answers for {self._needed_text(NEEDED[0])}",
             "needed_3_for": f"Answers for {self._needed_text(NEEDED[1])}",
         }
+
+    def _epsilon_text(self) -> str:
+        """Write the epsilon; that of a block once, beside its first question."""
+        if self.leads_block is None:
+            return epsilon_text(self.question.epsilon)
+        return f"{epsilon_text(self.question.epsilon)}, the block" if self.leads_block else "in the block"
 
     def _needed_text(self, margin: float) -> str:
         return margin_text(self.question, margin).replace("±", "± ").replace(".0 ", " ")
@@ -114,7 +140,10 @@ def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
                 _plan(question, n=n),
                 question.epsilon / total if bounded else None,
                 tuple(_answers_for(question, margin) for margin in NEEDED),
-                source is None or "name" not in source["mechanism"],
+                source is None or "name" not in source.get("mechanism", {"name": ""}),
+                draft.margins.get(question.id, draft.margin),
+                draft.locks.get(question.id, ""),
+                None if survey.block_of(question) is None else survey.block_of(question)[1] == 0,  # type: ignore[index]
             )
         )
     return plans
@@ -160,75 +189,42 @@ def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
     return max(plans, key=lambda one: (one.automatic, one.plan.margin))
 
 
-def needed_epsilon(plans: Sequence[QuestionPlan], n: int, margin: float) -> tuple[str | None, str]:
-    """Find the lowest stop at which every question on the slider meets the margin, and say one sentence about it."""
-    automatic = [one for one in plans if one.automatic]
-    if not automatic:
-        return None, "No question follows the slider: every mechanism is set by hand."
-    wanted, listed = _wanted(automatic, margin), stops()
-    if all(one.question.mechanism.recompiled for one in automatic):
-        exact = max(_exact_epsilon(one, n, margin) for one in automatic)
-        if math.isinf(exact):
-            return None, _out_of_reach(automatic, n, margin)
-        found = next((stop for stop in listed if float(stop) >= exact), None)
-        if found is None:
-            return None, (
-                f"{wanted} with {whole(n)} answers would need epsilon {words.at_most(exact)} per question, beyond"
-                " the slider. Ask more people, or accept a wider margin."
-            )
-        return (
-            found,
-            f"{wanted} with {whole(n)} answers needs epsilon {words.at_most(exact, 2)} per question or more.",
-        )
-    # Channels that are computed are at hand for the stops, so these are tried one after the other.
-    for stop in listed:
-        if all(margin_at(_moved(one, float(stop)), n) <= margin for one in automatic):
-            said = f"{wanted} with {whole(n)} answers needs epsilon {stop} per question, the lowest stop that does."
-            return stop, said
-    return None, _out_of_reach(automatic, n, margin)
+def solve(draft: Draft, survey: Survey) -> Budget:
+    """Find the smallest epsilon of every question that the plan may set; locked ones keep their lock."""
+    from hushpoll_analysis.designing.budgeting import budget
 
-
-def _wanted(automatic: Sequence[QuestionPlan], margin: float) -> str:
-    """Write the needed margin in the unit that all questions share, else in points and percent."""
-    written = {margin_text(one.question, margin) for one in automatic}
-    return (
-        written.pop()
-        if len(written) == 1
-        else f"{points(margin)} (averages: {margin * 100:g} % of the range)"
+    ids = [question["id"] for question in draft.questions]
+    return budget(
+        survey,
+        draft.expected_n,
+        draft.margins,
+        draft.locks,
+        margin=draft.margin,
+        recommended=[
+            one["id"] for one in draft.questions if "name" not in one.get("mechanism", {"name": ""})
+        ],
+        kept=[name for name in ids if not draft.follows_slider(draft.question(name) or {})],
+        numbered=True,
+        level=LEVEL,
     )
 
 
-def _exact_epsilon(one: QuestionPlan, n: int, margin: float) -> float:
-    """Find the lowest epsilon that gives the margin, by bisection on its logarithm; infinity where none does."""
-    low, high = math.log(0.001), math.log(20)
-    if margin_at(_moved(one, math.exp(high)), n) > margin:
-        return math.inf
-    while high - low > 1e-7:
-        middle = (low + high) / 2
-        fits = margin_at(_moved(one, math.exp(middle)), n) <= margin
-        low, high = (low, middle) if fits else (middle, high)
-    return math.exp(high)
-
-
-def _out_of_reach(automatic: Sequence[QuestionPlan], n: int, margin: float) -> str:
-    """Why no epsilon gives the margin: too few people, or a harmless question that costs precision by itself."""
-    said = f"{_wanted(automatic, margin)} cannot be reached with {whole(n)} answers"
-    widest = max(automatic, key=lambda one: one.plan.margin_sampling_only)
-    open_margin = widest.plan.margin_sampling_only
-    numbers = [str(one.number) for one in automatic if one.question.mechanism.has_decoy]
-    if open_margin > margin:
-        why = (
-            f"even without privacy the margin is {margin_text(widest.question, open_margin)}. Ask more people"
+def advice(found: Budget) -> str:
+    """Say in one sentence what the margins need."""
+    if found.problems:
+        return " ".join(sentence(problem) for problem in found.problems)
+    moved = [one for one in found.questions if one.spent is not None and not one.locked]
+    if not moved:
+        return "Every question is locked or set by hand: there is nothing to find."
+    n = whole(found.n)
+    if len(moved) == 1:
+        wanted = margin_text(moved[0].spender.question, moved[0].needed)
+        return (
+            f"{wanted} with {n} answers needs epsilon {epsilon_text(moved[0].epsilon)} for {moved[0].name}."
         )
-    elif not numbers:
-        why = "it would need more epsilon than the slider offers. Ask more people"
-    else:
-        named = f"question {numbers[0]}" if len(numbers) == 1 else f"questions {', '.join(numbers)}"
-        why = (
-            f"the harmless question of {named} takes more precision than that at any epsilon. Choose"
-            " “Recommended” for its mechanism, ask more people"
-        )
-    return f"{said}: {why}, or accept a wider margin."
+    each = ", ".join(f"{epsilon_text(one.epsilon)} for {one.name}" for one in moved[:6])
+    more = f" and more for {len(moved) - 6} others" if len(moved) > 6 else ""
+    return f"With {n} answers the margins need epsilon {each}{more}: a total of {epsilon_text(found.total)} per person."
 
 
 def _x(epsilon: float, low: float, high: float) -> float:

@@ -1,28 +1,25 @@
-"""The preview: a draft compiled as publishing would, on the respondents' own page, which sends and keeps nothing."""
+"""The preview: a draft, or a question as it is typed, on the respondents' own page, which sends and keeps nothing."""
 
 from __future__ import annotations
+
+from base64 import b64encode
 
 from flask import abort, g, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
-from .editor import with_form
 from .forms import QuestionForm
 from .pages import bp, designer, own_draft
 from .privacy import cap
+from .sketch import sketch
 
 
 def _compiled(draft_id: str) -> Survey:
-    """Compile the draft as publishing would; with a question as the editor has it now, where one is given."""
+    """Compile the draft as publishing would."""
     draft = own_draft(draft_id)
+    if not draft.questions:
+        abort(404, "this draft has no question yet; add one, then look at the preview")
     try:
-        if "text" in request.args:
-            form = QuestionForm(formdata=request.args, meta={"csrf": False})
-            if not form.validate():
-                abort(422, "the question is not complete yet")
-            draft, _ = with_form(draft, form, request.args.get("instead_of") or None)
-        if not draft.questions:
-            abort(404, "this draft has no question yet; add one, then look at the preview")
         return draft.survey(cap())
     except HushpollError as error:
         abort(422, str(error))
@@ -31,12 +28,27 @@ def _compiled(draft_id: str) -> Survey:
 @bp.get("/drafts/<draft_id>/preview")
 @designer
 def preview(draft_id: str) -> Response:
-    """Show the respondents' page of a draft, in the editor's frame or in a tab of its own."""
+    """Show the respondents' page of a draft, in a phone's frame or in a tab of its own."""
     from hushpoll_server.respond.page import render_page
 
-    query = request.query_string.decode("ascii", "ignore")
-    document = url_for("workspace.preview_document", draft_id=draft_id) + (f"?{query}" if query else "")
+    document = url_for("workspace.preview_document", draft_id=draft_id)
     return render_page(_compiled(draft_id), preview=True, document=document)
+
+
+@bp.post("/drafts/<draft_id>/preview")
+@designer
+def preview_question(draft_id: str) -> Response:
+    """Show one question as the editor has it now, complete or not, in the editor's frame.
+
+    What is typed is posted, and comes back inside the page: no address could hold a long list.
+    """
+    from hushpoll_server.respond.page import render_page
+
+    survey = sketch(own_draft(draft_id), QuestionForm(), request.form.get("instead_of") or None)
+    inside = f"data:application/json;base64,{b64encode(survey.canonical).decode('ascii')}"
+    page = render_page(survey, preview=True, document=inside, at_questions=True)
+    g.csp["connect-src"] = "'self' data:"
+    return page
 
 
 @bp.get("/drafts/<draft_id>/preview.json")

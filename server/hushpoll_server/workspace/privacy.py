@@ -9,13 +9,14 @@ from flask import current_app, flash, jsonify, redirect, render_template, reques
 from hushpoll_client import Survey, SurveyError
 from werkzeug.wrappers import Response
 
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import choices, decimal
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts, planner
+from .autosave import errors_of, kept
 from .drafts import Draft, StaleDraft
-from .forms import PlanForm
-from .kinds import EDITORS, editor_of
+from .forms import PlanForm, plan_form
+from .kinds import EDITORS, editor_of, margin_text
 from .mechanisms import what_it_reveals
 from .pages import Page, bp, designer, open_draft
 from .planner import QuestionPlan
@@ -35,10 +36,11 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     from hushpoll_analysis.designing.recommending import recommend_for
 
     rows, texts = [], {one["id"]: one["text"] for one in draft.questions}
-    for source, question in zip(draft.questions, draft.compiled().questions, strict=True):
-        automatic = "name" not in source["mechanism"]
+    survey = draft.compiled()
+    for source, question in zip(draft.questions, survey.questions, strict=True):
+        automatic = "name" not in source.get("mechanism", {"name": ""})
         shown = EDITORS[question.kind.name].described(question)
-        epsilon, many = float(draft.epsilon), len(question.labels)
+        epsilon, many = float(draft.own_epsilon(source)), len(question.labels)
         advice = recommend_for(question.kind, question.answers, many, epsilon, n=draft.expected_n)
         rows.append(
             {
@@ -55,6 +57,8 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
                 "reason": advice.reason if automatic else "",
                 "proof": advice.proof if automatic else "",
                 "note": what_it_reveals(question),
+                "block": survey.block_of(question),
+                "margin": margin_text(question, planner.margin_at(question, draft.expected_n)),
             }
         )
     return rows
@@ -64,23 +68,26 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
 
 
 def readout(draft: Draft, asked: str | None) -> dict[str, Any]:
-    """Everything that the screen shows for a draft with its slider, n and margin as they stand."""
+    """Everything that the screen shows for a draft with its slider, n, margins and locks as they stand."""
     survey = draft.compiled()
     plans = planner.question_plans(draft, survey, draft.expected_n)
     focus = planner.focus_of(plans, asked)
     total, warning = planner.total_text(survey)
-    stop, advice = planner.needed_epsilon(plans, draft.expected_n, draft.margin)
+    over_cap, found = _over_cap(survey), planner.solve(draft, survey)
+    # Nothing is green while one person's total is in the red.
+    green = not (warning or over_cap)
     return {
         "survey": survey,
         "plans": plans,
         "focus": focus,
         "total": total,
         "warning": warning,
-        "over_cap": _over_cap(survey),
-        "stop": stop,
-        "advice": advice,
-        "verdict": _verdict(focus, draft.margin),
-        "curve": planner.curve(focus, draft.expected_n, draft.margin),
+        "over_cap": over_cap,
+        "green": green,
+        "advice": planner.advice(found),
+        "remedies": list(found.advice),
+        "verdict": _verdict(focus, green),
+        "curve": planner.curve(focus, draft.expected_n, focus.wanted),
         "scale": planner.total_scale(survey.epsilon_total),
     }
 
@@ -96,10 +103,12 @@ def _over_cap(survey: Survey) -> str:
     return ""
 
 
-def _verdict(focus: QuestionPlan, margin: float) -> str:
-    if focus.plan.margin <= margin * 1.0005:
-        return "This is as precise as you need."
-    return "This is less precise than you need."
+def _verdict(focus: QuestionPlan, green: bool) -> str:
+    if not focus.met:
+        return "This is less precise than you need." + (" It is locked." if focus.lock else "")
+    return (
+        "This is as precise as you need." if green else "Precise enough, but one person's total is too high."
+    )
 
 
 @bp.route("/drafts/<draft_id>/privacy", methods=["GET", "POST"])
@@ -112,17 +121,17 @@ def privacy(draft_id: str) -> Page:
     if request.method == "GET":
         return _show(draft, _plan_form(draft, None), request.args.get("focus"))
     form = _plan_form(draft, request.form)
+    if "autosave" in request.form:
+        return _autosave_plan(draft, form)
     if not form.validate():
         return _show(draft, form, form.focus.data, 422)
-    wanted = _with_plan(draft, form.expected_n.data, form.margin.data / 100, form.epsilon.data)
+    wanted = _with_plan(draft, form)
     solved = "solve" in request.form
     if solved:
-        plans = planner.question_plans(wanted, wanted.compiled(), wanted.expected_n)
-        stop, advice = planner.needed_epsilon(plans, wanted.expected_n, wanted.margin)
-        flash(advice, "done" if stop else "problem")
-        wanted = _with_plan(wanted, wanted.expected_n, wanted.margin, stop or wanted.epsilon)
+        wanted, said, good = _solved(wanted)
+        flash(said, "done" if good else "problem")
     try:
-        drafts.save(get_store(), wanted, form.read_revision())
+        drafts.save(get_store(), wanted, form.read_revision(), form.read_opened())
     except StaleDraft:
         return _show(draft, form, form.focus.data, 409, stale=True)
     if request.form.get("next") == "preview":
@@ -132,23 +141,63 @@ def privacy(draft_id: str) -> Page:
     return redirect(url_for("workspace.privacy", draft_id=draft.id, focus=form.focus.data or None))
 
 
-def _with_plan(draft: Draft, n: int, margin: float, epsilon: str) -> Draft:
-    return replace(draft.at(epsilon), expected_n=n, margin=margin)
+def _autosave_plan(draft: Draft, form: PlanForm) -> Response:
+    """Keep the plan as it stands if it can be."""
+    sound = form.validate()
+    return jsonify(kept(_with_plan(draft, form), form) if sound else {"errors": errors_of(form)})
+
+
+OWN = "own"  # where the slider stands when questions have epsilons of their own
+
+
+def _with_plan(draft: Draft, form: PlanForm) -> Draft:
+    """Give the draft as the form has it: a lock holds at once, and the slider moves everything else."""
+    from hushpoll_analysis.designing.spending import read_lock
+
+    margins, locks = {}, {}
+    for place, question in enumerate(draft.questions):
+        margin, lock = form.of_question(place)
+        if margin.data is not None:
+            margins[question["id"]] = margin.data / 100
+        if (lock.data or "").strip() and draft.follows_slider(question):
+            locks[question["id"]] = decimal(lock.data)
+    plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
+    wanted = replace(draft, **plan, margins=margins, locks=locks)
+    if form.epsilon.data != OWN:
+        wanted = wanted.at(form.epsilon.data)
+    return wanted.spending({name: read_lock(lock) for name, lock in locks.items()})
+
+
+def _solved(wanted: Draft) -> tuple[Draft, str, bool]:
+    """Give the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
+    found = planner.solve(wanted, wanted.compiled())
+    spent = {one.id: one.spent for one in found.questions if one.spent is not None and not one.problem}
+    moved = wanted.spending(spent)
+    free = {moved.own_epsilon(one) for one in moved.questions if moved.follows_slider(one)}
+    if len(free) == 1:
+        moved = replace(moved, epsilon=free.pop())
+    return moved, planner.advice(found), not found.problems and not found.too_high
 
 
 def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     stops = planner.stops()
-    values = {
+    values: dict[str, Any] = {
         "expected_n": draft.expected_n,
         "margin": round(draft.margin * 100, 4),
-        "epsilon": draft.epsilon,
+        "epsilon": draft.epsilon if draft.at_one_epsilon else OWN,
     }
+    for place, question in enumerate(draft.questions):
+        own = draft.margins.get(question["id"])
+        values[f"margin_{place}"] = None if own is None else round(own * 100, 4)
+        values[f"lock_{place}"] = draft.locks.get(question["id"], "")
     meta = {} if csrf else {"csrf": False}
-    form = PlanForm(formdata=data, meta=meta, revision=draft.revision, **values)
+    made = plan_form(len(draft.questions))
+    form = made(formdata=data, meta=meta, revision=draft.revision, **values)
     # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
     offered = sorted({*stops, draft.epsilon}, key=float)
     ends = {offered[0]: " (best privacy)", offered[-1]: " (best accuracy)"}
-    form.epsilon.choices = choices((stop, f"epsilon {stop}{ends.get(stop, '')}") for stop in offered)
+    listed = [(stop, f"epsilon {stop}{ends.get(stop, '')}") for stop in offered]
+    form.epsilon.choices = choices([*listed, (OWN, "each question its own epsilon")])
     form.focus.choices = choices(
         (one["id"], f"Question {place}") for place, one in enumerate(draft.questions, 1)
     )
@@ -183,8 +232,7 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     form = _plan_form(draft, request.args, csrf=False)
     if not draft.questions or not form.validate():
         return jsonify(errors={name: errors[0] for name, errors in form.errors.items()}), 422
-    wanted = _with_plan(draft, form.expected_n.data, form.margin.data / 100, form.epsilon.data)
-    seen = readout(wanted, request.args.get("focus"))
+    seen = readout(_with_plan(draft, form), request.args.get("focus"))
     focus, drawn, scale = seen["focus"], seen["curve"], seen["scale"]
     texts = {**focus.texts(), "number": str(focus.number), "total": seen["total"]}
     texts |= {key: seen[key] for key in ("warning", "over_cap", "advice", "verdict")}
@@ -192,8 +240,10 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     return jsonify(
         texts=texts,
         rows=rows,
-        stop=seen["stop"],
+        remedies=seen["remedies"],
         curve=None if drawn is None else asdict(drawn),
         total_x=scale.x,
-        met=focus.plan.margin <= wanted.margin * 1.0005,
+        met=focus.met and seen["green"],
+        green=seen["green"],
+        rows_met={one.question.id: one.met for one in seen["plans"]},
     )

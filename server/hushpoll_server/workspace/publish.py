@@ -7,32 +7,33 @@ import io
 from typing import Any
 
 from flask import abort, current_app, flash, g, redirect, render_template, request, url_for
-from hushpoll_client import HushpollError, Survey
-from hushpoll_client.link import survey_link
+from hushpoll_client import HushpollError, Survey, SurveyError
+from hushpoll_client.assurance import assurance
+from hushpoll_client.group import named_group
+from hushpoll_client.link import fingerprint, survey_link
 from hushpoll_client.report import FEWEST_REPORTS
+from markupsafe import escape
 from werkzeug.wrappers import Response
 
-from hushpoll_server.collect import closing, invitations
+from hushpoll_server import mail
+from hushpoll_server.collect import closing, invitations, retention
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.fields import sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
 from hushpoll_server.people.errors import AccountError
+from hushpoll_server.respond.languages import poster_lead
 from hushpoll_server.store.surveys import SurveyState, get_store
 
-from . import drafts, opens, planner
-from .checklist import checklist, one_sided
+from . import drafts, mailing, opens, planner
+from .checklist import checklist, one_sided, weak_protection
 from .drafts import Draft, DraftIsPublished
-from .forms import CloseForm, InviteForm, PublishForm, ShareForm
+from .forms import CloseForm, DeleteForm, InviteForm, PublishForm, ShareForm
+from .groups import chosen_group, handouts, sizes_form
 from .kinds import margin_text
-from .pages import Page, bp, designer, download, editable_survey, own_draft, reader
+from .letters import MergeForm, letter_form
+from .pages import Page, address, bp, designer, download, editable_survey, own_draft, reader
 from .privacy import cap
-
-
-def address() -> str:
-    """Give the address of this server as respondents should use it."""
-    config = current_app.config["HUSHPOLL"]
-    return config.public_url.rstrip("/") or request.host_url.rstrip("/")
 
 
 def respondent_link(survey_hash: str) -> str:
@@ -51,11 +52,14 @@ def publish(draft_id: str) -> Page:
     items = checklist(draft)
     ready = all(state != "stop" for state, _ in items)
     open_ones = one_sided(draft) if ready else []
+    weak = weak_protection(draft) if ready else None
     g.csp = {"frame-src": "'self'"}
     status, stale = 200, False
     if form.validate_on_submit() and ready:
         if open_ones and not form.one_sided.data:
             form.one_sided.errors = ["Tick this too, or give these questions an epsilon."]
+            status = 422
+        elif weak and not form.confirms_weak():
             status = 422
         elif form.read_revision() != draft.revision:
             form.revision.data, status, stale = draft.revision, 409, True
@@ -73,6 +77,7 @@ def publish(draft_id: str) -> Page:
         items=items,
         ready=ready,
         open_ones=open_ones,
+        weak=weak,
         stale=stale,
         step="publish",
     )
@@ -120,18 +125,24 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
     assert published is not None
     count = store.count(survey_hash)
     link = respondent_link(survey_hash)
-    fresh = {
+    kept = retention.keeping_of(store, survey_hash)
+    fresh: dict[str, Any] = {
         "share_form": ShareForm(formdata=None),
         "close_form": close_form(state),
         "invite_form": InviteForm(formdata=None),
+        "merge_form": MergeForm(formdata=None),
+        "letter_form": letter_form(published),
+        "delete_form": DeleteForm(formdata=None, delete_on=kept.delete_on),
+        "sizes": sizes_form(published, state) if published.groups else None,
     }
+    forms.get("invite_form", fresh["invite_form"]).group.choices = list(published.groups)
     page = render_template(
         "workspace/survey.html",
         state=state,
         survey=published,
         count=count,
         waiting=max(0, count - state.sealed_n) if state.is_open else 0,
-        link=link,
+        handouts=handouts(published, address()),
         only_here=any(f"//{name}" in link for name in LOOPBACK),
         editable=can_edit(current_user, survey_hash),
         plans=projected(published, count),
@@ -140,6 +151,12 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         codes=invitations.counts(store, survey_hash) if published.settings.invitation else None,
         readers=sharing.shared_with(store, survey_hash),
         minimum=FEWEST_REPORTS,
+        kept=kept,
+        embed=embed_code(published) if kept.embeddable else "",
+        mailing=mailing.read(store, survey_hash) if published.settings.invitation else None,
+        sends_mail=mail.is_configured(store.config),
+        weak=assurance(published).tier == "weak",
+        waves=[one for one in store.waves(survey_hash) if can_read_survey(current_user, one.hash)],
         **(fresh | forms),
     )
     return page, status
@@ -216,23 +233,29 @@ def publish_results(survey_hash: str) -> Response:
 @designer
 def invite(survey_hash: str) -> Page:
     """Make codes and give them as CSV, the only place where they will ever stand."""
-    editable_survey(survey_hash)
+    found = editable_survey(survey_hash)
     form = InviteForm()
     if form.validate_on_submit():
         try:
-            codes = invitations.invite(get_store(), survey_hash, form.n.data)
-            audit("invitations made", survey_hash, str(len(codes)))
-            return download(_codes_csv(survey_hash, codes), "text/csv", f"invitations-{survey_hash[:8]}.csv")
+            group = named_group(found.groups, form.group.data if found.groups else None)
+            codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
+            name = "" if group is None else f"-g{group}"
+            audit("invitations made", survey_hash, f"{len(codes)}{name}")
+            file = f"invitations-{survey_hash[:8]}{name}.csv"
+            return download(_codes_csv(survey_hash, codes, group), "text/csv", file)
+        except SurveyError as error:
+            form.group.errors = [sentence(f"{error.problem}; {error.remedy}")]
         except HushpollError as error:
             form.n.errors = [f"{error}."]
     return show_survey(survey_hash, 422, invite_form=form)
 
 
-def _codes_csv(survey_hash: str, codes: list[str]) -> bytes:
+def _codes_csv(survey_hash: str, codes: list[str], group: int | None) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(["code", "link"])
-    writer.writerows((code, survey_link(address(), survey_hash, code)) for code in codes)
+    writer.writerow(["code", "link", "fingerprint"])
+    compared = fingerprint(survey_hash)
+    writer.writerows((code, survey_link(address(), survey_hash, code, group), compared) for code in codes)
     return text.getvalue().encode()
 
 
@@ -242,15 +265,19 @@ def qr(survey_hash: str, kind: str) -> Response:
     """Show the respondents' link as a QR code."""
     import segno
 
-    editable_survey(survey_hash)
+    group = chosen_group(editable_survey(survey_hash))
     if kind not in ("svg", "png"):
         abort(404, "QR codes come as qr.svg and qr.png")
     out = io.BytesIO()
-    code = segno.make(respondent_link(survey_hash), error="m", micro=False)
+    code = segno.make(survey_link(address(), survey_hash, group=group), error="m", micro=False)
     code.save(out, kind=kind, scale=8, border=4, dark="#12211f", light="#ffffff")
     if "download" in request.args:
         mimetype = "image/svg+xml" if kind == "svg" else "image/png"
-        return download(out.getvalue(), mimetype, f"survey-{survey_hash[:8]}.{kind}")
+        return download(
+            out.getvalue(),
+            mimetype,
+            f"survey-{survey_hash[:8]}{'' if group is None else f'-g{group}'}.{kind}",
+        )
     return Response(out.getvalue(), mimetype="image/svg+xml" if kind == "svg" else "image/png")
 
 
@@ -259,7 +286,13 @@ def qr(survey_hash: str, kind: str) -> Response:
 def poster(survey_hash: str) -> str:
     """Show a page to print and hang up."""
     found = editable_survey(survey_hash)
-    return render_template("workspace/poster.html", survey=found, link=respondent_link(survey_hash))
+    return render_template(
+        "workspace/poster.html",
+        survey=found,
+        link=respondent_link(survey_hash),
+        lead=poster_lead(assurance(found)),
+        group=chosen_group(found),
+    )
 
 
 @bp.get("/surveys/<survey_hash>/definition.json")
@@ -281,10 +314,74 @@ def copy_survey(survey_hash: str) -> Response:
     assert found is not None
     document, epsilon = drafts.imported(found)
     document["title"] = f"{found.title[:190]} (copy)"
-    expected_n = state.target_n or drafts.DEFAULT_N
-    draft = drafts.create(get_store(), current_user.name, document, expected_n, epsilon=epsilon)
+    document.pop("series", None)  # a copy is a survey of its own
+    draft = drafts.create(get_store(), current_user.name, document, **_plan_of(state, epsilon))
     flash("This is a copy. The published survey stays as it is.", "done")
     return redirect(url_for("workspace.draft", draft_id=draft.id))
+
+
+def _plan_of(state: SurveyState, epsilon: str) -> dict[str, Any]:
+    """Give the plan that a survey was written for; of one that was not written here, what is known of it."""
+    written = drafts.of_published(get_store(), state.hash)
+    if written is None:
+        return {"expected_n": state.target_n or drafts.DEFAULT_N, "epsilon": epsilon}
+    return written.plan
+
+
+@bp.post("/surveys/<survey_hash>/again")
+@designer
+def run_again(survey_hash: str) -> Response:
+    """Make a draft of the next wave: the same questions, linked to the last wave of the series."""
+    readable_state(survey_hash)
+    last = get_store().waves(survey_hash)[-1]
+    state = readable_state(last.hash)
+    found = get_store().get_survey(state.hash)
+    assert found is not None
+    document, epsilon = drafts.imported(found)
+    wave = 2 if found.series is None else found.series.wave + 1
+    name = found.title if found.series is None else found.series.name
+    document["series"] = {"name": name, "wave": wave, "previous": found.hash}
+    draft = drafts.create(get_store(), current_user.name, document, **_plan_of(state, epsilon))
+    flash(
+        f"This is wave {wave}. Its questions must stay as they are; privacy, title and introduction may change.",
+        "done",
+    )
+    return redirect(url_for("workspace.draft", draft_id=draft.id))
+
+
+def embed_code(survey: Survey) -> str:
+    """Give the lines that show the public results on another site."""
+    source = address() + url_for("results.embedded", survey_hash=survey.hash)
+    return f'<iframe src="{source}" title="{escape(survey.title)}" width="100%" height="700" loading="lazy"></iframe>'
+
+
+@bp.post("/surveys/<survey_hash>/embedding")
+@designer
+def embedding(survey_hash: str) -> Response:
+    """Let other sites show the public results in a frame, or end that."""
+    editable_survey(survey_hash)
+    allowed = request.form.get("embed") == "yes"
+    retention.set_embeddable(get_store(), survey_hash, allowed, current_user.name)
+    flash("Other sites may show the public results." if allowed else "No other site may show them.", "done")
+    return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#share")
+
+
+@bp.post("/surveys/<survey_hash>/retention")
+@designer
+def plan_deletion(survey_hash: str) -> Page:
+    """Set the day on which every report is deleted, or take it back."""
+    editable_survey(survey_hash)
+    form = DeleteForm()
+    if form.validate_on_submit():
+        try:
+            retention.set_day(get_store(), survey_hash, form.delete_on.data, current_user.name)
+            day = form.delete_on.data
+            said = f"All reports will be deleted on {day:%-d %B %Y}." if day else "No day is set."
+            flash(said, "done")
+            return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#close")
+        except HushpollError as error:
+            form.delete_on.errors = [sentence(error)]
+    return show_survey(survey_hash, 422, delete_form=form)
 
 
 @bp.post("/surveys/<survey_hash>/closing")

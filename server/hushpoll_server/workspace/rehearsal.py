@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from wtforms import IntegerField
 from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import sentence
+from hushpoll_server.results.paging import shown_page
 
 from .kinds import EDITORS
 from .kinds.rehearsing import TruthProblem
@@ -50,8 +52,13 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
     for place, question in enumerate(survey.questions):
         start = f"truth_{place}_"
         given = {field.name.removeprefix(start): field.data for field in form if field.name.startswith(start)}
+        editor = EDITORS[question.kind.name]
         try:
-            truth[question.id] = EDITORS[question.kind.name].read_truth(question, given)
+            truth[question.id] = editor.read_truth(question, given)
+            # What was typed balances itself: the form shows the shares that are rehearsed.
+            if "shape" not in given:
+                for part, percentage in editor.balanced(question, given).items():
+                    form[start + part].data, form[start + part].raw_data = percentage, [f"{percentage:g}"]
         except TruthProblem as problem:
             field = form[start + problem.field]
             field.errors = [*field.errors, f"The percentages of question {place + 1} {problem}."]
@@ -66,15 +73,17 @@ class Rehearsed:
     body: str
 
 
-def simulated(survey: Survey, n: int, truth: dict[str, Any]) -> Rehearsed:
-    """Draw n respondents through the randomizer and make the very report that the survey will get."""
+def simulated(
+    survey: Survey, n: int, truth: dict[str, Any], questions: Sequence[str] | None = None
+) -> Rehearsed:
+    """Draw n respondents through the randomizer and make the very report that the survey will get, or a page of it."""
     from hushpoll_analysis import report
     from hushpoll_analysis.channel.population import simulate_survey
     from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.rendering import as_body
 
     drawn = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}
-    made = report(survey, drawn)
+    made = report(survey, drawn, questions=questions)
     asked = asked_shares(survey, truth)
     parts = []
     for part in made.questions:
@@ -106,13 +115,14 @@ def rehearsal(draft_id: str) -> Page:
         return render_template("workspace/no_questions.html", draft=draft, step="rehearsal")
     survey = draft.compiled()
     form = truth_form(survey, draft.expected_n, request.form if request.method == "POST" else None)
+    shown = shown_page(survey)
     results: Rehearsed | None = None
     status = 200
     # At first the form's own defaults are rehearsed, so that the page is never empty.
     if request.method == "GET" or form.validate():
         truth = read_truth(form, survey)
         if len(truth) == len(survey.questions):
-            results = _simulate_or_say(form, survey, truth)
+            results = _simulate_or_say(form, survey, truth, shown.ids)
     if any(field.errors for field in form):
         status = 422
     page = render_template(
@@ -121,14 +131,18 @@ def rehearsal(draft_id: str) -> Page:
         form=form,
         survey=survey,
         results=results,
+        shown=shown,
+        balanced=[EDITORS[one.kind.name].adds_up(one) for one in survey.questions],
         step="rehearsal",
     )
     return page, status
 
 
-def _simulate_or_say(form: FlaskForm, survey: Survey, truth: dict[str, Any]) -> Rehearsed | None:
+def _simulate_or_say(
+    form: FlaskForm, survey: Survey, truth: dict[str, Any], questions: Sequence[str] | None
+) -> Rehearsed | None:
     try:
-        return simulated(survey, form.n.data, truth)
+        return simulated(survey, form.n.data, truth, questions)
     except HushpollError as error:
         form.n.errors = [sentence(error)]
         return None

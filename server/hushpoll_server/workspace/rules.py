@@ -18,7 +18,7 @@ def deciders(survey: Survey | None, before: str | None) -> list[Question]:
     for question in survey.questions if survey else ():
         if question.id == before:
             break
-        if question.kind.may_be_skipped and not question.mechanism.has_decoy:
+        if question.kind.may_be_skipped and not question.mechanism.has_decoy and question.block is None:
             found.append(question)
     return found
 

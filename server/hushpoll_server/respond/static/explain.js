@@ -1,17 +1,43 @@
-// What the respondent is told: what happens to an answer, in whole numbers out of 100, computed from the verified
-// channels and nothing else; and the words and elements that the page is made of. Text only, never HTML.
+// What the respondent is told, computed from the verified channels and nothing else; and the words and elements of the
+// page. Text only, never HTML.
 
 import { count } from "../client/channel.js";
 import { expBelow } from "../client/mechanism.js";
+import { sha256 } from "../client/sha256.js";
+import { tierOf } from "../client/survey.js";
 
-const FEW = 5; // options of a set that are named one by one
+const FEW = 5; // options of a set that are named
 
 export const page = JSON.parse(document.getElementById("page-data").textContent);
 export const language = document.documentElement.lang;
 const announcer = document.getElementById("announcer");
 
+// SHA-256 of the sentences in each language: whoever checks this script has checked them. Written by pin_words.py.
+const PINNED = {
+  ar: "4fcf1c37f96ed59cbe8f10bab3a695110f90cf023519e4864994d728a1c04979",
+  de: "78c20f486159a38069d232649ff5d9cb7b61a5cd5f7e3f78e1de63766d6f5937",
+  en: "5d19467ab7560572dd5f7f78c7b89da906c162ad8903658d03b9a14764e16243",
+  es: "98ce0afd9a8ded82e4578821bee0891d6890613f6ab1b72093da586432df48e7",
+  fr: "7ca81e067911583476907a4b3802e1d403836cb7226a3c8a5b046df435019ad4",
+};
+const words = readWords(document.getElementById("words").textContent, PINNED[language]);
+// Sentences that only some surveys need; their hashes stand among those that are pinned above.
+for (const more of document.querySelectorAll("[data-words]")) addWords(more.dataset.words, more.textContent);
+
+// Nothing but sentences whose SHA-256 the scripts state is ever shown as ours.
+function readWords(text, pinned) {
+  if (sha256(new TextEncoder().encode(text)) === pinned) return JSON.parse(text);
+  const why = "The sentences of this page are not those of its scripts. Do not answer here; tell whoever sent you the link.";
+  document.querySelector("main").replaceChildren(el("h1", {}, why));
+  throw new Error(why);
+}
+
+export function addWords(group, text) {
+  Object.assign(words, readWords(text, words.pins[group]));
+}
+
 export function say(key, values = {}) {
-  return page.strings[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  return words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
 /** An element with attributes and children; strings become text, null and false are left out. */
@@ -24,25 +50,56 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+/** Attributes of the designer's own texts: study.js names their language where the survey does. */
+export const designer = { dir: "auto" };
+let translated = {}; // texts of questions in another language, by the question's id
+export const translate = (questions) => (translated = questions);
+
+/** A text of a question as the respondent reads it. */
+export const textOf = (question, key) => translated[question.id]?.[key] ?? question[key] ?? question.answers[key];
+
+/** Add rules of a module that only some surveys need. */
+export function style(rules) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(rules);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+}
+
 /** Say something to those who do not see the screen. */
 export function announce(text) {
   announcer.textContent = text;
 }
 
-export const section = (heading, ...children) => el("section", {}, el("h2", {}, say(heading)), ...children);
-
-/** Sentences about one question, the one-sided truth set apart; `brief` is for beside the question. */
-export function paragraphs({ how, odds, so, assumes, skip, warnings }, brief = false) {
-  const lines = brief ? [how, odds.join(" "), skip] : [how, odds.join(" "), so, assumes, skip];
-  return [
-    ...lines.filter(Boolean).map((line) => el("p", {}, line)),
-    warnings.length && el("p", { class: "warning" }, warnings.join(" ")),
-  ];
+/** What a report may do for the respondent, as strong as the odds allow: the lead of the first view. */
+export function lead({ assurance: { tier, oneSided, weakest, factor, kept }, questions }) {
+  const where = weakest.length && questions.length > 1 ? `${numbered(weakest)}. ` : "";
+  const n = kept ?? factorAtMost(factor);
+  const weak = where + say(kept ? "weak_kept" : weakest.length ? "weak_any" : "weak_total", { n });
+  if (oneSided) return tier === "weak" ? `${say("lead_open")} ${weak}` : say("lead_open");
+  return { strong: say("lead"), fair: say("lead_fair"), weak }[tier];
 }
+
+/** Sentences about one question, folded to one line; the one-sided truth is never folded. */
+export function folded(about, id) {
+  const more = el("div", { id: `${id}-more`, hidden: "" }, picture(about), ...paragraphs(about, about.line));
+  const line = el("button", { type: "button", class: "quiet plain fold", id, "aria-expanded": "false", "aria-controls": more.id }, about.line);
+  line.addEventListener("click", () => {
+    more.hidden = !more.hidden;
+    line.setAttribute("aria-expanded", String(!more.hidden));
+  });
+  return el("div", { class: "small odds-of" }, line, more, warned(about));
+}
+
+export const picture = ({ icons }) => icons && el("figure", {}, iconArray(icons.kept), el("figcaption", {}, icons.caption));
+
+export const warned = ({ warnings }) => warnings.length > 0 && el("p", { class: "warning" }, warnings.join(" "));
+
+export const paragraphs = ({ how, odds, so, assumes, skip }, told) =>
+  [how, odds.join(" "), so, assumes, skip].filter((line) => line && line !== told).map((line) => el("p", {}, line));
 
 /** Explain one question in sentences, or lists of them (odds, warnings), and say what the icon array shows. */
 export function explain(question) {
-  const { mechanism, channel, after } = question;
+  const { mechanism, channel, after, block } = question;
   const labels = rowLabels(question).map(isolated);
   const recorded = channel.listed ? count(channel.outcomes).map((report) => isolated(reportLabel(question, report))) : [];
   // With a decoy, over the share of people who say Yes to it.
@@ -50,15 +107,26 @@ export function explain(question) {
   const about = { mechanism, labels, recorded, chance };
   const two = labels.length === 2 && recorded.length === 2;
   const { sends } = channel;
-  const how = sends && say(`sends_${sends.what}`, { n: whole(sends.n), total: whole(channel.options) });
-  const odds = anyAnswer(question) ? { odds: [anyAnswer(question)] } : two ? twoOptions(about) : moreOptions(about);
+  const how = sends && say(block ? "block_how" : `sends_${sends.what}`, { n: whole(sends.n), total: whole(channel.options) });
+  const any = anyAnswer(question);
+  const odds = any ? { odds: [any], line: any } : two ? twoOptions(about) : moreOptions(about);
+  if (mechanism.reportsAreAnswers && !any) odds.so = soSentence(tierOf(channel.ratio), channel.ratio, odds.so);
   const skip = after && [say("skip", { skipped: say("skip_label") }), channel.ratio && say("skip_so")].filter(Boolean).join(" ");
   return { how, ...odds, ...decoy(about), skip, warnings: warnings(about) };
 }
 
+// What follows from the odds: less and less, the more they tell.
+function soSentence(tier, ratio, strong) {
+  if (tier === "weak") return say("so_weak", { n: factorAtMost(ratio) });
+  return tier === "fair" ? say("so_fair") : strong;
+}
+
 /** The options as the respondent reads them. */
-export function optionLabels({ kind, options }) {
-  return kind.fixedWords ? [say("no"), say("yes")] : options;
+export function optionLabels({ id, kind, options, answers }) {
+  if (kind.fixedWords) return [say("no"), say("yes")];
+  const { options: given, labels } = translated[id] ?? {};
+  const own = given ?? (answers.ends?.length ? null : labels) ?? options;
+  return own.map((text) => (text === "Prefer not to say" ? say("prefer_not") : text));
 }
 
 // All true answers that a report may come from.
@@ -73,7 +141,7 @@ export function reportLabel(question, report) {
   if (set) return say(set.length > FEW ? "told_set" : "told_few", { n: whole(set.length), total: whole(channel.options), list: names(set) });
   if (asked) return say("told_asked", { list: names(asked), ticked: names(asked.filter((_, place) => answers[place])) || "–" });
   if (item !== undefined) return item === null ? say("told_dummy") : names([item]);
-  return page.strings[`report_${mechanism.combine}_${report}`] ?? String(report);
+  return words[`report_${mechanism.combine}_${report}`] ?? String(report);
 }
 
 /** What can be said of a report that stands for nothing but itself. */
@@ -100,80 +168,8 @@ export function iconArray(kept) {
   return svg;
 }
 
-// The sections of the first view
-
-// Questions with the same sentences share one card.
-export function oddsCards(survey) {
-  const explained = survey.questions.map(explain);
-  const cards = new Map();
-  explained.forEach((about, index) => {
-    const key = JSON.stringify(about);
-    if (!cards.has(key)) cards.set(key, { about, numbers: [] });
-    cards.get(key).numbers.push(index + 1);
-  });
-  return [...cards.values()].map(({ about, numbers }) =>
-    el(
-      "section",
-      { class: "card odds" },
-      explained.length > 1 && el("h2", { class: "eyebrow" }, numbered(numbers)),
-      about.icons && el("figure", {}, iconArray(about.icons.kept), el("figcaption", {}, about.icons.caption)),
-      el("div", {}, ...paragraphs(about)),
-    ),
-  );
-}
-
 export function numbered(numbers) {
   return numbers.length === 1 ? say("question", { n: numbers[0] }) : say("questions", { list: list(numbers.map(String)) });
-}
-
-export function whoTable(survey) {
-  const open = survey.questions.some(isOpen);
-  const mixed = open ? "only_mixed_open" : "only_mixed";
-  const decoy = survey.questions.some(({ mechanism }) => mechanism.knownDecoyTells);
-  const rows = [
-    ["who_owner", mixed],
-    ["who_thief", mixed],
-    ["who_court", mixed],
-    ...(decoy ? [["who_decoy", "maybe_own"]] : []),
-    ["who_device", "yes_own"],
-  ];
-  return section("who_heading", table(["who", "what"], rows.map(([who, what]) => [say(who), say(what)])));
-}
-
-export function howWeKnow(survey, linked) {
-  const { ratio, questions } = survey;
-  const open = questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
-  const total = open.length === 0 ? "know_epsilon" : open.length < questions.length ? "know_open" : "know_only_open";
-  const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((n) => numbered([n]))) };
-  const rows = questions.map((question, index) => [String(index + 1), question.mechanism.name, epsilonOf(question)]);
-  const scripts = [...document.querySelectorAll("[integrity]")];
-  return el(
-    "details",
-    {},
-    el("summary", {}, say("know_heading")),
-    el("p", {}, say(total, values)),
-    table(["question_word", "method", "epsilon"], rows),
-    el("p", {}, say("know_hash"), " ", code(survey.hash), " ", say(linked ? "know_link" : "know_no_link")),
-    el("p", {}, say("know_scripts")),
-    el("ul", { class: "scripts", dir: "ltr" }, ...scripts.map((script) => el("li", {}, name(script), " ", code(digest(script))))),
-    el("p", {}, say("know_other")),
-    page.paper && el("p", {}, el("a", { href: page.paper }, say("paper"))),
-  );
-}
-
-const name = (script) => (script.href || script.src).split("/static/")[1];
-
-// In the spelling of sha256sum.
-function digest({ integrity }) {
-  const bytes = Array.from(atob(integrity.split("-")[1]), (sign) => sign.charCodeAt(0));
-  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function epsilonOf({ channel, mechanism: { analysis, hasDecoy } }) {
-  const epsilon = channel.ratio && epsilonAtMost(channel.ratio);
-  const conditional = hasDecoy && analysis.ratio && epsilonAtMost(analysis.ratio);
-  if (!conditional) return epsilon ?? say("unbounded");
-  return epsilon ? say("conditional_too", { epsilon, conditional }) : say("conditional", { epsilon: conditional });
 }
 
 // Bounds: "at most" is rounded up to three digits in exact integers, so that no bound is printed below its value.
@@ -204,19 +200,20 @@ function twoOptions({ mechanism, labels, recorded, chance }) {
   const shown = chance(z, z) === 1 ? other : z;
   const kept = percent(chance(shown, z));
   const values = { chosen: labels[shown], n: kept, recorded: recorded[z], rest: 100 - kept, other: recorded[other] };
-  return { odds, so, icons: { kept, caption: say("icons", values) } };
+  const line = mechanism.analysis.evenly ? say("line_kept", { n: percent(chance(0, 0)) }) : say("line_how");
+  return { line, odds, so, icons: { kept, caption: say("icons", values) } };
 }
 
 function moreOptions({ mechanism, labels, chance }) {
   if (mechanism.analysis.evenly) {
     const n = percent(chance(0, 0));
     const odds = [say("odds_any", { n, rest: 100 - n, others: whole(labels.length - 1) })];
-    return { odds, so: say("so_any"), icons: { kept: n, caption: say("icons_any", { n, rest: 100 - n }) } };
+    return { line: say("line_kept", { n }), odds, so: say("so_any"), icons: { kept: n, caption: say("icons_any", { n, rest: 100 - n }) } };
   }
   const kept = labels.map((_, x) => 100 * chance(x, x));
   const range = say("odds_range", { low: Math.floor(Math.min(...kept)), high: Math.ceil(Math.max(...kept)) });
   const each = labels.map((label, x) => oddsLine(label, label, chance(x, x)));
-  return { odds: labels.length <= 5 ? each : [range], so: say("so_any"), icons: null };
+  return { line: say("line_how"), odds: labels.length <= 5 ? each : [range], so: say("so_any"), icons: null };
 }
 
 function decoy({ mechanism: { hasDecoy, combine, parameters }, labels: [no, yes] }) {
@@ -263,16 +260,6 @@ export const list = (items) => new Intl.ListFormat(language).format(items);
 const number = (value) => new Intl.NumberFormat(language, { numberingSystem: "latn", maximumSignificantDigits: 3 }).format(value);
 
 export const whole = (value) => new Intl.NumberFormat(language, { numberingSystem: "latn" }).format(value);
-
-const code = (text) => el("code", { dir: "ltr" }, text);
-
-function table(headings, rows) {
-  const head = el("tr", {}, ...headings.map((key) => el("th", { scope: "col" }, say(key))));
-  const body = rows.map(([first, ...cells]) =>
-    el("tr", {}, el("th", { scope: "row" }, first), ...cells.map((cell) => el("td", {}, cell))),
-  );
-  return el("table", {}, el("thead", {}, head), el("tbody", {}, ...body));
-}
 
 function svgElement(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);

@@ -1,9 +1,8 @@
 // The questions: one card each, shown or not as the skip rules say. What is chosen lives in these elements and nowhere
-// else; no input has a name, so that no form could ever carry it. Widgets of newer kinds and the search in long lists
-// are modules that only some surveys need.
+// else; no input has a name, so that no form could ever carry it.
 
 import { isShown } from "../client/report.js";
-import { announce, el, explain, list, numbered, optionLabels, page, paragraphs, say } from "./explain.js";
+import { announce, designer, el, explain, folded, list, numbered, optionLabels, page, say, textOf } from "./explain.js";
 
 /** What a kind asks for; each gives {group, problem(), answer()}, where the answer is null while there is none. */
 const WIDGETS = { options };
@@ -11,6 +10,7 @@ let search = null; // for long lists
 
 /** Load a module that only some surveys need, held against its published SHA-256 like all others. */
 export async function bring(path) {
+  if (!page.more[path]) throw new Error(path); // nothing is run unchecked
   const { href } = new URL(`../${path}`, import.meta.url);
   const link = el("link", { rel: "modulepreload", href, integrity: page.more[path] });
   const checked = new Promise((resolve, reject) => Object.assign(link, { onload: resolve, onerror: reject }));
@@ -27,12 +27,12 @@ export async function prepare({ questions }) {
 
 /** The form of a survey; `send` is called with the true answers once there are all of them. */
 export class Form {
-  constructor(survey, send, ...below) {
+  constructor(survey, send, asked, ...below) {
     this.questions = survey.questions;
-    this.send = send;
+    Object.assign(this, { send, asked });
     this.cards = survey.questions.map((question, index) => this.#card(question, index));
     this.summary = el("div", { class: "summary", tabindex: "-1", hidden: "" });
-    const cards = this.cards.map(({ card }) => card);
+    const cards = this.cards.map(({ card }) => card).filter((_, index) => asked(index));
     this.element = el("form", { novalidate: "", autocomplete: "off" }, this.summary, ...cards, ...below);
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -45,8 +45,8 @@ export class Form {
     const describedBy = `odds-${index}`;
     const draw = (id, text) =>
       WIDGETS[question.kind.widget]({ id, text, question, describedBy, changed: () => this.#follow(true) });
-    const own = draw(`q${index}`, question.text);
-    const second = question.decoy && draw(`q${index}-second`, question.decoy);
+    const own = draw(`q${index}`, textOf(question, "text"));
+    const second = question.decoy && draw(`q${index}-second`, textOf(question, "decoy"));
     const card = el(
       "section",
       { class: "card" },
@@ -54,7 +54,7 @@ export class Form {
       own.group,
       second && el("p", { class: "eyebrow" }, say("second")),
       second && second.group,
-      el("div", { class: "small", id: describedBy }, ...paragraphs(explain(question), true)),
+      folded(explain(question), describedBy),
     );
     const answer = () => (second ? { answer: own.answer(), decoy: second.answer() } : own.answer());
     return { card, widgets: second ? [own, second] : [own], answer };
@@ -64,7 +64,8 @@ export class Form {
   #answers() {
     const found = [];
     this.questions.forEach((question, index) => {
-      found.push(isShown(question, found) ? this.cards[index].answer() : question.options.length);
+      const shown = isShown(question, found) ? this.cards[index].answer() : question.options.length;
+      found.push(this.asked(index) ? shown : null);
     });
     return found;
   }
@@ -75,7 +76,7 @@ export class Form {
     const moved = { skip_more: [], skip_less: [] };
     this.questions.forEach((question, index) => {
       const { card } = this.cards[index];
-      const hidden = !isShown(question, answers);
+      const hidden = !this.asked(index) || !isShown(question, answers);
       if (card.hidden !== hidden) moved[hidden ? "skip_less" : "skip_more"].push(numbered([index + 1]));
       card.hidden = hidden;
     });
@@ -118,7 +119,7 @@ export class Form {
 export function frame({ id, text, describedBy }, { hint, problem, answer, content, described = [] }) {
   const error = el("p", { class: "error", id: `${id}-error`, hidden: "" });
   const about = [hint?.id, describedBy].filter(Boolean).join(" ");
-  const legend = el("legend", { dir: "auto", id: `${id}-legend` }, text);
+  const legend = el("legend", { ...designer, id: `${id}-legend` }, text);
   const group = el("fieldset", { id, "aria-describedby": about }, legend, hint, error, ...content);
   const tell = (told) => {
     error.textContent = told;
@@ -137,7 +138,10 @@ export function frame({ id, text, describedBy }, { hint, problem, answer, conten
 export const control = (type, id) => el("input", { type, id, autocomplete: "off" });
 
 /** A control with its label, as a row. */
-export const row = (input, text) => el("label", { class: "option" }, input, el("span", { dir: "auto" }, text));
+export function row(input, text) {
+  const ours = ["yes", "no", "prefer_not"].some((key) => say(key) === text);
+  return el("label", { class: "option" }, input, el("span", ours ? {} : { ...designer }, text));
+}
 
 /** Rows in a box; where they are many, with a search. `refresh` is called when some of them were hidden or shown. */
 export function rows(id, inputs, labels, refresh) {

@@ -1,27 +1,31 @@
-// The respondent's page: before, during, after. Everything is built from the verified document as text, never as HTML.
-// Between loading and Send nothing is requested; what was chosen never leaves the form that is on the screen.
+// The respondent's page: text of the verified document, never HTML. Between loading and Send nothing is requested.
 
 import { HushpollError, RandomnessError } from "../client/errors.js";
-import { Memory, newReport, reportBytes, Sender } from "../client/report.js";
+import { isGroup, Memory, newReport, reportBytes, Sender } from "../client/report.js";
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  announce, anyAnswer, el, howWeKnow, isolated, isOpen, numbered, oddsCards, page, reportLabel, say, section, whoTable,
+  announce, anyAnswer, designer, el, explain, isolated, isOpen, language, lead, list, numbered, optionLabels, page, picture,
+  reportLabel, say, warned,
 } from "./explain.js";
 import { bring, Form, prepare } from "./form.js";
 
+const LEDGER = "hushpoll:ledger";
 const main = document.querySelector("main");
 const link = readLink(location.hash);
 
-let survey, memory, sender;
+let survey, memory, sender, earlier;
+let study = null; // what stands around the questions, where the survey has any of it
+let texts; // the survey's own, in the respondent's language
 let form; // lives in memory only, and only until Send
+let whole; // gives the whole explanation, once somebody has asked for it
 
 class Refusal extends HushpollError {}
 
 async function start() {
   addEventListener("hashchange", () => location.reload()); // another link, perhaps with an invitation
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // no half-filled form on a shared device
-  addEventListener("popstate", (event) => survey && !memory.recall() && (event.state?.during ? showQuestions() : showStart()));
+  addEventListener("popstate", (event) => survey && !memory.recall() && showState(event.state ?? {}));
   addEventListener("online", () => sender?.isWaiting && deliver(true));
   try {
     survey = await load();
@@ -29,24 +33,48 @@ async function start() {
     if (!(error instanceof HushpollError)) throw error;
     return showFailure(error instanceof Refusal ? error.message : say("fail_refused", { reason: error.message }));
   }
+  if (survey.groups) Object.assign(link, survey.groupOf(page.preview ? "g0" : link.code));
+  if (page.paper) page.paper += link.query;
+  texts = study?.texts ?? survey;
   memory = new Memory(survey);
   sender = new Sender({ url: page.reports, memory, invitation: invitation(), retry: () => deliver(true) });
-  document.title = survey.title;
+  earlier = await ledger(({ added }) => added(survey));
+  if (!study?.quick) document.title = texts.title;
   history.replaceState(null, "");
   const record = memory.recall();
   if (record) showRecord(record);
-  else if (page.closed) showFailure(null, say("closed"));
-  else showStart();
+  else if (page.closed) showClosed();
+  else if (page.at_questions) showQuestions(); // the editor shows the question that is being written
+  else await begin();
 }
 
-// "#<hash>" or "#<hash>.<invitation>": the part of a link that no server sees.
+// A code that is spent is told before anything is typed.
+async function begin(notice) {
+  const code = !page.preview && invitation();
+  const options = { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(5000) };
+  const look = async () => {
+    const found = await fetch(`${page.document}/invitations/${encodeURIComponent(code)}${link.query}`, options);
+    await found.text();
+    return found.status;
+  };
+  if (!isGroup(survey, link.group)) showFailure(say("fail_group"));
+  else if (code && (await look().catch(() => 0)) === 403) showFailure(say("code_spent"));
+  else showStart(notice);
+}
+
+// "#<hash>" or "#<hash>.<more>": the part of a link that no server sees.
 function readLink(fragment) {
   const [hash, ...code] = fragment.slice(1).split(".");
-  return { hash: hash || null, code: code.length ? code.join(".") : null };
+  return { hash: hash || null, code: code.length ? code.join(".") : null, query: "" };
 }
 
 async function load() {
-  // The hash in the fragment, or else in the address, says which survey is meant; a draft's preview has neither.
+  // A redirect may bring a fingerprint of its own. Loading again forgets none.
+  if (performance.getEntriesByType("navigation")[0]?.redirectCount || history.state?.redirected) {
+    history.replaceState({ redirected: true }, "");
+    throw new Refusal(say("fail_redirect"));
+  }
+  // The hash in the fragment, or else in the address; a draft's preview has neither.
   const named = link.hash ?? /\/s\/([0-9a-f]{64})/.exec(location.pathname)?.[1] ?? page.hash;
   if (named !== page.hash) throw new Refusal(say("fail_changed"));
   let bytes;
@@ -65,48 +93,119 @@ async function load() {
 async function readSurvey(bytes, named) {
   const fetched = (work) => work.catch(() => Promise.reject(new Refusal(say("fail_load"))));
   let read;
-  try {
-    read = loadSurvey(bytes, named);
-  } catch (error) {
-    if (!(error instanceof HushpollError)) throw error;
-    await fetched(bring("client/more.js")); // it may ask for something that most surveys do without
-    read = loadSurvey(bytes, named);
+  for (const tried = new Set(); !read; ) {
+    try {
+      read = loadSurvey(bytes, named);
+    } catch (error) {
+      // It may ask for something that most surveys do without.
+      const needs = error.needs ?? "more";
+      if (!(error instanceof HushpollError) || tried.has(needs)) throw error;
+      tried.add(needs);
+      if (needs === "block") await fetched(bring("client/more.js"));
+      await fetched(bring(`client/${needs}.js`));
+    }
   }
   await fetched(prepare(read));
+  if (read.about) study = await fetched(bring("respond/study.js").then((module) => module.study(read)));
   return read;
+}
+
+// Brought where there is a ledger, or a report has arrived.
+async function ledger(work, arrived) {
+  try {
+    if (!survey.settings.kiosk && !study?.quick && (arrived || localStorage.getItem(LEDGER))) return work(await bring("respond/widgets.js"));
+  } catch {} // a private window keeps nothing
 }
 
 // Before
 
+function showState({ during, why }) {
+  if (during) showQuestions();
+  else if (why && whole) showWhy();
+  else showStart();
+}
+
 function showStart(notice) {
-  const open = survey.questions.some(isOpen);
+  const consent = study?.consent();
+  const uninvited = survey.settings.invitation && !link.code && !page.preview;
   show(
     el(
       "header",
       {},
-      el("h1", { dir: "auto" }, survey.title),
-      survey.intro && el("p", { class: "intro", dir: "auto" }, survey.intro),
+      study?.head(),
+      el("h1", { ...designer }, texts.title),
+      texts.intro && el("p", { ...designer, class: "intro" }, texts.intro),
+      el("p", { class: "small" }, howLong()),
     ),
-    ...notices(notice, survey.settings.invitation && !link.code && !page.preview && say("no_code")),
-    el("p", { class: "lead" }, say(open ? "lead_open" : "lead")),
-    ...oddsCards(survey),
-    whoTable(survey),
-    section(
-      "stored_heading",
-      el("p", {}, say("stored")),
-      el("p", {}, say("not_stored")),
-      survey.settings.invitation && el("p", {}, say("stored_invitation")),
-    ),
-    howWeKnow(survey, link.hash),
+    ...notices(notice, uninvited && say("no_code"), earlier),
+    promise(),
+    survey.groups && el("p", {}, say("counted_with", { group: isolated(survey.groups[link.group]) })),
+    ...openTruths(),
+    // Once somebody has seen a question, nothing is requested any more.
+    (whole || !form) && button("why", explainAll, "quiet plain"),
+    el("p", { class: "small" }, say("fingerprint", { start: survey.hash.slice(0, 8) })),
+    study?.below(),
     !page.preview && languages(),
-    bar(
-      button("start", () => {
-        history.pushState({ during: true }, "");
-        showQuestions();
-      }),
-    ),
+    consent?.element,
+    !uninvited &&
+      bar(
+        button("start", () => {
+          if (consent && !consent.given()) return;
+          enter({ during: true });
+          showQuestions();
+        }),
+      ),
   );
   if (notice) announce(notice);
+}
+
+// A survey with a quick way out leaves one entry in the history, which that way replaces.
+const enter = (state) => (study?.quick ? history.replaceState(state, "") : history.pushState(state, ""));
+
+function goBack() {
+  if (!study?.quick) return history.back();
+  history.replaceState(null, "");
+  return showStart();
+}
+
+// How many questions this person will be asked at most, and for how long: reading, and a moment for each answer.
+function howLong() {
+  const { entries, intro, questions } = survey;
+  const n = entries.reduce((sum, { places, channel }) => sum + (places ? channel.sends.n : 1), 0);
+  const texts = [intro, ...questions.flatMap(({ text, options }) => [text, ...options.slice(0, 10)])];
+  const reading = (texts.join(" ").split(/\s+/).length / 3) * (n / questions.length);
+  const minutes = Math.ceil((reading + 8 * n) / 60);
+  const time = new Intl.NumberFormat(language, { style: "unit", unit: "minute", unitDisplay: "long", numberingSystem: "latn" });
+  return say(n === 1 ? "long_one" : "long_many", { n, time: time.format(minutes) });
+}
+
+// Two sentences as strong as the odds allow, and a picture of the question that tells most.
+function promise() {
+  const telling = (one, other) => (other.channel.epsilon > one.channel.epsilon ? other : one);
+  const shown = survey.questions.filter((question) => explain(question).icons);
+  const about = shown.length > 0 && explain(shown.reduce(telling));
+  return el("div", { class: "promise" }, about && picture(about), el("p", { class: "lead" }, lead(survey)));
+}
+
+// Where a report can show an answer for certain, that is told before anything else.
+function openTruths() {
+  const told = survey.questions.map((question, index) => [explain(question), index + 1]).filter(([about]) => about.warnings.length);
+  const several = survey.questions.length > 1;
+  return told.map(([about, n]) => el("div", {}, several && el("p", { class: "eyebrow" }, numbered([n])), warned(about)));
+}
+
+async function explainAll() {
+  try {
+    whole ??= await (await bring("respond/why.js")).why(survey, Boolean(link.hash));
+  } catch {
+    return announce(say("fail_load"));
+  }
+  enter({ why: true });
+  return showWhy();
+}
+
+function showWhy() {
+  show(el("header", {}, el("h1", {}, say("why"))), ...whole(), bar(button("back", goBack, "quiet")));
 }
 
 function notices(...more) {
@@ -115,8 +214,9 @@ function notices(...more) {
 }
 
 function languages() {
-  const here = document.documentElement.lang;
-  const links = page.languages.map(([lang, name]) =>
+  const named = (tag) => [tag, new Intl.DisplayNames(tag, { type: "language" }).of(tag)];
+  const here = study?.tags ? study.tag : language;
+  const links = (study?.tags?.map(named) ?? page.languages).map(([lang, name]) =>
     el("a", { href: `?lang=${lang}${location.hash}`, lang, hreflang: lang, "aria-current": lang === here && "true" }, name),
   );
   return el("nav", { class: "languages", "aria-label": say("languages") }, ...links);
@@ -126,24 +226,29 @@ function languages() {
 
 function showQuestions() {
   form ??= makeForm();
-  show(el("header", {}, el("h1", { dir: "auto" }, survey.title)), ...notices(!memory.works && say("no_memory")), form.element);
+  show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && say("no_memory")), form.element);
 }
 
 function makeForm() {
-  return new Form(
+  const made = new Form(
     survey,
     send,
+    survey.blocks?.asks(drawn()) ?? (() => true),
     el("p", { class: "small" }, say("send_note")),
-    button("explain_again", () => history.back(), "quiet"),
+    button("back", goBack, "quiet"),
     bar(el("button", { type: "submit" }, say("send"))),
   );
+  study?.arrange(made);
+  return made;
 }
+
+const drawn = () => survey.blocks?.ranks(memory, !page.preview);
 
 function send(answers) {
   if (page.preview) return announce(say("preview"));
   // Another tab may have drawn already: then that one counts. Drawn once, kept, and only then sent.
   try {
-    if (!memory.recall()) memory.keep(newReport(survey, answers));
+    if (!memory.recall()) memory.keep(newReport(survey, answers, undefined, drawn(), link.group));
   } catch (error) {
     if (!(error instanceof RandomnessError)) return form.summarize(say("fail_page"), el("p", {}, say("fail_nothing")));
     form = null;
@@ -157,11 +262,13 @@ function send(answers) {
 
 // After
 
-// Send what is kept, as it is. `quiet` is an attempt that nobody asked for just now: it leaves the screen alone.
+// Send what is kept, as it is; `quiet` leaves the screen alone.
 async function deliver(quiet = false) {
-  if (!memory.recall()) return quiet || showStart();
+  const record = memory.recall();
+  if (!record) return quiet || showStart();
   if (!quiet) show(el("header", {}, el("h1", {}, say("sending"))));
   const found = await sender.send();
+  if (found?.sent && record.state === "waiting") ledger(({ note }) => note(survey), true);
   if (found?.sent) showSent(found.sent);
   else if (found) showWaiting(say(`was_${found.reason}`, { n: found.seconds }), found.again, quiet);
 }
@@ -169,27 +276,40 @@ async function deliver(quiet = false) {
 const invitation = () => (survey.settings.invitation ? link.code : null);
 
 function showRecord(record) {
-  if (record.state === "sent") showSent(record);
-  else showWaiting("", true);
+  if (record.state === "waiting") return showWaiting("", true);
+  if (record.reports) memory.keep(record, "sent"); // older releases kept the report itself for good
+  return showSent(record);
 }
 
 function showSent(record) {
   const { kiosk } = survey.settings;
   show(
     el("header", { class: "done" }, el("h1", {}, say("sent")), el("p", { class: "lead" }, say("sent_text"))),
-    !survey.questions.some(isOpen) && el("p", {}, say("sent_stayed")),
+    !survey.questions.some(isOpen) && survey.assurance.tier !== "weak" && el("p", {}, say("sent_stayed")),
     kiosk && el("p", {}, say("kiosk_text")),
+    ...around(),
     // On a shared device the next person must not read the last one's report.
-    ...(kiosk ? [bar(button("next", () => showStart()))] : [whatWasSent(record), clearing()]),
+    ...(kiosk ? [bar(button("next", () => showStart()))] : [record.reports && whatWasSent(record), clearing()]),
   );
   announce(`${say("sent")}. ${say("sent_text")}`);
 }
 
+// The designer's thanks, help, and the way to results that everybody can read.
+const around = () => [...(study?.after() ?? []), page.results && el("p", {}, el("a", { href: page.results }, say("results")))];
+
+function showClosed() {
+  show(el("header", {}, el("h1", { ...designer }, texts.title), el("p", { class: "notice" }, say("closed"))), ...around());
+  announce(say("closed"));
+}
+
 function whatWasSent(record) {
-  const items = survey.questions.map((question, index) => {
-    const recorded = isolated(reportLabel(question, record.reports[index]));
-    const any = anyAnswer(question);
-    return el("li", {}, `${numbered([index + 1])}. `, say("recorded_as", { recorded }), any && `. ${any}`);
+  const { questions, entries } = survey;
+  const items = entries.map((entry, index) => {
+    const report = record.reports[index];
+    const told = entry.line?.(report, optionLabels) ?? [[questions.indexOf(entry) + 1], [reportLabel(entry, report)]];
+    const any = anyAnswer(entry);
+    const recorded = list(told[1].map(isolated));
+    return el("li", {}, `${numbered(told[0])}. `, say("recorded_as", { recorded }), any && `. ${any}`);
   });
   const sent = new TextDecoder().decode(reportBytes(record, invitation()));
   const bytes = el("pre", { dir: "ltr", tabindex: "0" }, sent);
@@ -215,8 +335,9 @@ function showWaiting(text, again, quiet = false) {
 function clearing() {
   const clear = button("clear", () => {
     sender.stop();
-    memory.forget();
-    showStart(say("cleared"));
+    memory.forget(LEDGER);
+    earlier = "";
+    begin(say("cleared"));
   }, "quiet");
   return el("details", {}, el("summary", {}, say("clear")), el("p", {}, say("clear_text")), clear);
 }

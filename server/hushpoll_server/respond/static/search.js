@@ -1,6 +1,37 @@
 // Long lists: a field that narrows the rows down to those that match. It runs on the device; nothing is requested.
 
-import { el, isolated, list, say, whole } from "./explain.js";
+import { el, isolated, list, say, whole, style } from "./explain.js";
+
+// Rules that only this module's elements need.
+style(`
+.search {
+  display: block;
+  margin-block-end: 0.3rem;
+}
+
+[type="search"] {
+  width: 100%;
+}
+
+.found {
+  margin-block: 0.4rem;
+}
+
+.rows {
+  max-height: 19rem;
+  overflow-y: auto;
+  overscroll-behavior: contain;
+  border: 1px solid var(--hush-line);
+  border-radius: 0.55rem;
+  padding: 0.5rem 0.5rem 0;
+}
+
+.chosen {
+  margin-block-start: 0.6rem;
+  font-weight: 600;
+  overflow-wrap: anywhere;
+}
+`);
 
 const OTHER = { ł: "l", ø: "o", đ: "d", ß: "ss", æ: "ae", œ: "oe", ı: "i" }; // letters that do not come apart
 

@@ -1,7 +1,76 @@
-// Widgets of kinds that many surveys do without: a scale, a number, ticks. See form.js for what a widget gives.
+// Widgets of kinds that many surveys do without: a scale, a number, ticks. See form.js for what a widget gives. And the
+// ledger, below, which most first visits do without.
 
-import { announce, el, language, optionLabels, say } from "./explain.js";
+import { sha256 } from "../client/sha256.js";
+import { announce, designer, el, language, optionLabels, say, style, textOf } from "./explain.js";
 import { control, frame, pickOne, rows } from "./form.js";
+
+// Rules that only this module's elements need.
+style(`
+.none {
+  border-style: dashed;
+}
+
+.scale {
+  display: grid;
+  grid-auto-flow: column;
+  grid-auto-columns: 1fr;
+  gap: 0.25rem;
+  margin-block-end: 0.5rem;
+}
+
+.point {
+  display: flex;
+  flex-direction: column;
+  gap: 0.3rem;
+  align-items: center;
+  justify-content: center;
+  min-height: 4rem;
+  border: 1px solid var(--hush-field-line);
+  border-radius: 0.55rem;
+  cursor: pointer;
+}
+
+.point:hover {
+  background: var(--hush-accent-soft);
+}
+
+.ends {
+  display: flex;
+  gap: 1rem;
+  justify-content: space-between;
+}
+
+.ends > :last-child {
+  text-align: end;
+}
+
+.number {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 0.75rem;
+  align-items: baseline;
+}
+
+@media (max-width: 30rem) {
+  .across-8,
+  .across-9,
+  .across-10,
+  .across-11 {
+    grid-auto-flow: row;
+    grid-template-columns: repeat(6, 1fr);
+  }
+
+  .across-8 {
+    grid-template-columns: repeat(4, 1fr);
+  }
+
+  .across-9,
+  .across-10 {
+    grid-template-columns: repeat(5, 1fr);
+  }
+}
+`);
 
 export const WIDGETS = { scale, number, ticks };
 
@@ -9,7 +78,8 @@ const SHORT = 3; // characters of labels that fit beside each other
 
 // Points beside each other, or below each other where each has a label of its own that is longer.
 function scale({ id, text, question, describedBy, changed }) {
-  const { labels, ends } = question.answers;
+  const labels = optionLabels(question);
+  const ends = question.answers.ends.length ? textOf({ ...question, labels: question.answers.ends }, "labels") : [];
   const inputs = labels.map((_, index) => control("radio", `${id}-${index}`));
   const { chosen, refresh } = pickOne(inputs, () => {
     made.tell("");
@@ -30,11 +100,11 @@ function points(inputs, labels, ends) {
       "label",
       { class: "point" },
       input,
-      el("span", { dir: "auto" }, labels[index]),
+      el("span", { ...designer }, labels[index]),
       meaning(index) && el("span", { class: "unseen" }, meaning(index)),
     ),
   );
-  const names = [0, last].map((index) => el("span", { dir: "auto" }, `${labels[index]} = ${meaning(index)}`));
+  const names = [0, last].map((index) => el("span", { ...designer }, `${labels[index]} = ${meaning(index)}`));
   return [
     el("div", { class: `scale across-${labels.length}` }, ...made),
     ends.length && el("p", { class: "small ends", "aria-hidden": "true" }, ...names),
@@ -65,7 +135,7 @@ function number({ id, text, question, describedBy, changed }) {
     return read && stepsTo(read);
   };
   const problem = () => (answer() === null ? say(wholes ? "number_off_whole" : "number_off_steps", values) : "");
-  const named = el("span", { id: `${id}-unit`, dir: "auto" }, unit);
+  const named = el("span", { ...designer, id: `${id}-unit` }, textOf({ ...question, unit }, "unit"));
   const content = [el("div", { class: "number" }, input, named)];
   const made = frame({ id, text, describedBy }, { hint, problem, answer, content, described: [input] });
   input.addEventListener("input", () => {
@@ -143,4 +213,50 @@ function ticks({ id, text, question, describedBy, changed }) {
     follow();
   });
   return made;
+}
+
+// The ledger: what the surveys of this server that were answered on this device add up to. Each entry is a salted digest
+// of the survey, so that the list names none of them, the epsilon and the day; it has no place for an answer.
+
+const LEDGER = "hushpoll:ledger";
+const MOST = 1000; // entries; older ones go
+
+const isEntry = ([digest, cost, day]) =>
+  /^[0-9a-f]{16}$/.test(digest) && (cost === null || cost >= 0) && /^\d{4}-\d\d-\d\d$/.test(day);
+
+function readLedger() {
+  try {
+    const { salt, entries } = JSON.parse(localStorage.getItem(LEDGER));
+    if (/^[0-9a-f]{32}$/.test(salt) && entries.every(isEntry)) return { salt, entries };
+  } catch {
+    // none yet, or damaged: it begins anew
+  }
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return { salt: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""), entries: [] };
+}
+
+/** Note that a report has arrived. */
+export function note({ hash, epsilonTotal }) {
+  const { salt, entries } = readLedger();
+  const digest = sha256(new TextEncoder().encode(salt + hash)).slice(0, 16);
+  const cost = Number.isFinite(epsilonTotal) ? epsilonTotal : null;
+  entries.push([digest, cost, new Date().toISOString().slice(0, 10)]);
+  localStorage.setItem(LEDGER, JSON.stringify({ salt, entries: entries.slice(-MOST) }));
+}
+
+/** Say what this survey and the earlier ones add up to; nothing where there was none. */
+export function added({ epsilonTotal }) {
+  const { entries } = readLedger();
+  if (entries.length === 0) return "";
+  const n = entries.length.toLocaleString(language);
+  const total = entries.reduce((sum, [, cost]) => sum + (cost ?? Infinity), epsilonTotal);
+  if (!Number.isFinite(total)) return say("ledger", { n, epsilon: say("unbounded"), factor: "∞" });
+  return say("ledger", { n, epsilon: up(total, 2), factor: up(Math.exp(total), 2 - Math.floor(total / Math.LN10)) });
+}
+
+// A bound, so rounded up to so many decimals, unless a double missed a round number by its last digit.
+function up(value, decimals) {
+  const scale = 10 ** decimals;
+  const rounded = Math.ceil(value * scale - 1e-6) / scale;
+  return rounded.toLocaleString(language, { maximumFractionDigits: Math.max(decimals, 0) });
 }

@@ -24,10 +24,22 @@ document.addEventListener("submit", (event) => {
   }
 });
 
+// Forms that save by themselves, and errors that go when they are corrected.
+if (document.querySelector("form[data-autosave]")) import("./autosave.js");
+if (document.querySelector(".field-error")) {
+  const { clearWhenChanged } = await import("./errors.js");
+  for (const form of document.querySelectorAll("form:not([data-autosave])")) clearWhenChanged(form);
+}
+
 // Leaving with something typed and not saved: the browser asks first.
 for (const form of document.querySelectorAll("form[data-unsaved]")) {
-  const typed = () => new URLSearchParams(new FormData(form)).toString();
-  const before = typed();
+  const typed = () => {
+    const fields = new URLSearchParams(new FormData(form));
+    for (const name of ["csrf_token", "revision", "opened"]) fields.delete(name);
+    return fields.toString();
+  };
+  let before = typed();
+  form.addEventListener("autosaved", ({ detail }) => { before = detail.kept; });
   addEventListener("beforeunload", (event) => {
     if (!form.dataset.sending && typed() !== before) event.preventDefault();
   });

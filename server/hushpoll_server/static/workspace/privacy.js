@@ -2,6 +2,7 @@
 // All numbers come from the server; nothing is computed here but places in the figure, and nothing is saved until Save.
 
 const form = document.getElementById("plan-form");
+const OWN = "own";
 let running = null;
 let timer;
 const list = form.elements.epsilon;
@@ -9,7 +10,8 @@ if (list.options) makeSlider();
 
 // The slider stands for the list: same label, same value when the form is sent.
 function makeSlider() {
-  const stops = [...list.options].map((option) => option.value);
+  const all = [...list.options].map((option) => option.value);
+  const stops = all.filter((value) => value !== OWN);
   const slider = document.createElement("input");
   Object.assign(slider, { type: "range", min: 0, max: stops.length - 1, step: 1, className: "form-range", id: "privacy-slider" });
   const value = Object.assign(document.createElement("output"), { className: "slider-value" });
@@ -17,10 +19,12 @@ function makeSlider() {
   const ticks = Object.assign(document.createElement("div"), { className: "slider-ticks" });
   ticks.setAttribute("aria-hidden", "true");
   ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: stop })));
+  // Where questions have their own, the slider waits at its last stop; a move gives all of them the same again.
   const show = () => {
-    slider.value = list.selectedIndex;
-    slider.setAttribute("aria-valuetext", `epsilon ${list.value}`);
-    value.textContent = `epsilon ${list.value} per question`;
+    const own = list.value === OWN;
+    slider.value = stops.indexOf(own ? list.closest("[data-stops]").dataset.last : list.value);
+    slider.setAttribute("aria-valuetext", own ? "each question its own epsilon" : `epsilon ${list.value}`);
+    value.textContent = own ? "each question its own" : `epsilon ${list.value} per question`;
   };
   const label = document.querySelector(`label[for="${list.id}"]`);
   label.htmlFor = slider.id;
@@ -29,7 +33,7 @@ function makeSlider() {
   list.hidden = true;
   show();
   slider.addEventListener("input", () => {
-    list.selectedIndex = Number(slider.value);
+    list.value = stops[Number(slider.value)];
     show();
     ask();
   });
@@ -43,8 +47,8 @@ function ask() {
 async function refresh() {
   running?.abort();
   running = new AbortController();
-  const query = new URLSearchParams();
-  for (const name of ["expected_n", "margin", "epsilon", "focus"]) query.set(name, form.elements[name]?.value ?? "");
+  const query = new URLSearchParams(new FormData(form));
+  for (const name of ["csrf_token", "revision"]) query.delete(name);
   try {
     const response = await fetch(`${form.dataset.plan}?${query}`, { signal: running.signal });
     if (response.status === 422) return say((await response.json()).errors);
@@ -56,7 +60,8 @@ async function refresh() {
 
 function say(errors) {
   const labels = { expected_n: "Answers", margin: "Margin" };
-  const text = Object.entries(errors).map(([name, message]) => `${labels[name] ?? name}: ${message}`).join(" ");
+  const named = (name) => labels[name] ?? name.replace(/^(\w+)_(\d+)$/, (_, what, place) => `Question ${Number(place) + 1}, ${what}`);
+  const text = Object.entries(errors).map(([name, message]) => `${named(name)}: ${message}`).join(" ");
   if (text) setText(document, "[data-readout=advice]", text);
 }
 
@@ -64,7 +69,7 @@ const setText = (root, selector, text) => {
   for (const node of root.querySelectorAll(selector)) if (node.textContent !== text) node.textContent = text;
 };
 
-function draw({ texts, rows, curve, total_x: totalX, met }) {
+function draw({ texts, rows, remedies, curve, total_x: totalX, met, green, rows_met: rowsMet }) {
   for (const [key, text] of Object.entries(texts)) setText(document, `[data-readout="${key}"]`, text);
   document.querySelector("[data-readout=verdict]").dataset.met = met ? "yes" : "no";
   document.querySelector("[data-warning]").hidden = !texts.warning;
@@ -72,7 +77,11 @@ function draw({ texts, rows, curve, total_x: totalX, met }) {
   for (const [id, row] of Object.entries(rows)) {
     const line = document.querySelector(`[data-row="${CSS.escape(id)}"]`);
     for (const cell of line?.querySelectorAll("[data-cell]") ?? []) cell.textContent = row[cell.dataset.cell];
+    if (line) line.dataset.met = rowsMet[id] && green ? "yes" : "no";
   }
+  document.querySelector("[data-remedies]").replaceChildren(
+    ...remedies.map((said) => Object.assign(document.createElement("li"), { textContent: said })),
+  );
   const pointer = document.querySelector("[data-total-pointer]");
   pointer.setAttribute("visibility", totalX === null ? "hidden" : "visible");
   if (totalX !== null) pointer.setAttribute("transform", `translate(${totalX} 28)`);
@@ -104,7 +113,7 @@ function drawCurve(curve) {
   });
 }
 
-for (const name of ["expected_n", "margin"]) form.elements[name].addEventListener("input", ask);
+for (const field of form.querySelectorAll("input.form-control")) field.addEventListener("input", ask);
 form.elements.focus.addEventListener("change", ask);
 
 // "Next" keeps what the slider says: leaving the page must not lose it silently.
@@ -114,5 +123,5 @@ document.querySelector("[data-next]").addEventListener("click", (event) => {
   event.preventDefault();
   const next = Object.assign(document.createElement("input"), { type: "hidden", name: "next", value: "preview" });
   form.append(next);
-  form.requestSubmit(form.querySelector("button:not([name])"));
+  form.requestSubmit(form.querySelector("[data-save]"));
 });

@@ -49,54 +49,56 @@ for (const part of form.querySelectorAll("[data-no-script]")) part.hidden = true
 form.addEventListener("change", show);
 show();
 
-// A live preview of what is typed, unsaved: the respondents' own page, asked for when the question is complete.
+// A live preview of what is typed, unsaved, complete or not: the respondents' own page, opened at this question.
 const aside = document.getElementById("live-preview");
 const frame = aside.querySelector("iframe");
-const state = aside.querySelector("[data-preview-state]");
-const LONGEST = 3500; // characters of an address that any server takes
 let timer;
 let shown = "";
 aside.hidden = false;
 
-function address() {
-  const query = new URLSearchParams(new FormData(form));
-  for (const name of ["csrf_token", "revision"]) query.delete(name);
-  query.set("instead_of", form.dataset.insteadOf);
-  return query.toString();
+// What is typed is posted, not written into an address: a list may have a thousand options.
+function typed() {
+  const fields = new URLSearchParams(new FormData(form));
+  fields.set("instead_of", form.dataset.insteadOf);
+  return fields;
 }
 
-async function preview() {
-  const query = address();
-  advise(query);
-  if (query === shown || !chosen("text").trim()) return; // nothing typed yet: nothing to ask for
-  if (query.length > LONGEST) {
-    state.textContent = "This question is too long for a preview before it is saved.";
-    return;
-  }
-  const response = await fetch(`${form.dataset.preview}.json?${query}`).catch(() => null);
-  await response?.body?.cancel(); // only whether it is complete is of interest here
-  if (!response?.ok) {
-    state.textContent = "The preview follows when the question is complete.";
-    return;
-  }
-  shown = query;
-  frame.parentElement.hidden = false;
-  frame.src = `${form.dataset.preview}?${query}`;
-  state.textContent = "As typed now. Nothing is saved, sent or kept.";
+function preview() {
+  const fields = typed();
+  if (String(fields) === shown) return;
+  shown = String(fields);
+  showIn(frame, fields);
 }
 
-// The recommendation for what is typed now, and how many answers every other way would need.
-let advised = "";
-async function advise(query) {
-  if (query === advised || query.length > LONGEST) return;
-  advised = query;
-  const response = await fetch(`${form.dataset.adviceAt}?${query}`).catch(() => null);
-  if (!response?.ok) return;
-  const { reason, proof, rows } = await response.json();
+function showIn(frame, fields) {
+  const sent = Object.assign(document.createElement("form"), { method: "post", action: form.dataset.preview, target: frame.name, hidden: true });
+  for (const [name, value] of fields) sent.append(Object.assign(document.createElement("textarea"), { name, value }));
+  document.body.append(sent);
+  sent.submit();
+  sent.remove();
+}
+
+// What the server says of the question as it stands: its margin, the recommendation, how many answers other ways need.
+form.addEventListener("autosaved", ({ detail: { answer } }) => {
+  form.querySelector("[data-margin]").textContent = answer.margin;
+  if (answer.revision) follow(answer.id);
+  advise(answer);
+});
+
+// From the first saving on this page is that of a question in the draft: loading it again shows the same.
+function follow(id) {
+  if (form.dataset.insteadOf === id) return;
+  form.dataset.insteadOf = id;
+  form.action = form.dataset.questions.replace(/[^/]*$/, encodeURIComponent(id));
+  history.replaceState(null, "", form.action);
+}
+
+function advise({ reason, proof, criterion, rows }) {
   const part = form.querySelector("[data-advice]");
   part.hidden = !reason;
   part.querySelector("[data-reason]").textContent = reason;
   part.querySelector("[data-proof]").textContent = proof;
+  part.querySelector("[data-criterion]").textContent = criterion;
   part.querySelector("[data-compared]").replaceChildren(...rows.map(([label, needed]) => {
     const row = document.createElement("tr");
     const head = Object.assign(document.createElement("th"), { scope: "row", textContent: label });

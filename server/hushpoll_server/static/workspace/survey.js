@@ -16,7 +16,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 }
 
 // Codes come as a download, which leaves this page as it is: fetch the new count for it. A reload could end the download.
-document.querySelector("form[data-download]")?.addEventListener("submit", () => {
+for (const form of document.querySelectorAll("form[data-download]")) form.addEventListener("submit", () => {
   const refresh = async () => {
     const text = await fetch(location.pathname).then((response) => response.text()).catch(() => "");
     const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("codes-count");

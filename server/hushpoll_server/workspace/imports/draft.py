@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from hushpoll_client import HushpollError
+from hushpoll_client.kind import KINDS
+from hushpoll_client.kind.number import MAX_STEPS
+
+from .rules import Condition, read_condition
 
 __all__ = ["Builder", "Imported", "plain_text"]
 
@@ -29,6 +35,7 @@ class Builder:
         self.questions: list[dict[str, Any]] = []
         self.left_out: list[str] = []
         self._taken: set[str] = set()
+        self._known: dict[str, tuple[str, dict[str, str]]] = {}
 
     def name(self, wanted: str) -> str:
         """Make an id of letters, digits and underscores that nobody has yet."""
@@ -40,10 +47,59 @@ class Builder:
         self._taken.add(name)
         return name
 
-    def add(self, kind: str, name: str, text: str, **keys: Any) -> None:
-        """Add a question; mechanisms are the recommended ones at the draft's epsilon."""
+    def add(self, kind: str, name: str, text: str, codes: Sequence[str] = (), **keys: Any) -> None:
+        """Add a question; mechanisms are the recommended ones at the draft's epsilon.
+
+        `codes` are what the other program calls the answers, in the order of the options (No and Yes).
+        """
         question = {"id": self.name(name), "kind": kind, "text": plain_text(text)[:TEXT] or name, **keys}
         self.questions.append({**question, "mechanism": {"epsilon": self.epsilon}})
+        options = keys.get("options", ("No", "Yes"))
+        self._known[name] = (question["id"], dict(zip(codes, options, strict=False)))
+
+    def add_ticks(self, name: str, text: str, options: list[str], most: int | None) -> bool:
+        """Add options to tick, at most so many; say whether that limit makes sense."""
+        limited = most is not None and 1 <= most <= len(options)
+        keys: dict[str, Any] = {"at_most": most} if limited else {}
+        self.add("multiple", name, text, options=options, **keys)
+        return limited
+
+    def add_number(
+        self, name: str, text: str, low: float, high: float, step: float, where: str, unit: str = ""
+    ) -> None:
+        """Add a number in a range."""
+        steps = (Fraction(str(high)) - Fraction(str(low))) / Fraction(str(step))
+        if low >= high or steps.denominator != 1 or steps > MAX_STEPS:
+            self.skip(where, f"steps of {step:g} do not lead from {low:g} to {high:g}; add it by hand")
+            return
+        keys: dict[str, Any] = {"min": _short(low), "max": _short(high), "step": _short(step)}
+        self.add("number", name, text, **keys, **({"unit": unit} if unit else {}))
+
+    def condition(self, where: str, text: str) -> None:
+        """Give the last question the skip rule that a condition means, or note that it is left out."""
+        question = self.questions[-1]
+        why = self._rule(question, read_condition(text))
+        if why:
+            self.skip(where, f"the skip rule {text!r} is left out: {why}")
+
+    def _rule(self, question: dict[str, Any], rule: Condition | None) -> str:
+        """Set the rule; say why not where it cannot be set."""
+        if rule is None:
+            return "only answers to one earlier question can decide"
+        if not KINDS[question["kind"]].may_be_skipped:
+            return f"a {question['kind']} question is always asked"
+        decider, labels = self._known.get(rule.question, ("", {}))
+        kind = next((one["kind"] for one in self.questions[:-1] if one["id"] == decider), None)
+        if kind is None or not KINDS[kind].may_be_skipped:
+            return f"{rule.question} is no earlier choice or yes/no question of the draft"
+        if any(code not in labels for code in rule.codes):
+            return f"it names an answer that {rule.question} does not have"
+        chosen = {labels[code] for code in rule.codes}
+        answers = [label for label in labels.values() if (label in chosen) == rule.shown]
+        if not answers or len(answers) == len(labels):
+            return "it names all answers or none"
+        question["after"] = {"question": decider, "answers": answers}
+        return ""
 
     def skip(self, where: str, why: str) -> None:
         """Note what is not carried over."""
@@ -59,6 +115,10 @@ class Builder:
         if self.intro:
             document["intro"] = self.intro[:INTRO]
         return Imported({**document, "questions": self.questions}, tuple(self.left_out))
+
+
+def _short(value: float) -> int | float:
+    return int(value) if value == int(value) else value
 
 
 def plain_text(text: str) -> str:

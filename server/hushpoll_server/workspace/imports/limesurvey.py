@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 from hushpoll_client import HushpollError
@@ -13,6 +14,17 @@ __all__ = ["read_limesurvey"]
 
 LISTS = {"L", "!", "O"}
 FIVE = 5
+TENTH = 0.1
+"""Decimals without a step are rounded to tenths."""
+ARRAYS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "A": (FIVE, ()),
+    "B": (10, ()),
+    "C": (0, ("Yes", "Uncertain", "No")),
+    "E": (0, ("Increase", "Same", "Decrease")),
+    "F": (0, ()),
+}
+"""Arrays: the points of a scale, or the options; with neither, the array's own answers."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def read_limesurvey(path: Path, epsilon: float) -> Imported:
@@ -71,26 +83,85 @@ def _below(rows: list[dict[str, str]], number: int) -> list[dict[str, str]]:
 def _question(builder: Builder, row: dict[str, str], below: list[dict[str, str]]) -> None:
     kind, name = row.get("type/scale") or row.get("type") or "", row.get("name") or "question"
     where, text = f"question {name}", row.get("text") or name
-    options = [plain_text(one.get("text") or one.get("name") or "") for one in below]
-    if kind == "Y":
-        builder.add("yes_no", name, text)
-    elif kind in LISTS and _several(options):
-        builder.add("choice", name, text, options=options)
-        if kind == "O":
-            builder.skip(where, "the comment field is left out")
-    elif kind == "M" and _several(options):
-        builder.add("multiple", name, text, options=options)
-    elif kind == str(FIVE):
-        builder.add("scale", name, text, points=FIVE)
-    else:
-        builder.skip(where, f"LimeSurvey's type {kind or 'none'} cannot be carried over")
+    before = len(builder.questions)
+    if kind in ARRAYS:
+        _array(builder, kind, name, text, below, where)
+        if row.get("relevance") not in (None, "", "1"):
+            builder.skip(where, f"the condition {row['relevance']!r} is left out")
         return
-    if (row.get("relevance") or "1") != "1":
-        builder.skip(where, f"the condition {row['relevance']!r} is left out; add it with after")
+    _single(builder, kind, row, name, text, below)
+    if len(builder.questions) == before:
+        return
+    if kind == "O":
+        builder.skip(where, "the comment field is left out")
+    if row.get("relevance") not in (None, "", "1"):
+        builder.condition(where, row["relevance"].replace("&quot;", '"'))
     if (row.get("other") or "N") == "Y":
         builder.skip(where, "the answer Other with its text is left out")
     if row.get("help"):
         builder.skip(where, "its help text is left out")
+
+
+def _single(
+    builder: Builder, kind: str, row: dict[str, str], name: str, text: str, below: list[dict[str, str]]
+) -> None:
+    """Add a question of one row."""
+    where, options = f"question {name}", _texts_of(below)
+    codes = [one.get("name") or "" for one in below]
+    if kind == "Y":
+        builder.add("yes_no", name, text, codes=["N", "Y"])
+    elif kind == "G":
+        builder.add("choice", name, text, codes=["F", "M"], options=["Female", "Male"])
+    elif kind in LISTS and _several(options):
+        builder.add("choice", name, text, codes=codes, options=options)
+    elif kind == "M" and _several(options):
+        most = row.get("max_answers") or ""
+        builder.add_ticks(name, text, options, int(most) if most.isdigit() else None)
+    elif kind == str(FIVE):
+        builder.add("scale", name, text, points=FIVE)
+    elif kind == "N":
+        _number(builder, row, name, text, where)
+    else:
+        builder.skip(where, f"LimeSurvey's type {kind or 'none'} cannot be carried over")
+
+
+def _number(builder: Builder, row: dict[str, str], name: str, text: str, where: str) -> None:
+    ends = [row.get(key) or "" for key in ("min_num_value_n", "max_num_value_n")]
+    if not all(_NUMBER.fullmatch(end) for end in ends):
+        builder.skip(where, "a number needs its smallest and largest value; add it by hand")
+        return
+    whole = row.get("num_value_int_only") == "1"
+    unit = plain_text(row.get("suffix") or "")
+    builder.add_number(name, text, float(ends[0]), float(ends[1]), 1.0 if whole else TENTH, where, unit)
+    if not whole:
+        builder.skip(where, "decimals are rounded to tenths")
+
+
+def _array(
+    builder: Builder, kind: str, name: str, text: str, below: list[dict[str, str]], where: str
+) -> None:
+    """Add one question for each row of an array."""
+    rows = [one for one in below if one["class"] == "SQ"]
+    answers = [one for one in below if one["class"] == "A"]
+    points, options = ARRAYS[kind]
+    codes: list[str] = []
+    if not points and not options:
+        options, codes = tuple(_texts_of(answers)), [one.get("name") or "" for one in answers]
+    if not rows or not (points or _several(list(options))):
+        builder.skip(where, "its rows or answers are missing")
+        return
+    for one in rows:
+        whole = f"{plain_text(text)} {plain_text(one.get('text') or one.get('name') or '')}"
+        own = f"{name}_{one.get('name') or ''}"
+        if points:
+            builder.add("scale", own, whole, points=points)
+        else:
+            builder.add("choice", own, whole, codes=codes, options=list(options))
+    builder.skip(where, f"its {len(rows)} rows become questions of their own")
+
+
+def _texts_of(rows: list[dict[str, str]]) -> list[str]:
+    return [plain_text(one.get("text") or one.get("name") or "") for one in rows]
 
 
 def _several(options: list[str]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from hushpoll_client import HushpollError
 
 from .draft import Builder, Imported, plain_text
+from .rules import bounds, most_ticked
 from .xlsx import read_sheets
 
 __all__ = ["read_xlsform"]
@@ -24,6 +26,9 @@ QUIET = {
     "end group",
 }
 CARELESS = ("constraint", "calculation", "appearance", "default", "repeat_count", "choice_filter", "hint")
+TENTH = 0.1
+"""Decimals without a step are rounded to tenths."""
+POINTS = range(2, 12)
 
 
 def read_xlsform(path: Path, epsilon: float) -> Imported:
@@ -71,6 +76,8 @@ def _question(
 ) -> None:
     kind, _, rest = row["type"].partition(" ")
     name, text = row.get("name", kind), _label(row) or row.get("name", kind)
+    before = len(builder.questions)
+    used: set[str] = set()
     if row["type"].lower() in QUIET:
         builder.skip(where, f"{row['type']} is no question")
         return
@@ -80,35 +87,85 @@ def _question(
         if len(options) < 2 or len(set(options)) != len(options):
             builder.skip(where, f"the list {key!r} needs at least two different choices")
             return
-        _selected(builder, kind, name, text, options, names[key], where)
-    elif kind in ("integer", "decimal", "range"):
-        builder.skip(where, f"{kind}: a number needs its smallest and largest value; add it by hand")
-        return
+        used = _selected(builder, row, name, text, options, names[key], where)
+    elif kind in ("integer", "decimal"):
+        used = _number(builder, row, name, text, where)
+    elif kind == "range":
+        used = _range(builder, row, name, text, where)
     elif kind == "note":
         builder.intro = " ".join(filter(None, [builder.intro, plain_text(text)]))
         return
     else:
         builder.skip(where, f"answers of type {row['type']} cannot be randomized")
         return
+    if len(builder.questions) > before:
+        _rest(builder, row, where, used)
+
+
+def _rest(builder: Builder, row: dict[str, str], where: str, used: set[str]) -> None:
+    """Set the skip rule, and list what the question has beside what was used."""
     for key in CARELESS:
-        if row.get(key):
+        if row.get(key) and key not in used:
             builder.skip(where, f"{key} {row[key]!r} is left out")
     if row.get("relevant"):
-        builder.skip(where, f"the skip rule {row['relevant']!r} is left out; add it with after")
+        builder.condition(where, row["relevant"])
     others = [key for key in row if key.startswith("label:")]
     if others:
         builder.skip(where, f"translations are left out ({', '.join(others)})")
 
 
 def _selected(
-    builder: Builder, kind: str, name: str, text: str, options: list[str], codes: list[str], where: str
-) -> None:
-    if kind == "select_multiple":
-        builder.add("multiple", name, text, options=options)
-        return
+    builder: Builder,
+    row: dict[str, str],
+    name: str,
+    text: str,
+    options: list[str],
+    codes: list[str],
+    where: str,
+) -> set[str]:
+    """Add a list of choices; give the columns that were used."""
+    if row["type"].startswith("select_multiple"):
+        most = most_ticked(row.get("constraint", ""))
+        return {"constraint"} if builder.add_ticks(name, text, options, most) else set()
     if {code.lower() for code in codes} in YES_NO:
-        builder.add("yes_no", name, text)
+        no = next(k for k, code in enumerate(codes) if code.lower() in ("no", "n", "0", "false"))
+        builder.add("yes_no", name, text, codes=[codes[no], codes[1 - no]])
         if {option.lower() for option in options} != {"yes", "no"}:
             builder.skip(where, f"its words {', '.join(options)} become Yes and No")
-        return
-    builder.add("choice", name, text, options=options)
+        return set()
+    if row.get("appearance", "").startswith("likert") and len(options) in POINTS:
+        builder.add("scale", name, text, points=len(options), labels=options)
+        return {"appearance"}
+    builder.add("choice", name, text, codes=codes, options=options)
+    return set()
+
+
+def _number(builder: Builder, row: dict[str, str], name: str, text: str, where: str) -> set[str]:
+    """Add a number, whose range its constraint gives."""
+    step = 1.0 if row["type"].startswith("integer") else TENTH
+    ends = bounds(row.get("constraint", ""), step)
+    if ends is None:
+        builder.skip(
+            where,
+            f"{row['type']}: a number needs its smallest and largest value, as in the constraint "
+            "'. >= 0 and . <= 120'; add it by hand",
+        )
+        return set()
+    builder.add_number(name, text, *ends, step, where)
+    if step == TENTH:
+        builder.skip(where, "decimals are rounded to tenths")
+    return {"constraint"}
+
+
+def _range(builder: Builder, row: dict[str, str], name: str, text: str, where: str) -> set[str]:
+    """Add a range: points from 1 as a scale, else a number."""
+    given = dict(re.findall(r"(start|end|step)\s*=\s*(-?\d+(?:\.\d+)?)", row.get("parameters", "")))
+    if "end" not in given:
+        builder.skip(where, "range: its parameters need at least start and end; add it by hand")
+        return set()
+    low, high, step = (float(given.get(key, usual)) for key, usual in (("start", 1), ("end", 1), ("step", 1)))
+    if (low, step) == (1.0, 1.0) and int(high) in POINTS:
+        builder.add("scale", name, text, points=int(high))
+    else:
+        builder.add_number(name, text, low, high, step, where)
+    return {"parameters"}

@@ -16,7 +16,17 @@ from hushpoll_client.mechanism import Mechanism
 
 from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
 
-__all__ = ["MOST_TYPED", "PREFER_NOT", "EditorKind", "Fields", "average", "lines", "points", "whole_or_text"]
+__all__ = [
+    "MOST_TYPED",
+    "PREFER_NOT",
+    "EditorKind",
+    "Fields",
+    "average",
+    "enough_options",
+    "lines",
+    "points",
+    "whole_or_text",
+]
 
 PREFER_NOT = "Prefer not to say"
 MOST_TYPED = 12  # percentages that a designer is asked for
@@ -27,6 +37,14 @@ Fields = dict[str, Any]
 def lines(text: str) -> list[str]:
     """Read a list that is typed one item a line."""
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def enough_options(typed: str) -> str:
+    """Give a list that can be shown: each option once, and at least two."""
+    listed = list(dict.fromkeys(lines(typed)))
+    names = (f"Option {number}" for number in range(1, 4))
+    missing = [name for name in names if name not in listed][: max(0, 2 - len(listed))]
+    return "\n".join([*listed, *missing])
 
 
 def whole_or_text(text: str) -> int | str:
@@ -98,12 +116,23 @@ class EditorKind(ABC):
         """Give the kind's own keys of the mechanism's object."""
         return {}
 
+    def stand_in(self, field: str, typed: str) -> str | None:
+        """Give what the preview shows in a field that is not right yet: nothing where the field may be empty.
+
+        None where the kind has no such field.
+        """
+        return "" if field in (*self.kind.later, *self.kind.in_mechanism) else None
+
     def read(self, question: Mapping[str, Any]) -> Fields | None:
         """Give the form's fields of a document's question; None where it is another kind's."""
         if question["kind"] != self.kind.name:
             return None
         own = {key: question[key] for key in (*self.kind.keys, *self.kind.later) if key in question}
-        own |= {key: value for key, value in question["mechanism"].items() if key in self.kind.in_mechanism}
+        own |= {
+            key: value
+            for key, value in question.get("mechanism", {}).items()
+            if key in self.kind.in_mechanism
+        }
         found = {key: _shown(value) for key, value in own.items()}
         if self.reports:
             found[self.target_field] = found.pop("target", self.kind.targets[0])
@@ -116,6 +145,11 @@ class EditorKind(ABC):
     def margin(self, question: Question, part: float | None) -> str:
         """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
         return points(part)
+
+    @property
+    def always_reported(self) -> str:
+        """What is reported of a kind that leaves no choice, as a sentence."""
+        return "The share of each answer."
 
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
@@ -143,9 +177,20 @@ class EditorKind(ABC):
             return falling(len(question.options), given["shape"])
         percents = [given[str(place)] for place in range(len(question.options))]
         total = sum(percents)
-        if abs(total - 100) > 0.5:
-            raise TruthProblem(str(len(percents) - 1), f"add up to {total:g}, not to 100")
+        if not total > 0:
+            raise TruthProblem(str(len(percents) - 1), "are all 0: give at least one of them a share")
         return [one / total for one in percents]
+
+    def balanced(self, question: Question, given: Mapping[str, Any]) -> dict[str, float]:
+        """Give the percentages that add up as they have to, in the proportions that were typed."""
+        shares = self.read_truth(question, given)
+        return {
+            str(place): round(100 * share, 1) for place, share in enumerate(shares) if str(place) in given
+        }
+
+    def adds_up(self, question: Question) -> bool:
+        """Tell whether the percentages of the rehearsal have to make 100 together."""
+        return len(self.truth_fields(question)) > 1
 
     def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
         """Put the figures of a report (`found`) beside the truth; `asked` is the share of people who are asked."""

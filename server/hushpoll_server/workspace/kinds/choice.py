@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.kind import KINDS
 
-from .base import PREFER_NOT, EditorKind, Fields, lines
+from .base import PREFER_NOT, EditorKind, Fields, enough_options, lines
 
 __all__ = ["ChoiceEditor"]
 
@@ -19,6 +19,10 @@ class ChoiceEditor(EditorKind):
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": lines}
     declinable = True
     counted = "options"
+
+    def stand_in(self, field: str, typed: str) -> str | None:
+        """Fill a list up that has fewer than two options."""
+        return enough_options(typed) if field == "options" else super().stand_in(field, typed)
 
     @property
     def help(self) -> str:

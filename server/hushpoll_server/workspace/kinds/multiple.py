@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 
-from .base import MOST_TYPED, EditorKind, lines, whole_or_text
-from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, sets_with_shares, share_rows
+from .base import MOST_TYPED, EditorKind, enough_options, lines, whole_or_text
+from .rehearsing import LISTS, Row, falling, percent, select, sets_with_shares, share_rows
 
 __all__ = ["MultipleEditor"]
 
@@ -20,6 +21,10 @@ class MultipleEditor(EditorKind):
     kind = KINDS["multiple"]
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": lines, "at_most": whole_or_text}
     counted = "options"
+
+    def stand_in(self, field: str, typed: str) -> str | None:
+        """Fill a list up that has fewer than two options."""
+        return enough_options(typed) if field == "options" else super().stand_in(field, typed)
 
     def truth_fields(self, question: Question) -> dict[str, Any]:
         """Ask how many people tick each option."""
@@ -37,11 +42,18 @@ class MultipleEditor(EditorKind):
             shares = [given[str(place)] / 100 for place in range(count)]
         if most is None:
             return shares
-        if sum(shares) > most + 1e-9:
-            said = f"add up to {100 * sum(shares):g}, more than {100 * most}: at most {most} may be ticked"
-            raise TruthProblem(str(count - 1), said)
-        sets, sizes = sets_with_shares(shares)
+        sets, sizes = sets_with_shares(_within(shares, most))
         return {"sets": [[question.options[place] for place in one] for one in sets], "shares": sizes}
+
+    def balanced(self, question: Question, given: Mapping[str, Any]) -> dict[str, float]:
+        """Give percentages that people who may tick only so many can have."""
+        most = question.answers.about().get("at_most")
+        shares = [given[str(place)] / 100 for place in range(len(question.options)) if str(place) in given]
+        return {str(place): round(100 * share, 1) for place, share in enumerate(_within(shares, most))}
+
+    def adds_up(self, question: Question) -> bool:
+        """Several may be ticked: the percentages need not make 100."""
+        return False
 
     def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
         """Put the share of each option beside the truth."""
@@ -51,6 +63,17 @@ class MultipleEditor(EditorKind):
         held = {one: sum(share for chosen, share in pairs if one in chosen) for one in question.options}
         return share_rows(found["estimates"], held)
 
+    @property
+    def always_reported(self) -> str:
+        """The shares of the options."""
+        return "The share of people who tick each option."
+
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
         return "the share of people who tick each option"
+
+
+def _within(shares: list[float], most: int | None) -> list[float]:
+    """Give shares that add up to no more than so many can be ticked, in the same proportions."""
+    total = math.fsum(shares)
+    return shares if most is None or total <= most else [share * most / total for share in shares]

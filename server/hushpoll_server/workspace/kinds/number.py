@@ -11,6 +11,8 @@ from hushpoll_client import Question
 from hushpoll_client.exact import spell
 from hushpoll_client.kind import KINDS
 
+from hushpoll_server.fields import decimal
+
 from .base import EditorKind, Fields, average, points, whole_or_text
 from .rehearsing import SHAPES, Row, bell, mean_row, quantile, select
 
@@ -25,7 +27,10 @@ class NumberEditor(EditorKind):
     """The designer says from where to where, in which steps, and in which unit."""
 
     kind = KINDS["number"]
-    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"bins": whole_or_text}
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {
+        "bins": whole_or_text,
+        **dict.fromkeys(("min", "max", "step"), decimal),
+    }
     answers = 3  # or more: what fits three answers fits all
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {
         "mean": ("The average", "One number, as precise as possible, whatever people answer."),
@@ -34,6 +39,10 @@ class NumberEditor(EditorKind):
             "Histogram, median and quartiles, the share above a threshold.",
         ),
     }
+
+    def stand_in(self, field: str, typed: str) -> str | None:
+        """Show 0 to 10 until there is a range that can be."""
+        return {"min": "0", "max": "10", "step": "1"}.get(field) or super().stand_in(field, typed)
 
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
         """Give what will be reported, and the bins of a distribution where they are said."""

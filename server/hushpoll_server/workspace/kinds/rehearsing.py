@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from wtforms import FloatField, SelectField
+from wtforms import SelectField
 from wtforms.fields.core import UnboundField
 from wtforms.validators import InputRequired, NumberRange
 
-from hushpoll_server.fields import choices
+from hushpoll_server.fields import DecimalField, choices
 
 __all__ = [
     "LISTS",
@@ -97,7 +97,7 @@ class Row:
 def percent(label: str, default: float) -> UnboundField:
     """Give a field for a percentage."""
     checks = [InputRequired("Type a percentage."), NumberRange(0, 100, "Type a percentage from 0 to 100.")]
-    return FloatField(f"{label}, in %", checks, default=default)
+    return DecimalField(f"{label}, in %", checks, default=default)
 
 
 def select(label: str, offered: Mapping[str, str]) -> UnboundField:

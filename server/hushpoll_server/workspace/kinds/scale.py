@@ -29,6 +29,10 @@ class ScaleEditor(EditorKind):
         "shares": ("The share of each point", "Every point by itself, such as how many chose exactly 3."),
     }
 
+    def stand_in(self, field: str, typed: str) -> str | None:
+        """Show five points until there is a number that can be."""
+        return "5" if field == "points" else super().stand_in(field, typed)
+
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
         """Give what will be reported."""
         return {"target": fields.get(self.target_field) or self.kind.targets[0]}

@@ -36,6 +36,11 @@ class YesNoEditor(EditorKind):
             return {"prefer_not": False}
         return {"prefer_not": True} if question.get("options") == _DECLINED else None
 
+    @property
+    def always_reported(self) -> str:
+        """The share of Yes."""
+        return "The share of Yes."
+
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
         return "the share of Yes" if len(question.labels) == self.answers else super().reported(question)

@@ -1,0 +1,110 @@
+"""Retention: on its day every report of a survey is deleted, and the audit log keeps a receipt.
+
+The survey's text stays, so that its links say what has become of it, and so do the keyed hashes of report ids, which
+hold nothing of a report: a device that sends again is told the truth. Addresses that invitations were sent to are
+deleted as soon as a survey is closed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from hushpoll_client import HushpollError
+from sqlalchemy import delete, func, insert, select, update
+
+from hushpoll_server.people.log import note
+from hushpoll_server.store.schema import inbox, invitations, sealed, spent, surveys
+from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_survey
+from hushpoll_server.store.workspace_schema import keeping, mailings
+
+from .closing import close
+
+__all__ = ["Keeping", "delete_due", "delete_reports", "keeping_of", "set_day", "set_embeddable"]
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What the owner of a survey has said about keeping it."""
+
+    embeddable: bool = False
+    delete_on: datetime.date | None = None
+    deleted_on: datetime.date | None = None
+
+
+def keeping_of(store: Store, survey_hash: str) -> Keeping:
+    """Give what was said of a survey."""
+    columns = (keeping.c.embeddable, keeping.c.delete_on, keeping.c.deleted_on)
+    with store.read() as tx:
+        row = tx.execute(select(*columns).where(keeping.c.hash == survey_hash)).one_or_none()
+    return Keeping() if row is None else Keeping(*row)
+
+
+def _say(store: Store, survey_hash: str, actor: str, action: str, detail: str, **values: object) -> None:
+    with store.write() as tx:
+        if not tx.execute(update(keeping).where(keeping.c.hash == survey_hash).values(**values)).rowcount:
+            tx.execute(insert(keeping).values(hash=survey_hash, **values))
+        note(tx, actor, action, survey_hash, detail)
+
+
+def set_day(store: Store, survey_hash: str, day: datetime.date | None, actor: str) -> None:
+    """Set the day on which all reports are deleted, or (None) take it back."""
+    if day is not None and day <= today():
+        raise HushpollError(f"{day} is not in the future", "choose a later day")
+    if keeping_of(store, survey_hash).deleted_on is not None:
+        raise HushpollError("the reports of this survey are deleted already", "there is nothing to plan")
+    _say(
+        store, survey_hash, actor, "deletion planned", "never" if day is None else f"on {day}", delete_on=day
+    )
+
+
+def set_embeddable(store: Store, survey_hash: str, allowed: bool, actor: str) -> None:
+    """Let other sites show the public results in a frame, or not."""
+    _say(store, survey_hash, actor, "embedding", "allowed" if allowed else "ended", embeddable=allowed)
+
+
+def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
+    """Close a survey, delete every report and invitation of it, write the receipt, and give the number of reports."""
+    close(store, survey_hash)
+    state = store.state(survey_hash)
+    if state is None:
+        raise unknown_survey(survey_hash)
+    with store.write() as tx:
+        reports = codes = 0
+        for table in (sealed, inbox):
+            reports += tx.execute(delete(table).where(table.c.survey == state.number)).rowcount
+        for table in (spent, invitations):
+            codes = tx.execute(delete(table).where(table.c.survey == state.number)).rowcount
+        tx.execute(delete(mailings).where(mailings.c.hash == survey_hash))
+        tx.execute(update(surveys).where(surveys.c.number == state.number).values(sealed_n=0))
+        values = {"deleted_on": today(), "delete_on": None}
+        if not tx.execute(update(keeping).where(keeping.c.hash == survey_hash).values(**values)).rowcount:
+            tx.execute(insert(keeping).values(hash=survey_hash, **values))
+        receipt = f"“{state.title}”: {reports:,} reports and {codes:,} invitations deleted, 0 reports left"
+        assert not _left(tx, state)
+        note(tx, actor, "reports deleted", survey_hash, receipt)
+    # What was deleted must not stay readable in SQLite's log, nor as dead rows of PostgreSQL.
+    store.database.truncate_wal()
+    store.dead_companions, store.vacuum_at = not store.database.is_sqlite, 0.0
+    return reports
+
+
+def _left(tx: object, state: SurveyState) -> int:
+    tables = (sealed, inbox)
+    counts = [select(func.count()).where(table.c.survey == state.number) for table in tables]
+    return sum(tx.execute(one).scalar_one() for one in counts)  # type: ignore[attr-defined]
+
+
+def delete_due(store: Store) -> None:
+    """Delete what is due today, and the addresses of closed surveys."""
+    over = surveys.c.closed_on.is_not(None)
+    with store.read() as tx:
+        due = tx.execute(select(keeping.c.hash).where(keeping.c.delete_on <= today())).scalars().all()
+        closed = select(mailings.c.hash).join(surveys, surveys.c.hash == mailings.c.hash).where(over)
+        finished = tx.execute(closed).scalars().all()
+    for survey_hash in due:
+        delete_reports(store, survey_hash, "retention")
+    if finished:
+        with store.write() as tx:
+            tx.execute(delete(mailings).where(mailings.c.hash.in_(finished)))
+        store.database.truncate_wal()

@@ -1,0 +1,119 @@
+"""The pages of the documentation, from the same Markdown files as the site."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from flask import Blueprint, Flask, Response, abort, render_template
+from markupsafe import Markup
+
+from hushpoll_server.compression import compressible
+
+from . import glossary
+
+__all__ = ["FOLDER", "PAGES", "bp", "rendered"]
+
+bp = Blueprint("manual", __name__, template_folder="templates")
+bp.record_once(lambda state: glossary.init_app(cast(Flask, state.app)))
+
+_HERE = Path(__file__).resolve()
+# In a wheel the files lie beside this one; in a clone they are where they are written.
+FOLDER = next(
+    folder for folder in (_HERE.parent / "docs", _HERE.parents[3] / "docs") if (folder / "index.md").exists()
+)
+_LEFT_OUT = ("release",)  # for those who make the program
+_TITLES = {
+    "index": "Start",
+    "designers": "For designers",
+    "respondents": "For respondents",
+    "statisticians": "For statisticians",
+    "tutorial": "Tutorial",
+    "study": "A worked study",
+    "groups-and-rounds": "Groups, made-up people, rounds",
+    "uniform": "The end of a range, four ways",
+    "operators": "For operators",
+    "mathematics": "Mathematics",
+    "lecture-notes": "From the lecture notes",
+    "designs": "The best channel",
+    "protocol": "Protocol",
+    "threat-model": "Threat model",
+    "assurance": "Assurance",
+    "cli": "Command line",
+}
+"""Short titles, in the order in which pages are listed."""
+
+
+def _heading(path: Path) -> str:
+    return path.read_text("utf-8").partition("\n")[0].lstrip("# ")
+
+
+PAGES = _TITLES | {
+    path.stem: _heading(path)
+    for path in sorted(FOLDER.glob("*.md"))
+    if path.stem not in (*_TITLES, *_LEFT_OUT)
+}
+"""Every page; one without a short title comes last, under its heading."""
+
+_FENCE_TITLE = re.compile(r'^(```\w*) title="([^"]*)"$', re.M)
+_LINK = re.compile(r'href="(?:\./)?([\w-]+)\.md(#[^"]*)?"')
+_IMAGE = re.compile(r'src="images/([^"]*)"')
+_OUTSIDE = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>', re.S)
+_STYLE = re.compile(r' style="text-align: \w+;"')
+_SUFFIXES = {".png": "image/png", ".svg": "image/svg+xml"}
+
+
+class Rendered(NamedTuple):
+    """One page: its text, and its headings with their anchors."""
+
+    body: Markup
+    headings: tuple[tuple[str, str], ...]
+    anchors: frozenset[str]
+
+
+@cache
+def rendered(name: str) -> Rendered:
+    """Make the page of a Markdown file; once in a process, when it is first asked for."""
+    import markdown
+
+    text = (FOLDER / f"{name}.md").read_text("utf-8")
+    text = _FENCE_TITLE.sub(r"*\2*\n\n\1", text)
+    made = markdown.Markdown(extensions=["tables", "fenced_code", "toc", "sane_lists"])
+    html = made.convert(text)
+    html = _LINK.sub(
+        lambda found: f'href="{found[1] if found[1] in PAGES else "index"}{found[2] or ""}"', html
+    )
+    html = _IMAGE.sub(r'src="images/\1"', _OUTSIDE.sub(r"\1", html))
+    # Styles in attributes are what the content policy forbids.
+    html = html.replace(' style="text-align: right;"', ' class="number"')
+    html = _STYLE.sub("", html)
+    html = html.replace("<pre>", '<pre tabindex="0">').replace("<table>", '<table class="table">')
+    tokens = made.toc_tokens
+    headings = tuple((part["id"], part["name"]) for top in tokens for part in top["children"])
+    # The files are part of the program: what is in them is trusted as its templates are.
+    return Rendered(Markup(html), headings, frozenset(re.findall(r'id="([^"]+)"', html)))  # noqa: S704
+
+
+@bp.get("/docs/")
+@bp.get("/docs/<name>")
+def page(name: str = "index") -> Response:
+    """Show a page of the documentation."""
+    if name not in PAGES:
+        abort(404, "there is no such page of the documentation; see /docs/")
+    html = render_template("manual/page.html", made=rendered(name), name=name, pages=PAGES)
+    response = compressible(html.encode(), "text/html; charset=utf-8")
+    response.headers["Cache-Control"] = "no-cache"
+    return response
+
+
+@bp.get("/docs/images/<name>")
+def image(name: str) -> Response:
+    """Send a picture of the documentation."""
+    found = next((path for path in (FOLDER / "images").iterdir() if path.name == name), None)
+    if found is None or found.suffix not in _SUFFIXES:
+        abort(404, "there is no such picture")
+    response = Response(found.read_bytes(), mimetype=_SUFFIXES[found.suffix])
+    response.headers["Cache-Control"] = "public, max-age=3600"
+    return response

@@ -1,0 +1,108 @@
+// The whole explanation, one tap away from the first view: what is sent of each question, who could learn what, what is
+// stored, and how all of that can be checked. Loaded when somebody asks for it, before the first question.
+
+import {
+  addWords, el, epsilonAtMost, explain, factorAtMost, isOpen, list, numbered, page, paragraphs, picture, say, warned,
+} from "./explain.js";
+
+/** Bring the sentences, then give the elements. */
+export async function why(survey, inFragment) {
+  const response = await fetch(page.words);
+  if (!response.ok) throw new Error(String(response.status));
+  addWords("why", await response.text());
+  return () => [
+    ...oddsCards(survey),
+    whoTable(survey),
+    section(
+      "stored_heading",
+      el("p", {}, say("stored")),
+      el("p", {}, say("not_stored")),
+      survey.settings.invitation && el("p", {}, say("stored_invitation")),
+      el("p", {}, say("withdraw")),
+    ),
+    el("p", { class: "small" }, say(inFragment ? "know_link" : "know_no_link", { start: survey.hash.slice(0, 8) })),
+    howWeKnow(survey),
+  ];
+}
+
+const section = (heading, ...children) => el("section", {}, el("h2", {}, say(heading)), ...children);
+
+// Questions with the same sentences share one card.
+function oddsCards(survey) {
+  const explained = survey.questions.map(explain);
+  const cards = new Map();
+  explained.forEach((about, index) => {
+    const key = JSON.stringify(about);
+    if (!cards.has(key)) cards.set(key, { about, numbers: [] });
+    cards.get(key).numbers.push(index + 1);
+  });
+  return [...cards.values()].map(({ about, numbers }) =>
+    el(
+      "section",
+      { class: "card odds" },
+      explained.length > 1 && el("h2", { class: "eyebrow" }, numbered(numbers)),
+      picture(about),
+      el("div", {}, ...paragraphs(about), warned(about)),
+    ),
+  );
+}
+
+function whoTable(survey) {
+  const { tier, oneSided } = survey.assurance;
+  const mixed = tier === "weak" ? "only_mixed_weak" : oneSided ? "only_mixed_open" : { strong: "only_mixed", fair: "only_mixed_fair" }[tier];
+  const decoy = survey.questions.some(({ mechanism }) => mechanism.knownDecoyTells);
+  const rows = [
+    ["who_owner", mixed],
+    ["who_thief", mixed],
+    ["who_court", mixed],
+    ...(decoy ? [["who_decoy", "maybe_own"]] : []),
+    ["who_device", "yes_own"],
+  ];
+  return section("who_heading", table(["who", "what"], rows.map(([who, what]) => [say(who), say(what)])));
+}
+
+function howWeKnow(survey) {
+  const { ratio, questions, entries } = survey;
+  const open = questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
+  const total = open.length === 0 ? "know_epsilon" : open.length < questions.length ? "know_open" : "know_only_open";
+  const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((n) => numbered([n]))) };
+  const rows = entries.map((one) => [one.numbers ?? String(questions.indexOf(one) + 1), one.mechanism.name, epsilonOf(one)]);
+  const scripts = [...document.querySelectorAll("[integrity]")];
+  return el(
+    "details",
+    {},
+    el("summary", {}, say("know_heading")),
+    el("p", {}, say(total, values)),
+    table(["question_word", "method", "epsilon"], rows),
+    el("p", {}, say("know_hash"), " ", code(survey.hash)),
+    el("p", {}, say("know_scripts")),
+    el("ul", { class: "scripts", dir: "ltr" }, ...scripts.map((script) => el("li", {}, name(script), " ", code(digest(script))))),
+    el("p", {}, say("know_other")),
+    page.paper && el("p", {}, el("a", { href: page.paper }, say("paper"))),
+  );
+}
+
+const name = (script) => (script.href || script.src).split("/static/")[1];
+
+// In the spelling of sha256sum.
+function digest({ integrity }) {
+  const bytes = Array.from(atob(integrity.split("-")[1]), (sign) => sign.charCodeAt(0));
+  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function epsilonOf({ channel, mechanism: { analysis, hasDecoy } }) {
+  const epsilon = channel.ratio && epsilonAtMost(channel.ratio);
+  const conditional = hasDecoy && analysis.ratio && epsilonAtMost(analysis.ratio);
+  if (!conditional) return epsilon ?? say("unbounded");
+  return epsilon ? say("conditional_too", { epsilon, conditional }) : say("conditional", { epsilon: conditional });
+}
+
+const code = (text) => el("code", { dir: "ltr" }, text);
+
+function table(headings, rows) {
+  const head = el("tr", {}, ...headings.map((key) => el("th", { scope: "col" }, say(key))));
+  const body = rows.map(([first, ...cells]) =>
+    el("tr", {}, el("th", { scope: "row" }, first), ...cells.map((cell) => el("td", {}, cell))),
+  );
+  return el("table", {}, el("thead", {}, head), el("tbody", {}, ...body));
+}

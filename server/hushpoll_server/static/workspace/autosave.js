@@ -1,0 +1,80 @@
+// A form with data-autosave is sent as it stands a moment after the last key. What is sound is kept; "Undo" takes back, in
+// one step, everything that this page has kept since it was opened. Without this there is the button.
+
+import { flagged, tell } from "./errors.js";
+
+const PAUSE = 800;
+const UNWATCHED = ["csrf_token", "revision", "opened"];
+const state = document.querySelector("[data-saved-state]");
+const undo = document.querySelector("[data-undo]");
+
+for (const form of document.querySelectorAll("form[data-autosave]")) watch(form);
+
+function values(form) {
+  const fields = new URLSearchParams(new FormData(form));
+  for (const name of UNWATCHED) fields.delete(name);
+  return String(fields);
+}
+
+function watch(form) {
+  const refused = flagged(form);
+  const live = form.dataset.autosave;
+  let kept = values(form);
+  let timer;
+  let running = null;
+  form.elements.opened.value ||= form.elements.revision.value;
+
+  const send = async () => {
+    const sent = values(form);
+    const fields = new URLSearchParams(new FormData(form));
+    fields.set("autosave", "yes");
+    if (live) fields.set("instead_of", form.dataset.insteadOf);
+    if (sent !== kept) say("Saving…");
+    const answer = await fetch(live || form.action, { method: "POST", body: fields })
+      .then((response) => (response.ok && !response.redirected ? response.json() : null)).catch(() => null);
+    if (!answer) return say("Not saved: the server cannot be reached. Your text is still here.");
+    for (const id of refused) tell(id, answer.errors[id] ?? "");
+    if (answer.revision) {
+      if (sent !== kept) undo.hidden = false;
+      if (sent !== kept || !undo.hidden) say("All changes are saved.");
+      kept = sent;
+      renumber(answer.revision);
+    } else if (sent !== kept) say(answer.stale ?? "Not saved yet: something is missing or not right.");
+    form.dispatchEvent(new CustomEvent("autosaved", { detail: { answer, kept } }));
+  };
+
+  const save = async () => {
+    clearTimeout(timer);
+    while (running) await running;
+    if (form.dataset.sending || values(form) === kept) return;
+    running = send();
+    await running;
+    running = null;
+  };
+
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(save, PAUSE);
+  };
+  form.addEventListener("input", later);
+  form.addEventListener("change", later);
+  // Two savings at once would be taken for two tabs.
+  form.addEventListener("submit", async (event) => {
+    clearTimeout(timer);
+    if (!running) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const by = event.submitter;
+    await running;
+    form.requestSubmit(by);
+  });
+  if (live) running = send().then(() => { running = null; });
+}
+
+function say(text) {
+  if (state && state.textContent !== text) state.textContent = text;
+}
+
+function renumber(revision) {
+  for (const field of document.querySelectorAll("input[name=revision]")) field.value = revision;
+}

@@ -1,0 +1,91 @@
+// The list of questions: moved by dragging, by keys or by the buttons, without losing one's place. Without this the
+// buttons load the page again.
+
+const section = document.getElementById("questions");
+const list = () => section.querySelector(".question-list");
+const cards = () => [...list().children];
+
+function prepare() {
+  const several = list() && cards().length > 1;
+  for (const handle of section.querySelectorAll("[data-drag]")) handle.hidden = !several;
+}
+prepare();
+
+// The server moves the question, and its answer is the page as it stands then.
+async function move(card, by, control) {
+  const { question } = card.dataset;
+  const form = card.querySelector("form[action$='/move']");
+  const fields = new URLSearchParams(new FormData(form));
+  fields.set("direction", by < 0 ? "up" : "down");
+  fields.set("places", Math.abs(by));
+  const before = card.getBoundingClientRect().top;
+  const text = await fetch(form.action, { method: "POST", body: fields }).then((one) => one.text()).catch(() => "");
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  if (!fresh.getElementById("questions")) return location.reload();
+  section.replaceChildren(...fresh.getElementById("questions").childNodes);
+  prepare();
+  const { value } = fresh.querySelector("input[name=revision]");
+  for (const field of document.querySelectorAll("input[name=revision]")) field.value = value;
+  document.querySelector("[data-undo]").hidden = false;
+  const frame = document.querySelector(".preview-aside iframe");
+  if (frame) frame.contentWindow.location.reload();
+  const moved = document.getElementById(`question-${question}`);
+  scrollBy(0, moved.getBoundingClientRect().top - before);
+  (moved.querySelector(control) ?? moved.querySelector("[data-drag]")).focus({ preventScroll: true });
+  const place = cards().indexOf(moved) + 1;
+  const said = fresh.querySelector("main > .notice-problem")?.textContent ?? `Question ${place} of ${cards().length}.`;
+  section.querySelector("[data-moved]").textContent = said;
+  section.querySelector("[data-moved]").classList.toggle("visually-hidden", !said.startsWith("Nothing"));
+}
+
+section.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.action.endsWith("/move")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const up = form.elements.direction.value === "up";
+  move(form.closest("[data-question]"), up ? -1 : 1, `form:has(input[value=${up ? "up" : "down"}]) button`);
+});
+
+section.addEventListener("keydown", (event) => {
+  const card = event.target.closest("[data-drag]")?.closest("[data-question]");
+  if (!card) return;
+  const place = cards().indexOf(card);
+  const to = { ArrowUp: place - 1, ArrowDown: place + 1, Home: 0, End: cards().length - 1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  if (to >= 0 && to < cards().length && to !== place) move(card, to - place, "[data-drag]");
+});
+
+// While a card is dragged the others make room; it is moved when it is let go.
+section.addEventListener("pointerdown", (event) => {
+  const handle = event.target.closest("[data-drag]");
+  if (!handle || event.button) return;
+  const card = handle.closest("[data-question]");
+  const from = cards().indexOf(card);
+  const order = cards();
+  handle.setPointerCapture(event.pointerId);
+  card.classList.add("dragged");
+  const follow = ({ clientY }) => {
+    const place = cards().indexOf(card);
+    const above = cards()[place - 1]?.getBoundingClientRect();
+    const below = cards()[place + 1]?.getBoundingClientRect();
+    if (above && clientY < above.top + above.height / 2) card.after(cards()[place - 1]);
+    else if (below && clientY > below.top + below.height / 2) card.before(cards()[place + 1]);
+  };
+  const end = ({ type }) => {
+    handle.removeEventListener("pointermove", follow);
+    for (const name of ["pointerup", "pointercancel"]) handle.removeEventListener(name, end);
+    card.classList.remove("dragged");
+    const by = cards().indexOf(card) - from;
+    if (type === "pointerup" && by) move(card, by, "[data-drag]");
+    else if (by) list().replaceChildren(...order);
+  };
+  handle.addEventListener("pointermove", follow);
+  for (const name of ["pointerup", "pointercancel"]) handle.addEventListener(name, end);
+});
+
+// The heading follows the title.
+document.querySelector("form[data-autosave]").addEventListener("autosaved", ({ target, detail }) => {
+  if (detail.answer.revision) document.querySelector(".draft-head h1").textContent = target.elements.title.value;
+});

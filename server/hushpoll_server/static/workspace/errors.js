@@ -1,0 +1,38 @@
+// What is said beside a field goes when the field is put right, and so does its line at the top of the page.
+
+const parts = (id) => ({
+  control: document.getElementById(id),
+  said: document.getElementById(`${id}-error`),
+  line: document.querySelector(`.error-summary a[href="#${CSS.escape(id)}"]`)?.closest("li"),
+});
+
+/** The ids of all fields that something is said about. */
+export const flagged = (root) =>
+  [...root.querySelectorAll(".field-error")].map((said) => said.id.replace(/-error$/, ""));
+
+/** Take back what is said about a field, or ("text" given) say it again. */
+export function tell(id, text = "") {
+  const { control, said, line } = parts(id);
+  const summary = line?.closest(".error-summary");
+  control?.classList.toggle("is-invalid", Boolean(text));
+  if (text) control?.setAttribute("aria-invalid", "true");
+  else control?.removeAttribute("aria-invalid");
+  if (said) said.hidden = !text;
+  if (said && text) said.lastChild.textContent = text;
+  if (line) line.hidden = !text;
+  if (summary) summary.hidden = ![...summary.querySelectorAll("li")].some((one) => !one.hidden);
+}
+
+/** In a form that is only checked when it is sent: a field that is changed, and not emptied, is taken for corrected. */
+export function clearWhenChanged(form) {
+  for (const id of flagged(form)) {
+    const { control } = parts(id);
+    const inputs = control?.matches("fieldset") ? [...control.querySelectorAll("input")] : [control].filter(Boolean);
+    const read = () => inputs.map((one) => (/radio|checkbox/.test(one.type) ? one.checked : one.value.trim())).join("\n");
+    const refused = read();
+    const said = document.getElementById(`${id}-error`).lastChild.textContent;
+    for (const one of inputs) {
+      one.addEventListener("input", () => tell(id, read() === refused || !read() ? said : ""));
+    }
+  }
+}

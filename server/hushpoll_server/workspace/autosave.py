@@ -1,0 +1,31 @@
+"""Forms that save by themselves while somebody types: the page is told the new revision, or what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask_wtf import FlaskForm
+
+from hushpoll_server.store.surveys import get_store
+
+from . import drafts
+from .drafts import Draft, StaleDraft
+from .forms import RevisionForm
+
+__all__ = ["errors_of", "kept"]
+
+_STALE = "Not saved: changed in another tab. Load the page again."
+
+
+def kept(changed: Draft, form: RevisionForm) -> dict[str, Any]:
+    """Save what a page sent by itself, and give what the page has to know."""
+    try:
+        saved = drafts.save(get_store(), changed, form.read_revision(), form.read_opened())
+    except StaleDraft:
+        return {"errors": {}, "stale": _STALE}
+    return {"errors": {}, "revision": saved.revision}
+
+
+def errors_of(form: FlaskForm) -> dict[str, str]:
+    """Give what is wrong, by the ids of the fields."""
+    return {form[name].id: " ".join(said) for name, said in form.errors.items() if name in form}

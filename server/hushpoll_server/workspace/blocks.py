@@ -1,0 +1,174 @@
+"""The editor of a block: which questions share one epsilon, how many of them each person is asked, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flask import abort, flash, redirect, render_template, request, url_for
+from hushpoll_client import HushpollError, SurveyError
+from werkzeug.wrappers import Response
+from wtforms import BooleanField, SelectMultipleField, StringField
+
+from hushpoll_server.fields import choices, decimal, sentence
+from hushpoll_server.store.surveys import get_store
+
+from . import block_rules, drafts
+from .drafts import Document, Draft, StaleDraft
+from .forms import RevisionForm
+from .pages import Page, bp, designer, open_draft, posted_revision
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.designing.blocks import BlockPlan
+
+CROSS_TABLES = "cross_tables"
+
+
+class BlockForm(RevisionForm):
+    """The questions of a block and what it costs."""
+
+    questions = SelectMultipleField(
+        "Questions of the block",
+        validate_choice=False,
+        description="Two or more neighbours: yes/no, one choice or a scale, without skip rule or harmless question.",
+    )
+    epsilon = StringField(
+        "Epsilon of the block", description="For all its answers together, whatever their number."
+    )
+    cross_tables = BooleanField(
+        "I want cross-tables inside it",
+        description="Then each person is asked two questions or more, so that answers can be seen together.",
+    )
+    ask = StringField(
+        "Ask each person so many of them",
+        description="A whole number. Leave it empty for the recommended one.",
+    )
+
+
+@bp.route("/drafts/<draft_id>/blocks/new", methods=["GET", "POST"])
+@designer
+def new_block(draft_id: str) -> Page:
+    """Make a block of some questions."""
+    draft = open_draft(draft_id)
+    if request.method == "POST":
+        return _save(draft, BlockForm(), None)
+    return _show(draft, BlockForm(formdata=None, revision=draft.revision, epsilon=draft.epsilon), None)
+
+
+@bp.route("/drafts/<draft_id>/blocks/<int:number>", methods=["GET", "POST"])
+@designer
+def block(draft_id: str, number: int) -> Page:
+    """Change a block."""
+    draft = open_draft(draft_id)
+    found = _find(draft, number)
+    if request.method == "POST":
+        return _save(draft, BlockForm(), number)
+    fields = {**found, "ask": str(found["ask"]), "epsilon": str(found["epsilon"])}
+    return _show(draft, BlockForm(formdata=None, revision=draft.revision, **fields), number)
+
+
+@bp.post("/drafts/<draft_id>/blocks/<int:number>/dissolve")
+@designer
+def dissolve_block(draft_id: str, number: int) -> Response:
+    """Take a block apart."""
+    draft = open_draft(draft_id)
+    _find(draft, number)
+    document = block_rules.dissolved(draft.document, number, draft.epsilon)
+    try:
+        drafts.save(get_store(), replace(draft, document=document), posted_revision())
+        flash("The block is taken apart. Its questions follow the slider again.", "done")
+    except StaleDraft:
+        flash("Nothing was changed: this draft was edited in another tab.", "problem")
+    return redirect(url_for("workspace.draft", draft_id=draft.id))
+
+
+def _find(draft: Draft, number: int) -> Document:
+    blocks: list[Document] = draft.document.get("blocks", [])
+    if not 0 <= number < len(blocks):
+        abort(404, "this block is no longer in the draft; see its list of questions")
+    return blocks[number]
+
+
+def _show(draft: Draft, form: BlockForm, number: int | None, status: int = 200, stale: bool = False) -> Page:
+    taken = {
+        name
+        for place, one in enumerate(draft.document.get("blocks", []))
+        if place != number
+        for name in one["questions"]
+    }
+    offered = [one for one in draft.questions if block_rules.can_be_member(one) and one["id"] not in taken]
+    numbers = {one["id"]: place for place, one in enumerate(draft.questions, 1)}
+    form.questions.choices = choices((one["id"], f"{numbers[one['id']]}. {one['text']}") for one in offered)
+    if stale:
+        form.revision.data = draft.revision
+    page = render_template(
+        "workspace/block.html",
+        draft=draft,
+        form=form,
+        number=number,
+        plan=_plan(draft, form),
+        expected_n=draft.expected_n,
+        stale=stale,
+        step="questions",
+    )
+    return page, status
+
+
+def _plan(draft: Draft, form: BlockForm) -> BlockPlan | None:
+    """Compare the ways to ask what is chosen; None while there is too little to compare."""
+    from hushpoll_analysis.designing.blocks import plan_block
+
+    sizes = []
+    for question in draft.questions:
+        if question["id"] in (form.questions.data or ()) and block_rules.can_be_member(question):
+            shape = {key: value for key, value in question.items() if key != "mechanism"}
+            try:
+                from hushpoll_client.kind import KINDS
+
+                sizes.append(len(KINDS[question["kind"]].read(shape, ("questions",), False).labels))
+            except HushpollError:
+                return None
+    if len(sizes) < 2:
+        return None
+    try:
+        return plan_block(sizes, (form.epsilon.data or "").strip(), bool(form.cross_tables.data))
+    except HushpollError:
+        return None
+
+
+def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
+    plan = _plan(draft, form)
+    if "compare" in request.form:
+        return _show(draft, form, number)
+    if not form.validate_on_submit():
+        return _show(draft, form, number, 422)
+    ask: Any = (form.ask.data or "").strip()
+    if not ask and plan is not None:
+        ask = plan.ask
+    elif isinstance(ask, str) and ask.isascii() and ask.isdigit() and len(ask) < 5:
+        ask = int(ask)
+    if form.cross_tables.data and ask == 1:
+        form.ask.errors = ["Cross-tables need two questions of each person: ask 2 or more."]
+        return _show(draft, form, number, 422)
+    epsilon = decimal(form.epsilon.data or "")
+    chosen = form.questions.data or []
+    document = block_rules.with_block(draft.document, chosen, ask, epsilon, number, draft.epsilon)
+    try:
+        drafts.compiled(document)
+        linked = tuple(name for name in draft.linked if name not in chosen)
+        drafts.save(get_store(), replace(draft, document=document, linked=linked), form.read_revision())
+    except SurveyError as error:
+        _place(form, error)
+        return _show(draft, form, number, 422)
+    except StaleDraft:
+        return _show(draft, form, number, 409, stale=True)
+    flash("Saved. Each person is asked some of these questions, drawn by chance.", "done")
+    return redirect(url_for("workspace.draft", draft_id=draft.id))
+
+
+def _place(form: BlockForm, error: SurveyError) -> None:
+    """Show what the survey's own check said, beside the field it is about."""
+    fields = {"ask": form.ask, "epsilon": form.epsilon}
+    field = next((fields[str(part)] for part in reversed(error.path) if part in fields), form.questions)
+    where = f"{error.where}: " if error.path[:1] == ("questions",) else ""
+    field.errors = [*field.errors, sentence(f"{where}{error.problem}; {error.remedy}")]

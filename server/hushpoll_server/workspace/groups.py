@@ -1,0 +1,73 @@
+"""Groups by link in the workspace: typed one a line, handed out one by one, with the number of people in each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import abort, request
+from flask_wtf import FlaskForm
+from hushpoll_client import Survey
+from hushpoll_client.group import LARGEST_GROUP
+from hushpoll_client.link import survey_link
+from hushpoll_client.series import changed_groups
+from wtforms import IntegerField
+from wtforms.validators import NumberRange, Optional
+
+from hushpoll_server.store.surveys import SurveyState, get_store
+
+__all__ = ["chosen_group", "group_items", "handouts", "read_lines", "sizes_form"]
+
+
+def read_lines(text: str | None) -> list[str]:
+    """Read one group a line."""
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
+def handouts(survey: Survey, server: str) -> list[dict[str, Any]]:
+    """Give what is handed out: one link, or one for each group."""
+    if not survey.groups:
+        return [{"group": None, "name": "", "link": survey_link(server, survey.hash)}]
+    return [
+        {"group": place, "name": name, "link": survey_link(server, survey.hash, group=place)}
+        for place, name in enumerate(survey.groups)
+    ]
+
+
+def chosen_group(survey: Survey) -> int | None:
+    """Read which group a QR code or poster is for."""
+    text = request.args.get("group", "")
+    if not survey.groups:
+        return None
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else len(survey.groups)
+    if number >= len(survey.groups):
+        abort(404, "this survey has a link for each group; choose one on its page")
+    return number
+
+
+def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
+    """Make the form that asks how many people each group has; with a state, filled as that stands."""
+    whole = f"Type a whole number from 1 to {LARGEST_GROUP:,}."
+    fields = {
+        f"size_{place}": IntegerField(name, [Optional(), NumberRange(1, LARGEST_GROUP, whole)])
+        for place, name in enumerate(survey.groups)
+    }
+    made = type("SizesForm", (FlaskForm,), fields)
+    if state is None:
+        return made()
+    known = state.group_sizes(survey) or {}
+    kept = {f"size_{place}": known.get(name) for place, name in enumerate(survey.groups)}
+    return made(formdata=None, **kept)
+
+
+def group_items(survey: Survey) -> list[tuple[str, str]]:
+    """Say before publishing what groups tell, and whether they are those of the wave before."""
+    if not survey.groups and survey.series is None:
+        return []
+    items = []
+    if survey.groups:
+        said = f"{len(survey.groups)} groups, each with its own link: {', '.join(survey.groups)}."
+        told = "Every report names its group openly; one with fewer than 50 reports is shown to no one on its own."
+        items.append(("look", f"{said} {told}"))
+    before = None if survey.series is None else get_store().get_survey(survey.series.previous)
+    changed = "" if before is None else changed_groups(before, survey)
+    return items + ([("look", changed)] if changed else [])

@@ -1,0 +1,139 @@
+"""Handing a survey out: a list of people with their links for mail merge, letters through the server, reminders."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+
+from flask import current_app, flash, redirect, request, url_for
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.link import fingerprint, survey_link
+
+from hushpoll_server import mail
+from hushpoll_server.collect import invitations
+from hushpoll_server.fields import sentence
+from hushpoll_server.people.access import audit, current_user
+from hushpoll_server.store.surveys import get_store
+
+from . import mailing
+from .letters import LetterForm, MergeForm, with_groups
+from .mailing import Person
+from .pages import Page, address, bp, designer, download, editable_survey
+from .publish import show_survey
+
+LARGEST_LIST = 2 << 20
+_ADDED = ("code", "link", "fingerprint")
+
+
+def _group(survey: Survey) -> int | None:
+    given = request.form.get("group", "")
+    if not survey.groups:
+        return None
+    if not given.isascii() or not given.isdigit() or int(given) >= len(survey.groups):
+        raise HushpollError("there is no such group", "choose one of the list")
+    return int(given)
+
+
+@bp.post("/surveys/<survey_hash>/merge")
+@designer
+def merge(survey_hash: str) -> Page:
+    """Give a list of people back with an invitation for each."""
+    survey, form = editable_survey(survey_hash), MergeForm()
+    if form.validate_on_submit():
+        try:
+            with form.people.data.stream as file:
+                rows = _people(file.read(LARGEST_LIST + 1))
+            group = _group(survey)
+            codes = invitations.invite(get_store(), survey_hash, len(rows) - 1, group)
+            audit("invitations made", survey_hash, f"{len(codes)}, for a list")
+            return download(
+                _merged(survey_hash, rows, codes, group), "text/csv", f"people-{survey_hash[:8]}.csv"
+            )
+        except HushpollError as error:
+            form.people.errors = [sentence(error)]
+    return show_survey(survey_hash, 422, merge_form=form)
+
+
+def _people(data: bytes) -> list[list[str]]:
+    """Read the list: a line of headings, then a line for each person."""
+    if len(data) > LARGEST_LIST:
+        raise HushpollError("the list is larger than 2 MB", "split it")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")  # as office programs save it
+    first = text.partition("\n")[0]
+    parted = max(",;\t", key=first.count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=parted) if any(map(str.strip, row))]
+    if len(rows) < 2:
+        raise HushpollError(
+            "the list has nobody in it", "give a line of headings, then a line for each person"
+        )
+    taken = set(_ADDED) & {name.strip().lower() for name in rows[0]}
+    if taken:
+        raise HushpollError(f"the list has a column {min(taken)!r} already", "remove it")
+    return rows
+
+
+def _merged(survey_hash: str, rows: list[list[str]], codes: list[str], group: int | None) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    width = len(rows[0])
+    writer.writerow([*map(_guarded, rows[0]), *_ADDED])
+    for row, code in zip(rows[1:], codes, strict=True):
+        own = [_guarded(cell) for cell in (row + [""] * width)[:width]]
+        link = survey_link(address(), survey_hash, code, group)
+        writer.writerow([*own, code, link, fingerprint(survey_hash)])
+    return text.getvalue().encode("utf-8-sig")
+
+
+def _guarded(cell: str) -> str:
+    """Keep a spreadsheet from taking a cell for a formula."""
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+@bp.post("/surveys/<survey_hash>/letters")
+@designer
+def letters(survey_hash: str) -> Page:
+    """Send invitations to new addresses, or reminders to those whose code is unused."""
+    survey, store = editable_survey(survey_hash), get_store()
+    form, remind = with_groups(LetterForm(), survey), "remind" in request.form
+    if form.validate_on_submit() and _letter_is_whole(form):
+        try:
+            if not remind:
+                mailing.add(
+                    store, survey_hash, mailing.read_addresses(form.addresses.data or ""), _group(survey)
+                )
+            if not mailing.read(store, survey_hash).people:
+                raise mail.MailError("there is no address yet", "type at least one")
+            mailing.start(store, survey_hash, _writer(survey_hash, form), remind, current_user.name)
+            flash("The letters are on their way. Load the page again to see how far they are.", "done")
+            return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#letters")
+        except HushpollError as error:
+            form.addresses.errors = [sentence(error)]
+    return show_survey(survey_hash, 422, letter_form=form)
+
+
+def _letter_is_whole(form: LetterForm) -> bool:
+    if not mail.is_configured(current_app.config["HUSHPOLL"]):
+        form.addresses.errors = ["This server sends no mail: its operator can set SMTP_URL and MAIL_FROM."]
+    if "{link}" not in form.text.data:
+        form.text.errors = ["The text has no {link}: nobody could answer. Put it in."]
+    try:
+        form.reply_to.data = mail.check_address(form.reply_to.data) if form.reply_to.data else ""
+    except mail.MailError as error:
+        form.reply_to.errors = [sentence(error)]
+    return not any(field.errors for field in form)
+
+
+def _writer(survey_hash: str, form: LetterForm) -> Callable[[Person], mail.Letter]:
+    """Give what writes a person's letter; it must need no request, for it runs beside."""
+    base, text, subject, reply_to = address(), form.text.data, form.subject.data, form.reply_to.data
+
+    def write(person: Person) -> mail.Letter:
+        link = survey_link(base, survey_hash, person.code, person.group)
+        own = text.replace("{fingerprint}", fingerprint(survey_hash)).replace("{link}", link)
+        return mail.Letter(person.to, subject, own, reply_to)
+
+    return write

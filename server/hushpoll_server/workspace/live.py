@@ -1,0 +1,65 @@
+"""What happens while a designer types: a question is checked and kept, its margin shown, and any change undone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import flash, jsonify, redirect, request, url_for
+from werkzeug.wrappers import Response
+
+from hushpoll_server.store.surveys import get_store
+
+from . import drafts, planner
+from .autosave import errors_of, kept
+from .drafts import Document, Draft, StaleDraft
+from .editor import advice, checked, compared
+from .forms import QuestionForm
+from .kinds import margin_text
+from .pages import bp, designer, open_draft, posted_revision
+
+
+@bp.post("/drafts/<draft_id>/live.json")
+@designer
+def live_question(draft_id: str) -> Response:
+    """Keep the question as it is typed if it is sound; tell what is wrong with it, its margin, and what is advised."""
+    draft, form = open_draft(draft_id), QuestionForm()
+    question_id = request.form.get("instead_of") or None
+    found = checked(draft, form, question_id)
+    told: dict[str, Any] = {"id": question_id or "", **compared(advice(draft, form, question_id))}
+    told["margin"] = "" if found is None else margin_line(*found)
+    if found is None:
+        return jsonify({**told, "errors": errors_of(form)})
+    changed, written = found
+    if changed.document == draft.document and changed.linked == draft.linked:
+        return jsonify({**told, "errors": {}, "revision": draft.revision, "id": written["id"]})
+    return jsonify({**told, **kept(changed, form), "id": written["id"]})
+
+
+def margin_line(draft: Draft, written: Document) -> str:
+    """Say how precise a question will be, beside what is needed."""
+    question = next(one for one in draft.compiled().questions if one.id == written["id"])
+    margin, wanted = (
+        planner.margin_at(question, draft.expected_n),
+        draft.margins.get(question.id, draft.margin),
+    )
+    said = f"With {planner.whole(draft.expected_n)} answers: {margin_text(question, margin)}"
+    if margin <= wanted * 1.0005:
+        return f"{said}, as precise as you need."
+    return f"{said}. You need {margin_text(question, wanted)}: more answers or less privacy, in step 2."
+
+
+@bp.post("/drafts/<draft_id>/undo")
+@designer
+def undo(draft_id: str) -> Response:
+    """Put the draft back to what it was before the last change."""
+    draft = open_draft(draft_id)
+    try:
+        if drafts.undo(get_store(), draft.id, posted_revision()):
+            flash("Undone. The draft is as it was before the last change.", "done")
+        else:
+            flash("There is nothing to undo.", "problem")
+    except StaleDraft:
+        flash(
+            "Nothing was undone: this draft was edited in another tab. This is how it stands now.", "problem"
+        )
+    return redirect(url_for("workspace.draft", draft_id=draft.id))

@@ -1,0 +1,199 @@
+"""Invitations by mail: who got which code is kept in one locked box per survey, for reminders, until the survey closes.
+
+A copy of the database tells nothing of it: the key is made from the server's secret, which is outside. The box is
+written anew as a whole, in an order that says nothing, so that no row has a history of its own. What was answered is
+in none of this: codes and reports part when a report is sealed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from hushpoll_client import HushpollError
+from sqlalchemy import Connection, insert, select, update
+
+from hushpoll_server.collect import invitations
+from hushpoll_server.collect.codes import unspent
+from hushpoll_server.mail import Letter, MailError, check_address, send
+from hushpoll_server.people.log import note, now
+from hushpoll_server.store.surveys import Store, unknown_survey
+from hushpoll_server.store.workspace_schema import mailings
+
+__all__ = ["Mailing", "Person", "add", "read", "read_addresses", "start"]
+
+MOST_ADDRESSES = 5_000
+_TOGETHER = 20
+_BUSY_SECONDS = 120
+_NONCE = 12
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who is invited: the address, the code, the group, and the last round in which a letter was taken."""
+
+    to: str
+    code: str
+    group: int | None = None
+    last: int = 0
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Mailing:
+    """All who are invited to one survey, and the round of letters that is under way: 1, then one for each reminder."""
+
+    people: tuple[Person, ...] = ()
+    round: int = 1
+    busy: bool = False
+    problem: str = ""
+
+    @property
+    def reached(self) -> int:
+        """How many have got a letter."""
+        return sum(one.last > 0 for one in self.people)
+
+    @property
+    def refused(self) -> int:
+        """How many addresses the mail server refused."""
+        return sum(one.refused for one in self.people)
+
+
+def read_addresses(text: str) -> list[str]:
+    """Read addresses, one a line or with commas between, each once; MailError names the first that is none."""
+    found = [part for line in text.splitlines() for part in line.replace(";", ",").split(",") if part.strip()]
+    if len(found) > MOST_ADDRESSES:
+        raise MailError(f"these are {len(found):,} addresses", f"send to at most {MOST_ADDRESSES:,}")
+    once: dict[str, str] = {}
+    for address in map(check_address, found):
+        once.setdefault(address.lower(), address)
+    return list(once.values())
+
+
+def read(store: Store, survey_hash: str) -> Mailing:
+    """Open a survey's box; an empty mailing where it has none."""
+    with store.read() as tx:
+        return _open(tx, store, survey_hash)
+
+
+def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | None = None) -> int:
+    """Make a code for every address that has none yet, and give how many are new."""
+    known = {one.to.lower() for one in read(store, survey_hash).people}
+    fresh = [address for address in addresses if address.lower() not in known]
+    if len(known) + len(fresh) > MOST_ADDRESSES:
+        raise MailError("there would be too many addresses", f"send to at most {MOST_ADDRESSES:,}")
+    if not fresh:
+        return 0
+    codes = invitations.invite(store, survey_hash, len(fresh), group)
+    people = [Person(to, code, group) for to, code in zip(fresh, codes, strict=True)]
+    _change(store, survey_hash, lambda one: replace(one, people=(*one.people, *people)))
+    return len(people)
+
+
+def start(
+    store: Store, survey_hash: str, write: Callable[[Person], Letter], remind: bool, actor: str
+) -> threading.Thread:
+    """Send what is to be sent, beside everything else: first letters, or reminders to those whose code is unused."""
+    with store.write() as tx:
+        mine = (mailings.c.hash == survey_hash) & (mailings.c.busy_until < now())
+        if not tx.execute(update(mailings).where(mine).values(busy_until=now() + _BUSY_SECONDS)).rowcount:
+            raise MailError("letters of this survey are being sent already", "wait until they are")
+        mailing = _open(tx, store, survey_hash)
+        if remind and not _due(tx, store, survey_hash, mailing):
+            mailing = replace(mailing, round=mailing.round + 1)
+        _keep(tx, store, survey_hash, replace(mailing, problem=""))
+        due = _due(tx, store, survey_hash, mailing)
+        note(
+            tx, actor, "reminders sent" if remind else "invitations sent", survey_hash, f"{len(due)} letters"
+        )
+    thread = threading.Thread(target=_run, args=(store, survey_hash, due, write), daemon=True)
+    thread.start()
+    return thread
+
+
+def _due(tx: Connection, store: Store, survey_hash: str, mailing: Mailing) -> list[Person]:
+    """Give those who are to get a letter in this round: in a reminder only those whose code is not used."""
+    waiting = [one for one in mailing.people if one.last < mailing.round and not one.refused]
+    known = store.published(survey_hash)
+    assert known is not None
+    digests = {one.code: invitations.digest(survey_hash, one.code, one.group) for one in waiting}
+    unused = unspent(tx, store.waiting, known.number, digests.values())
+    return [one for one in waiting if digests[one.code] in unused]
+
+
+def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Person], Letter]) -> None:
+    problem = ""
+    # In an order that says nothing of the list.
+    waiting = sorted(due, key=lambda _: os.urandom(8))
+    try:
+        for place in range(0, len(waiting), _TOGETHER):
+            part = {write(one): one for one in waiting[place : place + _TOGETHER]}
+            told = {part[letter].code: taken for letter, taken in send(store.config, part)}
+            _change(store, survey_hash, partial(_marked, told), _BUSY_SECONDS)
+    except HushpollError as error:
+        problem = str(error)
+        _LOG.error("letters were not sent: %s", error.problem)
+    finally:
+        _change(store, survey_hash, lambda mailing: replace(mailing, problem=problem))
+
+
+def _marked(told: dict[str, bool], mailing: Mailing) -> Mailing:
+    def marked(one: Person) -> Person:
+        if one.code not in told:
+            return one
+        return replace(one, last=mailing.round) if told[one.code] else replace(one, refused=True)
+
+    return replace(mailing, people=tuple(map(marked, mailing.people)))
+
+
+# The box -------------------------------------------------------------------------------------------------------------
+
+
+def _change(store: Store, survey_hash: str, change: Callable[[Mailing], Mailing], busy: int = 0) -> None:
+    with store.write() as tx:
+        # One after the other, also on PostgreSQL.
+        tx.execute(select(mailings.c.hash).where(mailings.c.hash == survey_hash).with_for_update())
+        _keep(tx, store, survey_hash, change(_open(tx, store, survey_hash)), now() + busy if busy else 0)
+
+
+def _keep(
+    tx: Connection, store: Store, survey_hash: str, mailing: Mailing, busy_until: int | None = None
+) -> None:
+    shuffled = sorted(mailing.people, key=lambda _: os.urandom(8))
+    text = json.dumps({**asdict(mailing), "people": [asdict(one) for one in shuffled]}).encode()
+    nonce = os.urandom(_NONCE)
+    # Padded, so that the length does not tell how long the addresses are.
+    box = nonce + _cipher(store, survey_hash).encrypt(nonce, text.ljust(-(-len(text) // 4096) * 4096), None)
+    values: dict[str, object] = {"box": box} | ({} if busy_until is None else {"busy_until": busy_until})
+    if not tx.execute(update(mailings).where(mailings.c.hash == survey_hash).values(**values)).rowcount:
+        tx.execute(insert(mailings).values(hash=survey_hash, **values))
+
+
+def _open(tx: Connection, store: Store, survey_hash: str) -> Mailing:
+    if store.published(survey_hash) is None:
+        raise unknown_survey(survey_hash)
+    row = tx.execute(select(mailings).where(mailings.c.hash == survey_hash)).one_or_none()
+    if row is None:
+        return Mailing()
+    box = bytes(row.box)
+    try:
+        text = _cipher(store, survey_hash).decrypt(box[:_NONCE], box[_NONCE:], None)
+    except InvalidTag:
+        # Locked with a key that was lost: nobody can be reminded, and nothing else is affected.
+        return Mailing()
+    kept = json.loads(text)
+    people = tuple(Person(**one) for one in kept.pop("people"))
+    return Mailing(**{**kept, "people": people, "busy": row.busy_until > now()})
+
+
+def _cipher(store: Store, survey_hash: str) -> AESGCM:
+    return AESGCM(hmac.digest(store.secret, b"hushpoll: mailing " + survey_hash.encode(), "sha256"))

@@ -1,0 +1,83 @@
+"""The plan of a draft as an exported file carries it: what the survey is for, beside what it asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from hushpoll_client import HushpollError, SurveyError
+
+from .drafts import Document, Draft
+from .forms import LARGEST_N
+
+__all__ = ["read_plan", "with_plan"]
+
+_KEYS = {"answers", "margin", "margins", "locks", "epsilon", "linked"}
+
+
+def with_plan(draft: Draft) -> Document:
+    """Give the draft's document with its plan, as a file that can be imported again."""
+    plan: Document = {"answers": draft.expected_n, "margin": draft.margin, "epsilon": draft.epsilon}
+    more = {"margins": dict(draft.margins), "locks": dict(draft.locks), "linked": list(draft.linked)}
+    return {**draft.document, "plan": plan | {key: value for key, value in more.items() if value}}
+
+
+def read_plan(given: Any, questions: set[str]) -> dict[str, Any]:
+    """Read a plan as `drafts.create` takes it; SurveyError says what is wrong. What is absent has its default."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or set(given) - _KEYS:
+        raise _wrong("", f"must be an object with keys from {', '.join(sorted(_KEYS))}")
+    plan: dict[str, Any] = {}
+    if "answers" in given:
+        plan["expected_n"] = _answers(given["answers"])
+    if "margin" in given:
+        plan["margin"] = _margin("margin", given["margin"])
+    if "epsilon" in given:
+        plan["epsilon"] = _lock("epsilon", given["epsilon"])
+    margins, locks = (_by_question(key, given.get(key, {}), questions) for key in ("margins", "locks"))
+    plan["margins"] = {name: _margin("margins", value) for name, value in margins.items()}
+    plan["locks"] = {name: _lock("locks", value) for name, value in locks.items()}
+    plan["linked"] = tuple(_linked(given.get("linked", []), questions))
+    return plan
+
+
+def _wrong(key: str, problem: str) -> SurveyError:
+    return SurveyError(("plan", key) if key else ("plan",), problem, "correct it, or leave the plan out")
+
+
+def _answers(value: Any) -> int:
+    if type(value) is not int or not 1 <= value <= LARGEST_N:
+        raise _wrong("answers", f"must be a whole number from 1 to {LARGEST_N:,}")
+    return value
+
+
+def _margin(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0.001 <= float(value) <= 0.5:
+        raise _wrong(key, "must be a part of 1, from 0.001 to 0.5")
+    return float(value)
+
+
+def _lock(key: str, value: Any) -> str:
+    from hushpoll_analysis.designing.spending import read_lock
+
+    try:
+        if not isinstance(value, str) or not math.isfinite(float(read_lock(value))):
+            raise ValueError
+    except (HushpollError, ValueError):
+        raise _wrong(key, 'must be an epsilon as text, such as "1"') from None
+    return value
+
+
+def _by_question(key: str, value: Any, questions: set[str]) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or set(value) - questions:
+        raise _wrong(key, "must be an object whose keys are questions of the survey")
+    return value
+
+
+def _linked(value: Any, questions: set[str]) -> list[str]:
+    if not isinstance(value, list) or any(not isinstance(one, str) or one not in questions for one in value):
+        raise _wrong("linked", "must be a list of questions of the survey")
+    return value

@@ -1,0 +1,55 @@
+"""A question as it is typed, for the preview beside the editor: what is missing or wrong yet has a stand-in.
+
+Only the preview uses it. What is saved is what the survey's own check accepts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hushpoll_client import HushpollError, Survey, SurveyError
+from hushpoll_client.kind import DEFAULT
+
+from . import drafts, mechanisms
+from .drafts import Draft
+from .forms import QuestionForm, field_name
+from .kinds import EDITORS, EditorKind, Fields
+
+__all__ = ["sketch"]
+
+_KEPT = ("hushpoll", "title", "language", "look")
+_MOST_REPAIRS = 12
+_STAND_INS = {"text": "Your question", "decoy": "The harmless question", "decoy_share": "0.25"}
+
+
+def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
+    """Give a survey of this question alone, as far as it is written; without a rule or a block that could hide it."""
+    editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
+    fields: Fields = {**form.data, "kind": editor.kind.name, "id": "q", "decoy_from": "share"}
+    fields["text"] = (fields["text"] or "").strip() or _STAND_INS["text"]
+    slider = draft.own_epsilon(draft.question(question_id) if question_id else None)
+    for _ in range(_MOST_REPAIRS):
+        try:
+            return _alone(draft, mechanisms.write_question(fields, slider))
+        except HushpollError as error:
+            fields = _repaired(fields, editor, error)
+    return _alone(draft, mechanisms.write_question({**fields, "mechanism": ""}, slider))
+
+
+def _alone(draft: Draft, question: dict[str, Any]) -> Survey:
+    kept = {key: value for key, value in draft.document.items() if key in _KEPT}
+    survey = drafts.compiled({**kept, "intro": "", "questions": [question]})
+    survey.check_cap()
+    return survey
+
+
+def _repaired(fields: Fields, editor: EditorKind, error: HushpollError) -> Fields:
+    """Put a stand-in where the survey's own check found fault; of a mechanism that is not set up yet, none is used."""
+    path = error.path if isinstance(error, SurveyError) else ()
+    for part in reversed([part for part in path if isinstance(part, str)]):
+        name = field_name(editor, part)
+        typed = str(fields.get(name) or "")
+        stand_in = _STAND_INS.get(name) or editor.stand_in(name, typed)
+        if stand_in is not None and stand_in != typed:
+            return {**fields, name: stand_in}
+    return {**fields, "mechanism": ""}

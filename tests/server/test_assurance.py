@@ -1,0 +1,125 @@
+"""What posters and paper promise follows the odds, and what protects little is published only on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_client import Survey
+from hushpoll_server.store.surveys import Store
+
+from tests.server.accounts_kit import OR_POLL, make_draft, open_place, signed_in, submit
+
+STRONG = "Nobody, including us, receives what"
+POSTER = {
+    "strong": "Nobody, including us, receives what you actually choose.",
+    "fair": "What we receive can hint at what you choose.",
+    "weak": "but only a little: what we receive can give away what you choose.",
+}
+PAPER = {
+    "strong": "Nobody, including us, receives what is true for you",
+    "fair": "can hint at what is true for you.",
+    "weak": "This protects little.",
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path_factory.mktemp("assurance")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def store(place: tuple[Flask, Store]) -> Store:
+    return place[1]
+
+
+@pytest.fixture(scope="module")
+def owner(place: tuple[Flask, Store]) -> FlaskClient:
+    return signed_in(*place, "owner")
+
+
+def asked(*mechanisms: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"id": f"q{place}", "kind": "yes_no", "text": f"Did you {place}?", "mechanism": mechanism}
+        for place, mechanism in enumerate(mechanisms)
+    ]
+
+
+def at(*epsilons: str) -> list[dict[str, Any]]:
+    return asked(*({"name": "warner", "epsilon": epsilon} for epsilon in epsilons))
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "tier"),
+    [
+        (["0.1"], "strong"),
+        (["1"], "strong"),
+        (["1.2"], "fair"),
+        (["2"], "fair"),
+        (["2.4"], "weak"),
+        (["5"], "weak"),
+        (["10"], "weak"),
+        (["19.9"], "weak"),
+        (["1"] * 5, "strong"),
+        (["1"] * 6, "fair"),
+        (["1"] * 10, "fair"),
+        (["1"] * 11, "weak"),
+    ],
+)
+def test_the_poster_is_as_strong_as_the_odds_allow(
+    owner: FlaskClient, store: Store, epsilons: list[str], tier: str
+) -> None:
+    survey = Survey.from_draft({"hushpoll": 1, "title": f"At {epsilons}", "questions": at(*epsilons)})
+    store.publish(survey, owner="owner")
+    poster = owner.get(f"/surveys/{survey.hash}/poster").text
+    assert [name for name, said in POSTER.items() if said in poster] == [tier]
+    page = owner.get(f"/surveys/{survey.hash}").text
+    assert ("protects little" in page) == (tier == "weak")
+
+
+@pytest.mark.parametrize(
+    ("truth", "tier"), [("2/3", "strong"), ("3/4", "strong"), ("5/6", "fair"), ("35/36", "weak")]
+)
+def test_so_is_paper(owner: FlaskClient, store: Store, truth: str, tier: str) -> None:
+    survey = Survey.from_draft(
+        {"hushpoll": 1, "title": f"Paper {truth}", "questions": asked({"name": "warner", "truth": truth})}
+    )
+    store.publish(survey, owner="owner")
+    page = owner.get(f"/s/{survey.hash}/paper").text
+    assert [name for name, said in PAPER.items() if said in page] == [tier]
+
+
+def test_a_weak_survey_among_one_sided_ones_is_called_weak(owner: FlaskClient, store: Store) -> None:
+    survey = Survey.from_draft(
+        {"hushpoll": 1, "title": "Both", "questions": [*at("10"), OR_POLL]},
+    )
+    store.publish(survey, owner="owner")
+    assert POSTER["weak"] in owner.get(f"/surveys/{survey.hash}/poster").text
+
+
+@pytest.mark.parametrize("typed", ["", "yes", "this protects a lot"])
+def test_what_protects_little_is_published_only_on_purpose(
+    owner: FlaskClient, store: Store, typed: str
+) -> None:
+    draft = make_draft(store, "owner", *at("2.4"))
+    page = owner.get(f"/drafts/{draft.id}/publish").text
+    assert "This survey protects its respondents little." in page
+    assert "in at least 91 of 100 cases what is sent is the answer" in page
+    path = f"/drafts/{draft.id}/publish"
+    refused = submit(owner, path, frozen="y", revision=str(draft.revision), weak=typed)
+    assert refused.status_code == 422
+    assert "Type “this protects little”" in refused.text
+    done = submit(owner, path, frozen="y", revision=str(draft.revision), weak=" This  protects little")
+    assert done.status_code == 302
+    assert "protects little" in owner.get(done.headers["Location"]).text
+
+
+def test_nothing_is_typed_for_a_survey_that_protects(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", *at("2"))
+    assert "protects its respondents little" not in owner.get(f"/drafts/{draft.id}/publish").text
+    done = submit(owner, f"/drafts/{draft.id}/publish", frozen="y", revision=str(draft.revision))
+    assert done.status_code == 302

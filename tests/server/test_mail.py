@@ -1,0 +1,240 @@
+"""Letters against a real mail server on this machine, and what goes wrong with one."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from email import message_from_bytes
+from email.message import Message
+from email.policy import default
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiosmtpd.controller import Controller
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_client import HushpollError
+from hushpoll_server.config import Config
+from hushpoll_server.mail import Letter, MailError, check_address, send
+from hushpoll_server.people import accounts, resetting
+from hushpoll_server.people.log import audit_entries, now
+from hushpoll_server.store.surveys import Store
+
+from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+
+
+class Letterbox:
+    """Takes every letter but those to nobody@."""
+
+    def __init__(self) -> None:
+        self.letters: list[Message] = []
+
+    async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
+        if address.startswith("nobody@"):
+            return "550 there is no such person"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        self.letters.append(message_from_bytes(envelope.content, policy=default))
+        return "250 OK"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[tuple[Letterbox, str]]:
+    """A mail server on a free port of this machine."""
+    box = Letterbox()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    controller = Controller(box, hostname="127.0.0.1", port=port)
+    controller.start()
+    yield box, f"smtp://127.0.0.1:{port}"
+    controller.stop()
+
+
+@pytest.fixture
+def letterbox(running: tuple[Letterbox, str]) -> Letterbox:
+    """An empty letterbox."""
+    running[0].letters.clear()
+    return running[0]
+
+
+@pytest.fixture(scope="module")
+def place(
+    tmp_path_factory: pytest.TempPathFactory, running: tuple[Letterbox, str]
+) -> Iterator[tuple[Flask, Store]]:
+    """A server that sends mail."""
+    settings = {"smtp_url": running[1], "mail_from": "Surveys <surveys@example.org>"}
+    with open_place(tmp_path_factory.mktemp("mail"), **settings) as place:
+        yield place
+
+
+@pytest.fixture
+def store(place: tuple[Flask, Store]) -> Store:
+    """Its store."""
+    return place[1]
+
+
+@pytest.fixture
+def nobody(place: tuple[Flask, Store]) -> FlaskClient:
+    """Somebody who is not signed in."""
+    return signed_in(*place, None)
+
+
+def test_a_letter_arrives_as_it_was_written(store: Store, letterbox: Letterbox) -> None:
+    letters = [
+        Letter("ada@example.org", "Bonjour à tous\nBcc: eve@example.org", "Voilà.\n", "ines@example.org"),
+        Letter("nobody@example.org", "Hello", "There"),
+    ]
+    assert [taken for _, taken in send(store.config, letters)] == [True, False]
+    (letter,) = letterbox.letters
+    assert letter["To"] == "ada@example.org"
+    assert letter["From"] == "Surveys <surveys@example.org>"
+    assert letter["Subject"] == "Bonjour à tous Bcc: eve@example.org"
+    assert letter["Bcc"] is None
+    assert letter["Reply-To"] == "ines@example.org"
+    assert letter.get_content().split() == ["Voilà."]  # type: ignore[attr-defined]
+
+
+def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store) -> None:
+    with pytest.raises(MailError, match="cannot be reached"):
+        list(send(replace(store.config, smtp_url="smtp://127.0.0.1:1"), [Letter("a@b.org", "s", "t")]))
+    with pytest.raises(MailError, match="sends no mail"):
+        list(send(replace(store.config, smtp_url=""), [Letter("a@b.org", "s", "t")]))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ada", "a b@c.org", "a@b@c.org", "a@b.org\nBcc: c@d.org", "<a@b.org>", "é@b.org", "a@-b"]
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(MailError, match="is not an e-mail address"):
+        check_address(text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({"SMTP_URL": "http://mail.example.org", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
+        ({"SMTP_URL": "smtp://:hunter2@", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
+        ({"SMTP_URL": "smtp://mail.example.org:99999", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
+        ({"SMTP_URL": "smtp://mail.example.org"}, "MAIL_FROM"),
+        ({"SMTP_URL": "smtp://mail.example.org", "MAIL_FROM": "me"}, "MAIL_FROM"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
+    environment: dict[str, str], said: str
+) -> None:
+    with pytest.raises(HushpollError, match=said) as caught:
+        Config.from_environment(environment)
+    assert "hunter2" not in str(caught.value)
+    good = {"SMTP_URL": "smtp://ada:hunter2@mail.example.org", "MAIL_FROM": "a@b.org"}
+    assert "hunter2" not in repr(Config.from_environment(good))
+
+
+# A forgotten password ------------------------------------------------------------------------------------------------
+
+
+def link_in(letter: Message) -> str:
+    found = re.search(r"http://\S+(/sign-in/reset/\S+)", letter.get_content())  # type: ignore[attr-defined]
+    assert found
+    return found[1]
+
+
+def asked(store: Store, given: str) -> bool:
+    thread = resetting.request_link(store, given, lambda token: f"http://here/sign-in/reset/{token}")
+    if thread is not None:
+        thread.join(20)
+    return thread is not None
+
+
+def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
+    nobody: FlaskClient, store: Store, letterbox: Letterbox
+) -> None:
+    accounts.add_user(store, "mia", "designer", PASSWORD)
+    assert not asked(store, "mia"), "no address, no letter"
+    resetting.set_email(store, "mia", " Mia@Example.org ", actor="test")
+    assert "Forgotten your password?" in nobody.get("/sign-in").text
+    assert asked(store, "mia@example.ORG")
+    (letter,) = letterbox.letters
+    link = link_in(letter)
+    assert submit(nobody, link, password="short", again="short").status_code == 422
+    assert submit(nobody, link, password="four unrelated words", again="other").status_code == 422
+    assert (
+        submit(nobody, link, password="four unrelated words", again="four unrelated words").status_code == 302
+    )
+    signed = submit(nobody, "/sign-in", name="mia", password="four unrelated words")
+    assert signed.status_code == 302
+    assert nobody.get(link).status_code == 404, "used"
+    assert "password changed" in [one.action for one in audit_entries(store) if one.subject == "mia"]
+
+
+def test_who_asks_is_not_told_whether_there_is_such_an_account(
+    nobody: FlaskClient, store: Store, letterbox: Letterbox
+) -> None:
+    pages = []
+    resetting.set_email(store, "owner", "owner@example.org", actor="test")
+    for name in ("owner", "nobody-of-that-name"):
+        answer = submit(nobody, "/sign-in/forgotten", name=name)
+        pages.append((answer.status_code, re.sub(r'value="[^"]*"', "", nobody.get(answer.location).text)))
+    assert pages[0] == pages[1]
+    for _ in range(8):
+        last = submit(nobody, "/sign-in/forgotten", name="owner")
+    assert last.status_code == 429
+
+
+def test_a_link_that_is_late_or_altered_opens_nothing(nobody: FlaskClient, store: Store) -> None:
+    accounts.add_user(store, "noa", "designer", PASSWORD)
+    with store.read() as tx:
+        row = accounts.user_row(tx, "noa")
+    assert row is not None
+    good = resetting._token(store, "noa", row.password_hash, now() + 100)
+    assert resetting.good_for(store, good) == "noa"
+    late = resetting._token(store, "noa", row.password_hash, now() - 1)
+    longer = resetting._token(store, "noa", row.password_hash, now() + 2 * resetting.SECONDS)
+    for token in (
+        late,
+        longer,
+        good[:-1] + ("0" if good[-1] != "0" else "1"),
+        "x",
+        "a.b.c",
+        "é.1.2",
+        good + ".1",
+    ):
+        assert nobody.get(f"/sign-in/reset/{token}").status_code == 404
+    accounts.change_account(store, "noa", actor="test", active=False)
+    assert resetting.good_for(store, good) is None
+
+
+def test_without_a_mail_server_nothing_is_promised(tmp_path: Path) -> None:
+    with open_place(tmp_path) as (app, store):
+        nobody = signed_in(app, store, None)
+        assert "An admin can give you a new one" in nobody.get("/sign-in").text
+        assert nobody.get("/sign-in/forgotten").status_code == 404
+
+
+def test_addresses_of_accounts_are_set_by_their_owners_and_by_admins(
+    place: tuple[Flask, Store], store: Store
+) -> None:
+    owner, admin = signed_in(*place, "stranger"), signed_in(*place, "admin")
+    page = {"path": "/account/email", "page": "/account"}
+    assert submit(owner, **page, email="me@example.org", email_present="wrong").status_code == 422
+    assert submit(owner, **page, email="nonsense", email_present=PASSWORD).status_code == 422
+    assert submit(owner, **page, email="me@example.org", email_present=PASSWORD).status_code == 302
+    assert resetting.email_of(store, "stranger") == "me@example.org"
+    assert submit(owner, **page, email="", email_present=PASSWORD).status_code == 302
+    assert resetting.email_of(store, "stranger") == ""
+    refused = submit(admin, "/accounts", name="lea", role="designer", email="nonsense")
+    assert refused.status_code == 422
+    assert accounts.find_user(store, "lea") is None
+    made = submit(admin, "/accounts", name="lea", role="analyst", email="lea@example.org")
+    assert "The password of" in made.text
+    assert resetting.email_of(store, "lea") == "lea@example.org"
+    found = accounts.find_user(store, "lea")
+    assert found is not None
+    assert found.role == "analyst"
+    log = " ".join(f"{one.detail}" for one in audit_entries(store))
+    assert "@example.org" not in log

@@ -1,0 +1,172 @@
+"""Privacy question by question: margins and locks of the draft, and nothing green while the total is in the red."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.checklist import checklist
+from hushpoll_server.workspace.drafts import Draft
+
+from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit
+
+FACULTY = {
+    "id": "faculty",
+    "kind": "choice",
+    "text": "Faculty?",
+    "options": [f"f{number}" for number in range(12)],
+    "mechanism": {"epsilon": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path_factory.mktemp("budget"), epsilon_cap="20") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def store(place: tuple[Flask, Store]) -> Store:
+    return place[1]
+
+
+@pytest.fixture(scope="module")
+def owner(place: tuple[Flask, Store]) -> FlaskClient:
+    return signed_in(*place, "owner")
+
+
+def read(store: Store, draft: Draft) -> Draft:
+    found = drafts.find(store, draft.id)
+    assert found is not None
+    return found
+
+
+def epsilons(draft: Draft) -> list[str]:
+    return [question["mechanism"]["epsilon"] for question in draft.questions]
+
+
+def test_a_harmless_question_no_longer_pushes_the_sensitive_one(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION, FACULTY)
+    page = f"/drafts/{draft.id}/privacy"
+    submit(owner, page, expected_n="500", margin="8", epsilon="1", lock_0="1", solve="yes")
+    kept = read(store, draft)
+    assert epsilons(kept)[0] == "1", "one slider gave it 2.8, and 94 of 100 were recorded as chosen"
+    assert 2.5 < float(epsilons(kept)[1]) < 2.8
+    assert dict(kept.locks) == {"q1": "1"}
+    shown = html.unescape(owner.get(page).text)
+    assert "Question 2 costs most: epsilon 2.75 of 3.75 in total." in shown
+    assert "Merging its 12 answers to 5 would bring it to epsilon 1.96." in shown
+    assert "73 of 100" in shown
+
+
+def test_margins_and_locks_stay_with_the_draft_and_out_of_the_survey(
+    owner: FlaskClient, store: Store
+) -> None:
+    draft = make_draft(store, "owner", QUESTION, FACULTY)
+    before = draft.compiled().hash
+    page = f"/drafts/{draft.id}/privacy"
+    submit(owner, page, expected_n="500", margin="5", epsilon="1", margin_1="12", lock_0="3-fold")
+    kept = read(store, draft)
+    assert (dict(kept.margins), dict(kept.locks)) == ({"faculty": 0.12}, {"q1": "3-fold"})
+    assert epsilons(kept) == ["1.0986", "1"], "a lock holds at once"
+    assert "margins" not in kept.document
+    shown = owner.get(page).text
+    assert re.search(r'name="margin_1"[^>]*value="12', shown)
+    assert re.search(r'name="lock_0"[^>]*value="3-fold"', shown)
+    submit(owner, page, expected_n="500", margin="5", epsilon="1", margin_1="", lock_0="")
+    assert read(store, draft).locks == {}
+    assert read(store, draft).compiled().hash == before
+
+
+def test_the_slider_moves_what_is_not_locked(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION, FACULTY)
+    page = f"/drafts/{draft.id}/privacy"
+    submit(owner, page, expected_n="500", margin="5", epsilon="2", lock_0="0.7")
+    assert epsilons(read(store, draft)) == ["0.7", "2"]
+    submit(owner, page, expected_n="500", margin="8", epsilon="2", lock_0="", solve="yes")
+    own = epsilons(read(store, draft))
+    assert own[0] != own[1]
+    assert re.search(r'<option selected value="own">', owner.get(page).text)
+    submit(owner, page, expected_n="500", margin="8", epsilon="own")
+    assert epsilons(read(store, draft)) == own, "saving keeps what was found"
+    submit(owner, page, expected_n="500", margin="8", epsilon="1.4")
+    assert epsilons(read(store, draft)) == ["1.4", "1.4"]
+
+
+def test_nothing_is_green_while_the_total_is_in_the_red(owner: FlaskClient, store: Store) -> None:
+    many = [{**FACULTY, "id": f"f{number}"} for number in range(3)]
+    draft = make_draft(store, "owner", *many)
+    page = f"/drafts/{draft.id}/privacy"
+    answer = submit(
+        owner, page, follow_redirects=True, expected_n="500", margin="8", epsilon="1", solve="yes"
+    )
+    shown = html.unescape(answer.text if answer.status_code == 200 else owner.get(page).text)
+    assert "A total of 8.24 lets one person's whole report multiply" in shown
+    assert 'data-met="yes"' not in shown
+    assert "as precise as you need." not in shown
+    assert "Precise enough, but one person's total is too high." in shown
+    assert "notice-done" not in shown
+    accuracy = [mark for mark, said in checklist_of(owner, read(store, draft)) if "margin of" in said]
+    assert accuracy == ["look"]
+    live = owner.get(
+        f"/drafts/{draft.id}/plan.json", query_string={"expected_n": 500, "margin": 8, "epsilon": "own"}
+    ).json
+    assert (live["met"], live["green"]) == (False, False)
+
+
+def checklist_of(owner: FlaskClient, draft: Draft) -> list[tuple[str, str]]:
+    with owner.application.test_request_context():
+        return checklist(draft)
+
+
+def test_a_lock_that_makes_the_margin_unreachable_is_said_once(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION, FACULTY)
+    page = f"/drafts/{draft.id}/privacy"
+    submit(owner, page, expected_n="500", margin="8", epsilon="1", margin_0="5", lock_0="1", solve="yes")
+    shown = html.unescape(owner.get(page).text)
+    assert (
+        "Question 1 is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5.0" in shown
+    )
+    assert epsilons(read(store, draft))[0] == "1"
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("lock_0", "much", "is no protection"),
+        ("lock_0", "1-fold", "is no protection"),
+        ("margin_1", "60", "0.1 to 50"),
+    ],
+)
+def test_bad_margins_and_locks_are_refused_beside_their_field(
+    owner: FlaskClient, store: Store, field: str, typed: str, said: str
+) -> None:
+    draft = make_draft(store, "owner", QUESTION, FACULTY)
+    given = {"expected_n": "500", "margin": "5", "epsilon": "1", field: typed}
+    answer = submit(owner, f"/drafts/{draft.id}/privacy", **given)
+    assert answer.status_code == 422
+    assert f'id="{field}-error"' in answer.text
+    assert said in answer.text
+    live = owner.get(f"/drafts/{draft.id}/plan.json", query_string=given)
+    assert (live.status_code, list(live.json["errors"])) == (422, [field])
+
+
+def test_a_question_keeps_its_epsilon_and_its_plan_when_it_is_edited(
+    owner: FlaskClient, store: Store
+) -> None:
+    draft = make_draft(store, "owner", QUESTION, FACULTY)
+    page = f"/drafts/{draft.id}"
+    submit(owner, f"{page}/privacy", expected_n="500", margin="8", epsilon="1", lock_0="0.5", margin_0="9")
+    edited = {"id": "renamed", "text": "Have you ever?", "kind": "yes_no", "mechanism": ""}
+    assert submit(owner, f"{page}/questions/q1", **edited).status_code == 302
+    kept = read(store, draft)
+    assert epsilons(kept) == ["0.5", "1"]
+    assert (dict(kept.locks), dict(kept.margins)) == ({"renamed": "0.5"}, {"renamed": 0.09})
+    submit(owner, f"{page}/questions/renamed/delete")
+    assert read(store, draft).locks == {}, "a plan for a question that is gone is gone"

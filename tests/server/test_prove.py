@@ -1,0 +1,75 @@
+"""The long harnesses in small: `python -m tests.prove` runs them whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.prove import faults, kills, machine, requests, trace
+from tests.prove.__main__ import HARNESSES
+from tests.serving import LiveServer, Postgres
+
+Live = Callable[..., LiveServer]
+
+
+def test_kill_9_loses_and_doubles_nothing(live: Live) -> None:
+    assert kills.survive(live(SEAL_EVERY="1"), 3) > 30
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("fault", [faults.full_disk, faults.broken_disk])
+def test_a_disk_that_is_full_or_breaks_loses_nothing(live: Live, fault: Callable[..., Any]) -> None:
+    reports, refused = fault(live(), 0.5)
+    assert reports > 20
+    assert refused > 0
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+@pytest.mark.parametrize("fault", [faults.frozen, faults.restarted])
+def test_a_database_that_freezes_or_restarts_loses_nothing(
+    live: Live, postgres: Postgres, fault: Callable[..., Any]
+) -> None:
+    assert fault(live(), postgres, 0.5)[0] > 20
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_two_nodes_count_once(live: Live) -> None:
+    assert faults.two_nodes(live(), 0.5)[0] > 20
+
+
+def test_sigterm_under_load_fails_nothing(live: Live) -> None:
+    assert faults.told_to_end(live(), 0.5)[0] > 20
+
+
+def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureRequest) -> None:
+    cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
+    assert machine.live(backend, cluster, 40) >= 40
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_raw_requests_break_nothing(live: Live) -> None:
+    found = requests.attack(live(), 900, 300)
+    assert sum(found.values()) > 900
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_report_is_on_the_disk_before_its_answer_and_links_nothing(live: Live) -> None:
+    traced = trace.trace(live(), None, 3)
+    trace.check(traced)
+    assert traced.seen == 3  # what the threat model says of a server that is watched
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -> None:
+    traced = trace.trace(live(), postgres, 3)
+    assert traced.synced < 3
+    assert {name: n for name, n in traced.found.items() if n} == {"kept": 3}
+
+
+def test_every_harness_is_listed() -> None:
+    assert set(HARNESSES) == {"faults", "kills", "linkage", "machine", "requests", "timing", "trace"}
