@@ -16,6 +16,9 @@ BIN     := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes \
            --no-emit-index-url --no-annotate
 
+# Other engines than Chromium's: program:package for apt.
+ENGINES := WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb firefox-esr
+
 .PHONY: help run demo test test-long prove lint bench docs docs-check docs-current requirements wheel clean
 
 help:  ## Show this list
@@ -28,17 +31,17 @@ demo: $(VENV)/.run  ## Run a study in a minute: 2,000 made-up respondents, estim
 	@$(BIN)/hushpoll demo
 
 test: $(VENV)/.test  ## Run all tests; installs Chromium and PostgreSQL through apt where they are missing
-	@sh tests/install-system.sh
+	@sh tests/install-system.sh strace
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
 
-test-long: $(VENV)/.test  ## Run also the tests that take minutes (full audit, 100 kills, 100,000 hostile requests)
-	@sh tests/install-system.sh
+test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, coverage by simulation, WebKit, Firefox)
+	@sh tests/install-system.sh strace java:openjdk-17-jre-headless $(ENGINES)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long $(TESTS)
 
-prove: $(VENV)/.test  ## Run every test, the long ones too, and what other programs make of our files (R)
-	@sh tests/install-system.sh Rscript:r-base-core
+prove: $(VENV)/.spark  ## Run every test, the long ones too, what other programs make of our files (R), and the harnesses of tests/prove
+	@sh tests/install-system.sh Rscript:r-base-core strace java:openjdk-17-jre-headless $(ENGINES)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v $(TESTS)
-	$(BIN)/python -m tests.linkage
+	$(BIN)/python -m tests.prove
 
 lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and complexity
 	$(BIN)/ruff check .
@@ -56,6 +59,7 @@ bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.m
 	$(BIN)/python bench/constrained.py
 	$(BIN)/python bench/design.py
 	$(BIN)/python bench/efficiency.py --quick
+	$(BIN)/python bench/scale.py
 
 docs: $(VENV)/.test  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
@@ -72,6 +76,7 @@ requirements: $(VENV)/.test  ## Compile the pinned requirements anew
 	$(BIN)/python -m pip install --quiet uv
 	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/run.txt
 	$(COMPILE) --upgrade pyproject.toml requirements/build.in requirements/test.in -o requirements/test.txt
+	$(COMPILE) --upgrade requirements/spark.in -o requirements/spark.txt
 
 wheel: $(VENV)/.test  ## Build the wheel into dist/, with its bill of materials
 	$(BIN)/python -m hatchling build -t wheel
@@ -100,3 +105,8 @@ $(VENV)/.test: requirements/test.txt pyproject.toml | $(BIN)/python
 	@$(INSTALL) --require-hashes -r requirements/test.txt
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.run
+
+# Spark is large, and only what `make prove` shows of it needs it.
+$(VENV)/.spark: requirements/spark.txt $(VENV)/.test
+	@$(INSTALL) --require-hashes -r requirements/spark.txt
+	@touch $@

@@ -65,6 +65,9 @@ SIGNED = Survey.from_draft(
     }
 )
 
+# The same in two groups: the group is open, and within one nobody must be linked.
+GROUPED = Survey.from_draft(SIGNED.as_document(published=False) | {"groups": ["Science", "Arts"]})
+
 Order = list[int]
 
 
@@ -108,11 +111,11 @@ class Match(NamedTuple):
 # Reading the files -----------------------------------------------------------------------------------------------
 
 
-def evidence(store: Store, people: list[Person], came: int) -> Evidence:
+def evidence(store: Store, people: list[Person], came: int, signed: Survey = SIGNED) -> Evidence:
     """Take what a thief of the whole database has."""
     found = Evidence()
     gone = people[:came]
-    bits = _bits(store)
+    bits = _bits(store, signed)
     for name, data in _files(store):
         codes = {i: _places(data, person.digest[:16]) for i, person in enumerate(gone)}
         reports = {i: _places(data, person.record) for i, person in enumerate(gone)}
@@ -189,8 +192,8 @@ def _sorted(places: dict[int, list[int]], at: int) -> Order:
     return sorted((i for i, found in places.items() if found), key=lambda i: places[i][at])
 
 
-def _bits(store: Store) -> bytes:
-    known = store.published(SIGNED.hash)
+def _bits(store: Store, signed: Survey = SIGNED) -> bytes:
+    known = store.published(signed.hash)
     assert known is not None
     with store.read() as tx:
         return spent_bits(tx, known.number)
@@ -259,33 +262,43 @@ def _match(first: str, second: str, codes: Order, reports: Order) -> Match:
 # A survey's life -------------------------------------------------------------------------------------------------
 
 
-def live_through(app: Flask, n: int, moments: Sequence[str]) -> dict[str, Evidence]:
-    """Let n people come singly; look at each moment that is asked for."""
+def live_through(app: Flask, n: int, moments: Sequence[str], signed: Survey = SIGNED) -> dict[str, Evidence]:
+    """Let n people come singly; look at each moment that is asked for.
+
+    Where there are groups, these are the people of the first one, and as many of the second come between them.
+    """
     store: Store = app.extensions["hushpoll"]
-    store.publish(SIGNED, minimum_batch=MINIMUM)
+    store.publish(signed, minimum_batch=MINIMUM)
+    group = 0 if signed.groups else None
     # Twice as many codes as people: the others never come.
-    codes = invitations.invite(store, SIGNED.hash, 2 * n)[:n]
+    codes = invitations.invite(store, signed.hash, 2 * n, group)[:n]
+    others = invitations.invite(store, signed.hash, 2 * n, 1)[:n] if signed.groups else []
     people = [
-        Person(code, invitations.digest(SIGNED.hash, code), hashlib.sha256(code.encode()).digest()[:WIDTH])
+        Person(
+            code, invitations.digest(signed.hash, code, group), hashlib.sha256(code.encode()).digest()[:WIDTH]
+        )
         for code in codes
     ]
     looks: dict[str, Evidence] = {}
     at = {MINIMUM * 3 // 2: "while all wait", n * 3 // 4: "between two releases", n: "before closing"}
     client = app.test_client()
     for came, person in enumerate(people, 1):
-        report = Report(os.urandom(16).hex(), tuple(person.record))
-        assert post(client, SIGNED, report.to_bytes(person.code)).status_code == 201
+        report = Report(os.urandom(16).hex(), tuple(person.record), group)
+        assert post(client, signed, report.to_bytes(person.code)).status_code == 201
+        for code in others[came - 1 : came]:
+            other = Report(os.urandom(16).hex(), tuple(os.urandom(WIDTH)), 1)
+            assert post(client, signed, other.to_bytes(code)).status_code == 201
         released = seal_due(store) if came % 10 == 0 else 0
         if released and "after a release" not in looks and "after a release" in moments:
-            looks["after a release"] = evidence(store, people, came)
+            looks["after a release"] = evidence(store, people, came, signed)
         if at.get(came) in moments:
-            looks[at[came]] = evidence(store, people, came)
+            looks[at[came]] = evidence(store, people, came, signed)
         if len(looks) == len(moments):
             return looks
     if "after closing" in moments:
-        closing.close(store, SIGNED.hash)
-        assert store.sealed_count(SIGNED.hash) == n
-        looks["after closing"] = evidence(store, people, n)
+        closing.close(store, signed.hash)
+        assert store.sealed_count(signed.hash) == n + len(others)
+        looks["after closing"] = evidence(store, people, n, signed)
     return looks
 
 
@@ -312,10 +325,12 @@ class Look(NamedTuple):
     leaks: list[Match]
 
 
-def attack(make: Callable[[], Any], n: int, moments: Sequence[str] = MOMENTS) -> dict[str, Look]:
+def attack(
+    make: Callable[[], Any], n: int, moments: Sequence[str] = MOMENTS, signed: Survey = SIGNED
+) -> dict[str, Look]:
     """Look at each moment for leaks: what is beyond chance on a survey and again on another one."""
     with make() as app:
-        first = {moment: matches(found) for moment, found in live_through(app, n, moments).items()}
+        first = {moment: matches(found) for moment, found in live_through(app, n, moments, signed).items()}
     suspects = {
         moment: {(one.codes, one.reports) for one in found if one.is_beyond_chance}
         for moment, found in first.items()
@@ -324,7 +339,7 @@ def attack(make: Callable[[], Any], n: int, moments: Sequence[str] = MOMENTS) ->
     if not any(suspects.values()):
         return looks
     with make() as app:
-        again = live_through(app, n, [moment for moment in moments if suspects[moment]])
+        again = live_through(app, n, [moment for moment in moments if suspects[moment]], signed)
     for moment, found in again.items():
         looks[moment].leaks.extend(
             one
@@ -391,6 +406,39 @@ def with_every_copy(app: Flask, n: int) -> tuple[int, int, int]:
         together += len(set(new_codes) & set(new_reports))
         linked += sum(a == b for a, b in zip(new_codes, new_reports, strict=True))
     return releases, together, linked
+
+
+def with_wal(app: Flask, n: int) -> tuple[int, Match]:
+    """Read PostgreSQL's own log of a survey's life; give the number of releases, and how codes and reports match.
+
+    It holds what was marked and what was sealed at each release, so the order of releases shows in both. Chance gives
+    one right guess per release.
+    """
+    store: Store = app.extensions["hushpoll"]
+    store.publish(SIGNED, minimum_batch=MINIMUM)
+    codes = invitations.invite(store, SIGNED.hash, 2 * n)[:n]
+    people = [
+        Person(code, invitations.digest(SIGNED.hash, code), hashlib.sha256(code.encode()).digest()[:WIDTH])
+        for code in codes
+    ]
+    with store.database.autocommit() as tx:
+        start = tx.execute(text("SELECT pg_walfile_name(pg_switch_wal())")).scalar_one()
+    releases = 1
+    for came, person in enumerate(people, 1):
+        report = Report(os.urandom(16).hex(), tuple(person.record))
+        assert post(app.test_client(), SIGNED, report.to_bytes(person.code)).status_code == 201
+        releases += bool(came % 10 == 0 and seal_due(store))
+    closing.close(store, SIGNED.hash)
+    with store.database.autocommit() as tx:
+        tx.execute(text("SELECT pg_switch_wal()"))
+        folder = Path(tx.execute(text("SHOW data_directory")).scalar_one()) / "pg_wal"
+    log = b"".join(path.read_bytes() for path in sorted(folder.glob("0*")) if path.name > start)
+    marked_order = _marks(log, _bits(store), _place_of(store, people))
+    reports = _sorted({i: _places(log, person.record) for i, person in enumerate(people)}, 0)
+    # Those who are found in both, so that the places fit.
+    both = set(marked_order) & set(reports)
+    orders = [[i for i in order if i in both] for order in (marked_order, reports)]
+    return releases, _match("marks in the log", "reports in the log", *orders)
 
 
 # Leaks on purpose ------------------------------------------------------------------------------------------------
@@ -500,6 +548,14 @@ def _print_limits(make: Callable[[], Any], backend: str, n: int) -> None:
         f" {linked} linked (chance: {releases})",
         flush=True,
     )
+    if backend == "postgresql":
+        with make() as app:
+            releases, found = with_wal(app, n)
+        print(
+            f"{backend:10}  {n} people  its WAL                {found.people} ordered by release (as stated),"
+            f" {found.hits} linked (chance: {releases})",
+            flush=True,
+        )
 
 
 def _run(backend: str, cluster: Postgres | None, n: int) -> int:

@@ -82,10 +82,15 @@ class Postgres:
     def stop(self, mode: str = "immediate") -> None:
         self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
 
+    @property
+    def pid(self) -> int:
+        """The first of its processes."""
+        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
         """Stop all of its processes in the middle of whatever they do, as a hanging disk does."""
-        first = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        first = self.pid
         children = Path(f"/proc/{first}/task/{first}/children").read_text()
         stopped = [first, *map(int, children.split())]
         for pid in stopped:

@@ -185,7 +185,7 @@ def test_the_installed_server_answers(installed: Path, tmp_path: Path) -> None:
 def test_the_build_machine_runs_every_test_once() -> None:
     """The docs' tests ran twice: among all tests, and again to check the docs."""
     script = (ROOT / ".ci" / "run").read_text("utf-8")
-    targets = re.findall(r"^make (\S+)$", script, re.M)
+    targets = re.findall(r"^make (\S+)", script, re.M)
     assert "test" in targets
     planned = subprocess.run(["make", "-n", *targets], cwd=ROOT, capture_output=True, text=True, check=True)
     runs = [line for line in planned.stdout.splitlines() if "-m pytest" in line]

@@ -50,13 +50,18 @@ class QuietHandler(SimpleHTTPRequestHandler):
             super().do_GET()
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for the whole session (the machine's own; nothing is downloaded)."""
+def chromium_path() -> str:
+    """The machine's own Chromium; nothing is downloaded."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert path, "no Chromium on PATH: install it (Debian: apt-get install chromium), or run `make test`"
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the whole session."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         yield chromium
         chromium.close()
 

@@ -146,6 +146,22 @@ def open_page(page: Page, link: str) -> None:
     expect(page.locator("main h1")).to_be_visible()
 
 
+def show_all(page: Page) -> None:
+    """Ask for the whole explanation."""
+    page.locator("main > button.plain").click()
+    page.locator("main table").first.wait_for()
+
+
+def all_told(page: Page) -> str:
+    """What the first view says and, one tap away, the whole explanation."""
+    first = page.locator("main").inner_text()
+    show_all(page)
+    whole = page.locator("main").inner_text()
+    page.locator(".bar button").click()
+    page.locator(".promise").wait_for()
+    return f"{first}\n{whole}"
+
+
 def fill(page: Page, *choices: str) -> None:
     """Start, and choose these options, group by group."""
     page.get_by_role("button", name="Start").click()
@@ -165,18 +181,38 @@ def heading(page: Page, text: str) -> None:
 
 
 def kept(page: Page, survey: Survey) -> dict[str, Any] | None:
-    """What the browser keeps of a survey; it must keep nothing else."""
-    storage = page.evaluate("() => ({...localStorage})")
-    assert set(storage) <= {f"hushpoll:{survey.hash}"}
-    assert page.evaluate("() => sessionStorage.length") == 0
+    """What the browser keeps of a survey, and nothing else; the report of what was sent in the tab only."""
+    key = f"hushpoll:{survey.hash}"
+    storage, session = page.evaluate("() => [{...localStorage}, {...sessionStorage}]")
+    assert {*storage, *session} <= {key, "hushpoll:ledger"}
     assert page.context.cookies() == []
-    value = storage.get(f"hushpoll:{survey.hash}")
-    if value is None:
+    if key not in storage:
+        assert not session
         return None
-    record = json.loads(value)
+    record = json.loads(storage[key])
     assert isinstance(record, dict)
-    assert list(record) == ["id", "reports", "state"]
-    return record
+    if record["state"] == "waiting":
+        assert list(record) == ["id", "reports", "state"]
+        assert not session
+        return record
+    assert list(record) == ["id", "state"]
+    if key not in session:
+        return record
+    sent = json.loads(session[key])
+    assert isinstance(sent, dict)
+    assert sent.items() >= record.items()
+    assert list(sent) == ["id", "reports", "state"]
+    return sent
+
+
+def sent_by(requests: list[Request]) -> list[Request]:
+    """Leave out the one module that the page may bring after a report has arrived, to note it in the ledger."""
+    brought = [request for request in requests if request.url.endswith("/static/respond/widgets.js")]
+    assert len(brought) <= 1
+    for request in brought:
+        assert request.method == "GET"
+        assert requests.index(request) > 0, "not before the first report"
+    return [request for request in requests if request not in brought]
 
 
 class Posts:

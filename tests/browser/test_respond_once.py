@@ -128,7 +128,7 @@ def test_two_tabs_draw_once(context: BrowserContext, page_server: LiveServer) ->
     for tab in tabs:
         press_send(tab)
         heading(tab, "Sent")
-    assert posts[0].bodies == posts[1].bodies
+    assert posts[1].bodies == []  # the first tab's report counts, and has arrived
     assert_one_draw(page_server, survey, posts[0])
 
 
@@ -283,11 +283,10 @@ def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_ser
     expect(
         page.get_by_text("This link carries no invitation.")
     ).to_be_visible()  # before anything is answered
+    expect(page.get_by_role("button", name="Start")).to_have_count(0)
+    page.goto(f"{link}.{code}")  # only the fragment differs: the page has to notice
     fill(page, "Yes")
     press_send(page)
-    expect(page.locator("#problem")).to_contain_text("needs an invitation")
-    page.goto(f"{link}.{code}")  # only the fragment differs: the page has to notice
-    page.get_by_role("button", name="Send now").click()
     heading(page, "Sent")
     record = kept(page, survey)
     assert record is not None
@@ -298,6 +297,49 @@ def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_ser
     }
     assert code not in json.dumps(context.storage_state(indexed_db=True))
     assert list(stored(page_server, survey)) == [kept_id(page_server, survey, record["id"])]
+
+
+CODES = re.compile(r"/api/surveys/[0-9a-f]{64}/invitations/")
+
+
+def test_a_spent_or_unknown_code_is_told_before_anything_is_typed(
+    page: Page, page_server: LiveServer
+) -> None:
+    survey = draft(CHEATED, title="Told before", invitation=True)
+    link = address(page_server, survey)
+    (code,) = invite(page_server.store, survey.hash, 1)
+    posts = Posts(page)
+    open_page(page, f"{link}.{code}")
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    assert json.loads(posts.bodies[0])["invitation"] == code
+    page.reload()
+    heading(page, "Sent")  # who has answered is not told that the code is spent
+    page.locator("summary", has_text="Clear this device").click()
+    page.get_by_role("button", name="Clear this device").click()
+    heading(page, "This survey cannot be answered here")
+    for used in (code, "unknown", "a?b#c"):
+        page.goto("about:blank")
+        open_page(page, f"{link}.{used}")
+        heading(page, "This survey cannot be answered here")
+        expect(page.locator(".notice").first).to_contain_text("unknown here, or it has been used")
+        assert page.get_by_role("button").count() == 0
+    assert len(posts.bodies) == 1
+
+
+@pytest.mark.parametrize("status", [429, 503, None])
+def test_a_code_that_cannot_be_looked_up_stops_nobody(
+    page: Page, page_server: LiveServer, status: int | None
+) -> None:
+    survey = draft(CHEATED, title=f"Looked up {status}", invitation=True)
+    link = address(page_server, survey)
+    (code,) = invite(page_server.store, survey.hash, 1)
+    page.route(CODES, lambda route: route.fulfill(status=status) if status else route.abort())
+    open_page(page, f"{link}.{code}")
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
 
 
 def test_a_browser_that_keeps_nothing_says_so_and_still_sends_once(
@@ -350,7 +392,8 @@ def test_a_closed_survey_asks_nothing_but_takes_what_was_sent_before(
     page.locator("summary", has_text="Clear this device").click()
     page.get_by_role("button", name="Clear this device").click()
     page.reload()
-    heading(page, "This survey is closed")
+    heading(page, "Closes")
+    expect(page.locator("main .notice")).to_have_text("This survey is closed")
     assert page.get_by_role("button").count() == 0
 
 
@@ -373,6 +416,31 @@ def test_a_report_that_waits_since_an_older_release_is_sent_as_it_is(
     assert kept(page, survey) == {**json.loads(old["value"]), "state": "sent"}
     page.locator("summary", has_text="See exactly").click()
     assert "Recorded as: Habit" in page.locator("main").inner_text()
+
+
+def test_a_report_that_an_older_release_kept_for_good_leaves_with_the_tab(
+    context: BrowserContext, page_server: LiveServer
+) -> None:
+    old = json.loads((Path(__file__).parent / "waiting_record.json").read_text(encoding="ascii"))
+    survey = Survey.from_published(old["document"].encode(), old["hash"])
+    sent = {**json.loads(old["value"]), "state": "sent"}
+    page = context.new_page()
+    link = address(page_server, survey)
+    page.goto(f"{page_server.url}/healthz")
+    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [old["key"], json.dumps(sent)])
+    open_page(page, link)
+    heading(page, "Sent")
+    assert page.get_by_text("See exactly what was sent").count() == 1
+    assert kept(page, survey) == sent
+    page.reload()
+    heading(page, "Sent")
+    assert page.get_by_text("See exactly what was sent").count() == 1
+    page.close()
+    later = context.new_page()
+    open_page(later, link)
+    heading(later, "Sent")
+    assert later.get_by_text("See exactly what was sent").count() == 0
+    assert kept(later, survey) == {"id": sent["id"], "state": "sent"}
 
 
 FAULT = {

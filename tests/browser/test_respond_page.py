@@ -12,6 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.exact import exp_below
+from hushpoll_server.collect.invitations import invite
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.respondent import (
@@ -22,10 +23,12 @@ from tests.browser.respondent import (
     REASON,
     TAX,
     address,
+    all_told,
     draft,
     heading,
     open_page,
     press_send,
+    show_all,
 )
 from tests.serving import LiveServer
 
@@ -128,7 +131,7 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
             question({"name": "matrix", "epsilon": "1.5"}, channel=WIDE),
             [
                 "What is sent could come from any answer; it is at most 4.01 times likelier from yours.",
-                "Nobody, including us, receives what you actually chose.",
+                "What we receive can hint at what you chose.",
             ],
             ["does reveal", "Of 100 people"],
         ),
@@ -147,7 +150,7 @@ def test_the_odds_and_the_one_sided_truth_are_told(
     page: Page, page_server: LiveServer, survey: Survey, said: list[str], unsaid: list[str]
 ) -> None:
     open_page(page, address(page_server, survey))
-    text = page.locator("main").inner_text()
+    text = all_told(page)
     for sentence in said:
         assert sentence in text
     for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
@@ -163,6 +166,8 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
         title="How we know",
     )
     open_page(page, address(page_server, survey))
+    assert page.locator("details").count() == 0
+    show_all(page)
     details = page.locator("details")
     assert details.get_attribute("open") is None
     details.locator("summary").click()
@@ -170,20 +175,24 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     assert "unbounded, because of Question 3 and Question 4. All other questions together: 2.1." in text
     assert "unbounded; 2.4 on condition that nobody knows your answer to the second question" in text
     assert survey.hash in text
-    assert "It equals the fingerprint in your link." in text
-    assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 10
+    told = f"begins with {survey.hash[:8]}. It equals the one in the address bar; compare these 8 characters"
+    expect(page.locator("main > p.small")).to_contain_text(told)
+    assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 12
     bounded = draft(CHEATED, REASON, title="How we know, bounded")
     open_page(page, address(page_server, bounded).partition("#")[0])
+    show_all(page)
     details.locator("summary").click()
     text = details.inner_text()
     assert "(total epsilon): 2.1." in text
     assert "by a factor of 8.16 at most" in text
-    assert "Your link carries no fingerprint to compare it with." in text
+    told = f"begins with {bounded.hash[:8]}. Your link carries none; compare these 8 characters"
+    expect(page.locator("main > p.small")).to_contain_text(told)
 
 
 def test_no_bound_is_printed_below_its_value(page: Page, page_server: LiveServer) -> None:
     """The one formatter of the page, over epsilons from .1 to 10 and odd ratios, against the exact ratio."""
     open_page(page, address(page_server, question({"name": "warner", "epsilon": "1.1"}, id="bounds")))
+    show_all(page)
     page.locator("summary").click()
     text = page.locator("details").inner_text()
     assert "(total epsilon): 1.1. " in text
@@ -220,8 +229,8 @@ def test_a_table_wider_than_its_answers_says_what_it_can(browser: Browser, page_
         context = browser.new_context()
         page = context.new_page()
         open_page(page, link.replace("#", f"?lang={language}#"))
-        assert words in page.locator(".odds").inner_text().replace("٫", ".")
         assert page.locator("svg.icons").count() == 0
+        assert words in all_told(page).replace("٫", ".")
         page.locator(".bar button").click()
         assert words in page.locator("form").inner_text().replace("٫", ".")
         page.get_by_role("group").locator("input").last.check()
@@ -268,7 +277,13 @@ def test_axe_finds_nothing_in_any_state(reader: Page, page_server: LiveServer) -
     survey = draft(CHEATED, REASON, TAX, title="Axe")
     open_page(page, address(page_server, survey))
     axe(page)
+    show_all(page)
+    axe(page)
     page.locator(".bar button").click()
+    page.locator(".promise").wait_for()
+    page.locator(".bar button").click()
+    for fold in page.locator(".fold").all():
+        fold.click()
     groups = page.get_by_role("group").all()
     assert len(groups) == 4
     for group, text in zip(
@@ -316,12 +331,12 @@ def test_open_questions_are_named_linked_and_announced(page: Page, page_server: 
     expect(alert).to_be_focused()
     expect(alert).to_contain_text("2 answers are still missing:")
     group = page.get_by_role("group", name=REASON["text"])  # type: ignore[arg-type]
-    expect(group).to_have_accessible_description(re.compile("^Please choose an answer. Of 100 people"))
+    expect(group).to_have_accessible_description(re.compile("^Please choose an answer. About 48 of 100"))
     alert.get_by_role("link", name=str(REASON["text"])).click()
     expect(group.get_by_label("Time")).to_be_focused()
     assert page.url == link  # the fragment carries the hash: it must stay
     group.get_by_label("Time").check()
-    expect(group).to_have_accessible_description(re.compile("^Of 100 people"))
+    expect(group).to_have_accessible_description(re.compile("^About 48 of 100"))
     press_send(page)
     expect(alert).to_contain_text("One answer is still missing:")
 
@@ -335,6 +350,14 @@ def test_a_keyboard_is_enough(page: Page, page_server: LiveServer) -> None:
     page.keyboard.press("ArrowDown")  # No -> Yes
     expect(page.get_by_role("group").nth(0).get_by_label("Yes")).to_be_checked()
     page.keyboard.press("Tab")
+    fold = page.get_by_role("button", name="About 75 of 100 stay as chosen")
+    expect(fold).to_be_focused()
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    expect(page.get_by_text("Of 100 people who choose Yes")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(page.get_by_text("Of 100 people who choose Yes")).to_be_visible()
+    page.keyboard.press("Tab")
     page.keyboard.press("Space")
     page.keyboard.press("ArrowUp")  # around the corner
     second = page.get_by_role("group").nth(1)
@@ -342,7 +365,8 @@ def test_a_keyboard_is_enough(page: Page, page_server: LiveServer) -> None:
     expect(second.get_by_label("Prefer not to say")).to_be_focused()
     assert second.locator("input:checked").count() == 1
     page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Back to the explanation")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Back")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     page.go_forward()
@@ -381,10 +405,16 @@ def test_every_language_speaks_fits_320_pixels_and_sends_the_same_shape(
     expect(page.locator("html")).to_have_attribute("dir", "rtl" if language == "ar" else "ltr")
     yes = {"en": "Yes", "fr": "Oui", "de": "Ja", "es": "Sí", "ar": "نعم"}[language]
     wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    page.locator("summary").click()
     assert page.evaluate(wide) == 0
     assert page.locator("nav a").evaluate_all("(all) => all.every((one) => one.hash === location.hash)")
+    show_all(page)
+    page.locator("summary").click()
+    assert page.evaluate(wide) == 0
     page.locator(".bar button").click()
+    page.locator(".promise").wait_for()
+    page.locator(".bar button").click()
+    for fold in page.locator(".fold").all():
+        fold.click()
     for group in page.get_by_role("group").all():
         assert group.get_by_text(yes, exact=True).count() == (0 if group.get_by_text("Habit").count() else 1)
         group.locator("input").last.check()
@@ -409,7 +439,9 @@ ALL_KINDS = draft(*EVERY_KIND, TAX, title="Weight of every kind", invitation=Tru
 def test_everything_over_the_wire_weighs_what_it_may(
     page: Page, page_server: LiveServer, survey: Survey, limit: int, most: int, language: str
 ) -> None:
-    link = address(page_server, survey, "K7Q-2").replace("#", f"?lang={language}#")
+    link = address(page_server, survey).replace("#", f"?lang={language}#")
+    if survey.settings.invitation:
+        link += f".{invite(page_server.store, survey.hash, 1)[0]}"
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     finished: list[float] = []

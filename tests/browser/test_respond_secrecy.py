@@ -12,10 +12,11 @@ from hushpoll_client import Survey
 from hushpoll_client.channel import SCALE
 from hushpoll_server.collect import closing
 from hushpoll_server.store.schema import metadata, surveys
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, Page, Request, Route, expect
 from scipy.stats import chisquare
 from sqlalchemy import select, text
 
+from tests.browser.redirecting import Redirecting
 from tests.browser.respondent import (
     BRITTANY,
     CHEATED,
@@ -30,6 +31,7 @@ from tests.browser.respondent import (
     kept_id,
     open_page,
     press_send,
+    sent_by,
     stored,
 )
 from tests.serving import LiveServer
@@ -63,9 +65,10 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
     requests: list[Request] = []
     page.on("request", lambda request: requests.append(request))
     page.evaluate(REPEAT, [200, [1, 3, 0, 1]])
-    assert len(requests) == 200
+    posted = sent_by(requests)
+    assert len(posted) == 200
     sent = []
-    for request in requests:
+    for request in posted:
         assert request.url == f"{either_server.url}/api/surveys/{survey.hash}/reports"
         assert request.method == "POST"
         assert "cookie" not in request.headers
@@ -121,7 +124,7 @@ def test_what_was_chosen_is_found_nowhere_but_on_the_screen(
     assert requests == []  # nothing between loading and Send
     press_send(page)
     heading(page, "Sent")
-    (request_sent,) = requests
+    (request_sent,) = sent_by(requests)
     reports = [(choice - 1) % 4 for choice in CHOICES] + [0]
     assert json.loads(request_sent.post_data or "") == {"id": "f" * 32, "reports": reports}
 
@@ -270,3 +273,45 @@ def test_a_survey_above_the_clients_cap_is_refused(page: Page, page_server: Live
     open_page(page, address(page_server, survey))
     heading(page, "This survey cannot be answered here")
     assert "the total epsilon of one person is above 20" in page.locator("main").inner_text()
+
+
+def test_a_redirect_to_another_survey_is_refused(page: Page, page_server: LiveServer) -> None:
+    """Its fingerprint would be in the address bar, and would fit."""
+    asked = draft(CHEATED, title="Invited to")
+    weaker = draft({**CHEATED, "mechanism": {"name": "warner", "epsilon": "19.9"}}, title="Led to")
+    link, other = address(page_server, asked), address(page_server, weaker)
+    with Redirecting(page_server.url, {f"/s/{asked.hash}": other.removeprefix(page_server.url)}) as front:
+        page.goto(link.replace(page_server.url, front))
+        heading(page, "This survey cannot be answered here")
+        assert page.url == other.replace(page_server.url, front)
+        for _ in range(2):
+            expect(page.locator(".notice").first).to_contain_text("You were led here by a redirect")
+            assert page.locator("button, form").count() == 0
+            page.reload()
+            page.locator(".notice").first.wait_for()
+        open_page(page, f"{other.replace(page_server.url, front)}")
+        page.goto("about:blank")
+        open_page(page, f"{other.replace(page_server.url, front)}")  # opened directly it is what it says
+        expect(page.get_by_role("button", name="Start")).to_be_visible()
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
+def test_changed_sentences_are_not_shown_by_intact_scripts(
+    page: Page, page_server: LiveServer, language: str
+) -> None:
+    survey = draft({**CHEATED, "mechanism": {"name": "warner", "epsilon": "19.9"}}, title="Told otherwise")
+    link = address(page_server, survey).replace("#", f"?lang={language}#")
+
+    def milder(route: Route) -> None:
+        response = route.fetch()
+        changed = response.text().replace(" 100 ", " 60 ")
+        assert changed != response.text()
+        route.fulfill(response=response, body=changed)
+
+    page.route(f"**/s/{survey.hash}*", milder)
+    page.goto(link)
+    heading(
+        page,
+        "The sentences of this page are not those of its scripts. Do not answer here; tell whoever sent you the link.",
+    )
+    assert page.locator("button, form").count() == 0

@@ -27,8 +27,14 @@ async ([published, stored, run]) => {
     removeItem: (key) => { delete stored[key]; },
     length: 0,
   };
-  const memory = new modules.Memory(survey, () => storage);
-  return (0, eval)(run)({ ...modules, survey, memory, stored });
+  const tab = {};
+  const session = {
+    getItem: (key) => tab[key] ?? null,
+    setItem: (key, value) => { tab[key] = value; },
+    removeItem: (key) => { delete tab[key]; },
+  };
+  const memory = new modules.Memory(survey, () => storage, () => session);
+  return (0, eval)(run)({ ...modules, survey, memory, stored, tab });
 }
 """
 
@@ -40,23 +46,29 @@ def run(js: Page, work: str, stored: dict[str, str] | None = None, survey: Surve
 def test_what_is_kept_is_found_again_and_forgotten(js: Page) -> None:
     found = run(
         js,
-        """({ Memory, memory, survey, stored }) => {
+        """({ Memory, memory, survey, stored, tab }) => {
           const record = { id: "4f".repeat(16), reports: [1, 3] };
           const before = memory.recall();
           memory.keep({ ...record, answers: ["never kept"] });
           const waiting = [JSON.stringify(stored), new Memory(survey, memory.storage).recall()];
           memory.keep(record, "sent");
           const sent = memory.recall();
+          const noted = JSON.parse(Object.values(stored)[0]);
+          const later = new Memory(survey, memory.storage, () => ({ getItem: () => null })).recall();
           memory.forget();
-          return { before, waiting, sent, after: memory.recall(), left: Object.keys(stored), works: memory.works };
+          const left = [...Object.keys(stored), ...Object.keys(tab)];
+          return { before, waiting, sent, noted, later, after: memory.recall(), left, works: memory.works };
         }""",
     )
     key = f"hushpoll:{SURVEY.hash}"
     assert json.loads(found["waiting"][0]) == {
         key: json.dumps({**RECORD, "state": "waiting"}, separators=(",", ":"))
     }
-    assert found["waiting"][1] == {**RECORD, "state": "waiting"}
+    assert found["waiting"][1] == {**RECORD, "group": None, "state": "waiting"}
     assert found["sent"] == {**RECORD, "state": "sent"}
+    # What is left when the tab is closed: that it was sent, and not what.
+    assert found["noted"] == {"id": RECORD["id"], "state": "sent"}
+    assert found["later"] == {"id": RECORD["id"], "reports": None, "state": "sent"}
     assert (found["before"], found["after"], found["left"], found["works"]) == (None, None, [], True)
 
 
@@ -73,7 +85,8 @@ def test_what_is_kept_is_found_again_and_forgotten(js: Page) -> None:
         {**RECORD, "id": "4F" * 16},
         {**RECORD, "id": "4f" * 16 + "\n"},
         {**RECORD, "state": "drawn"},
-        {"id": RECORD["id"], "state": "sent"},
+        {"id": RECORD["id"], "state": "waiting"},
+        {"id": RECORD["id"], "state": "sent", "reports": [1]},
         [],
         None,
     ],

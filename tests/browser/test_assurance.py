@@ -1,0 +1,184 @@
+"""What the page promises follows the odds: every sentence held against its number, in every language."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask_babel import force_locale
+from hushpoll_client import Survey
+from hushpoll_server.respond import languages
+from hushpoll_server.respond.languages import GROUPS, LANGUAGES
+from playwright.sync_api import Page
+
+from tests.browser.respondent import (
+    CHEATED,
+    EVERY_KIND,
+    REASON,
+    TAX,
+    address,
+    all_told,
+    draft,
+    fill,
+    heading,
+    open_page,
+    press_send,
+)
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "assurance.json").read_text(encoding="ascii"))
+# Leads, ends and the rows of the table, and the tiers in which each may be said.
+MAY = {
+    "lead": {"strong"},
+    "lead_fair": {"fair"},
+    "weak_kept": {"weak"},
+    "weak_any": {"weak"},
+    "weak_total": {"weak"},
+    "only_mixed": {"strong"},
+    "only_mixed_fair": {"fair"},
+    "only_mixed_weak": {"weak"},
+}
+STRONGEST = "Nobody, including us, receives what you actually chose."
+
+
+def sentences(language: str) -> dict[str, str]:
+    app = Flask("hushpoll_server")
+    languages.init_app(app)
+    with app.test_request_context("/"), force_locale(language):
+        return {key: str(text) for words in GROUPS.values() for key, text in words.items()}
+
+
+def pattern(sentence: str) -> re.Pattern[str]:
+    return re.compile(re.escape(sentence).replace(r"\{n\}", r"(?P<n>[\d.,٫٬\s\u202f\u00a0]+)"))
+
+
+def number(text: str, language: str) -> Fraction:
+    plain = re.sub(r"[\s\u202f\u00a0٬]", "", text).replace("٫", ".")
+    grouped = plain.replace(".", "").replace(",", ".") if language in ("de", "es") else plain
+    plain = {"fr": plain.replace(",", "."), "en": plain.replace(",", ""), "ar": plain.replace(",", "")}.get(
+        language, grouped
+    )
+    return Fraction(plain)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_lead_is_as_strong_as_the_odds_allow(page: Page, page_server: LiveServer, language: str) -> None:
+    link = address(page_server, draft(*EVERY_KIND, title="Assurance")).replace("#", f"?lang={language}#")
+    open_page(page, link)
+    told = page.evaluate(
+        """async (documents) => {
+          await import("/static/client/more.js");
+          await import("/static/client/block.js");
+          const { loadSurvey } = await import("/static/client/survey.js");
+          const { explain, lead } = await import("/static/respond/explain.js");
+          return documents.map((text) => {
+            const survey = loadSurvey(new TextEncoder().encode(text));
+            return [lead(survey), survey.questions.map((question) => explain(question).so || "")];
+          });
+        }""",
+        [vector["document"] for vector in VECTORS],
+    )
+    words = sentences(language)
+    seen = set()
+    for vector, (lead, ends) in zip(VECTORS, told, strict=True):
+        assert "{" not in lead
+        seen.add((vector["tier"], vector["one_sided"]))
+        check_lead(vector, lead, words, language)
+        survey = Survey.from_published(vector["document"].encode())
+        for question, tier, end in zip(survey.questions, vector["tiers"], ends, strict=True):
+            fair, weak = words["so_fair"] in end, pattern(words["so_weak"]).search(end)
+            assert fair == (tier == "fair" and bool(end))
+            assert bool(weak) == (tier == "weak" and bool(end))
+            if weak:
+                ratio = question.channel.ratio
+                assert ratio is not None
+                assert ratio <= number(weak["n"], language) <= ratio * Fraction(101, 100)
+    assert {"strong", "fair", "weak"} == {tier for tier, _ in seen}
+
+
+def check_lead(vector: dict[str, Any], lead: str, words: dict[str, str], language: str) -> None:
+    for key, tiers in MAY.items():
+        found = pattern(words[key]).search(lead) if key.startswith(("lead", "weak")) else None
+        if not found:
+            continue
+        assert vector["tier"] in tiers, (vector["name"], key)
+        if "n" in found.groupdict():
+            said, factor = number(found["n"], language), Fraction(*map(int, vector["factor"]))
+            if key == "weak_kept":
+                assert said == vector["kept"]
+            else:
+                assert factor <= said <= factor * Fraction(101, 100)
+    assert (words["lead"] in lead) == (vector["tier"] == "strong" and not vector["one_sided"])
+    assert (words["lead_open"] in lead) == vector["one_sided"]
+    weak = any(pattern(words[key]).search(lead) for key in ("weak_kept", "weak_any", "weak_total"))
+    assert weak == (vector["tier"] == "weak")
+
+
+def at(*epsilons: str) -> Survey:
+    asked = [
+        {**CHEATED, "id": f"q{place}", "mechanism": {"name": "warner", "epsilon": epsilon}}
+        for place, epsilon in enumerate(epsilons)
+    ]
+    return draft(*asked, title=f"At {' '.join(epsilons)}")
+
+
+@pytest.mark.parametrize(
+    ("survey", "tier", "said"),
+    [
+        (at("1"), "strong", STRONGEST),
+        (at("2"), "fair", "What we receive can hint at what you chose."),
+        (at("10"), "weak", "In at least 99 of 100 cases what is sent is your answer. This protects little."),
+        (at("1", "2.4"), "weak", "Question 2. In at least 91 of 100 cases what is sent is your answer."),
+        (at(*["1"] * 11), "weak", "together they can change anybody’s odds about you up to 59,900-fold."),
+    ],
+    ids=["1", "2", "10", "one of two", "eleven"],
+)
+def test_at_high_epsilon_nothing_on_the_page_reassures(
+    page: Page, page_server: LiveServer, survey: Survey, tier: str, said: str
+) -> None:
+    open_page(page, address(page_server, survey))
+    text = all_told(page)
+    assert said in text
+    words = sentences("en")
+    for key, tiers in MAY.items():
+        if "{" not in words[key] and key.startswith("only"):
+            assert (f"\t{words[key]}\n" in text + "\n") == (tier in tiers), key
+    assert (STRONGEST in text) == (tier == "strong")
+    fill(page, *["Yes"] * len(survey.questions))
+    press_send(page)
+    heading(page, "Sent")
+    assert ("What you chose has stayed on this device" in page.locator("main").inner_text()) == (
+        tier != "weak"
+    )
+
+
+def ours(page: Page) -> int:
+    """Count our words before Start; the designer's own, and one-sided warnings, are apart."""
+    text = page.locator("body").inner_text()
+    for apart in page.locator("main h1, .intro, .warning, .asked-by, .consent").all_inner_texts():
+        text = text.replace(apart, "", 1)
+    return len(text.split())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_at_most_90_words_of_ours_stand_before_start(
+    page: Page, page_server: LiveServer, language: str
+) -> None:
+    surveys = [
+        draft(CHEATED, REASON, TAX, title="Ninety"),
+        draft(*EVERY_KIND, title="Ninety of every kind"),
+        at("1", "10"),
+        at(*["1"] * 11),
+    ]
+    for survey in surveys:
+        open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
+        assert page.locator(".bar button").is_visible()
+        count = ours(page)
+        print(language, survey.title, count)
+        assert count <= 90

@@ -1,0 +1,218 @@
+"""Blocks in a real Chromium: the page asks what was drawn and nothing else; the editor makes and compares them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hushpoll_client import Survey
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import test_workspace as workspace
+from tests.browser.respondent import ARTEFACTS, Posts, all_told, heading, open_page, press_send, stored
+from tests.browser.test_workspace import axe, make_draft, shoot
+from tests.serving import LiveServer
+from tests.vectors.surveys import member, survey, yes_no
+
+pytestmark = pytest.mark.browser
+server = workspace.server
+designer = workspace.designer
+OPTIONS = {
+    "id": "why",
+    "kind": "choice",
+    "text": "What was the main reason?",
+    "options": ["Time", "Fear", "Habit"],
+}
+POINTS = {
+    "id": "calm",
+    "kind": "scale",
+    "text": "How often are you calm?",
+    "points": 5,
+    "labels": ["Never", "Always"],
+}
+TEXTS = {
+    "stole": "Have you ever stolen?",
+    "lied": "Have you lied to a friend?",
+    "drove": "Have you driven drunk?",
+}
+
+
+def block_survey(title: str, **settings: bool) -> Survey:
+    members = [member(name) | {"text": text} for name, text in TEXTS.items()] + [OPTIONS, POINTS]
+    return Survey.from_draft(
+        survey(yes_no("cheated", {"name": "warner", "epsilon": 1}), *members, title=title)
+        | {
+            "blocks": [{"questions": [one["id"] for one in members], "ask": 2, "epsilon": 2}],
+            "settings": settings,
+        }
+    )
+
+
+def address(server: LiveServer, survey: Survey) -> str:
+    server.store.publish(survey)
+    return f"{server.url}/s/{survey.hash}#{survey.hash}"
+
+
+def start(page: Page) -> list[str]:
+    """Begin, and give the questions that are shown."""
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    return [legend.inner_text() for legend in page.locator("legend").all()]
+
+
+def choose_first(page: Page) -> None:
+    for group in page.get_by_role("group").all():
+        group.get_by_role("radio").first.check(force=True)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_asks_what_was_drawn_and_keeps_it(
+    browser: Browser, page_server: LiveServer, width: int
+) -> None:
+    survey = block_survey(f"Drawn at {width}")
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    page = context.new_page()
+    posts = Posts(page)
+    open_page(page, address(page_server, survey))
+    said = all_told(page)
+    assert "This device draws 2 of these 5 questions by chance. It sends openly which ones" in said
+    assert "Questions 2, 3, 4, 5, and 6" in said
+    assert "at most 7.39 times likelier from yours" in said
+    page.screenshot(path=ARTEFACTS / f"block-start-{width}.png", full_page=True)
+    shown = start(page)
+    assert len(shown) == 3
+    page.screenshot(path=ARTEFACTS / f"block-during-{width}.png", full_page=True)
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    for _ in range(3):
+        page.reload()
+        assert start(page) == shown, "a reload asks the same"
+    page.go_back()
+    assert start(page) == shown
+    press_send(page)
+    expect(page.locator(".summary")).to_contain_text("3")
+    choose_first(page)
+    press_send(page)
+    heading(page, "Sent")
+    assert len(posts.bodies) == 1
+    record = json.loads(posts.bodies[0])
+    assert set(record) == {"id", "reports"}
+    assert len(record["reports"]) == 2
+    assert list(stored(page_server, survey).values()) == [tuple(record["reports"])]
+    block = survey.blocks[0]
+    channel = block.channel
+    drawn = block.asked(record["reports"][1] // channel.largest)  # type: ignore[attr-defined]
+    texts = {one.id: one.text for one in survey.questions}
+    assert [texts[name] for name in drawn] == shown[1:]
+    page.get_by_text("See exactly what was sent").click()
+    numbers = [[one.id for one in survey.questions].index(name) + 1 for name in drawn]
+    told = page.locator("details ul li").all_inner_texts()
+    assert told[1].startswith(f"Questions {numbers[0]} and {numbers[1]}. Recorded as")
+    page.screenshot(path=ARTEFACTS / f"block-sent-{width}.png", full_page=True)
+    page.reload()
+    heading(page, "Sent")
+    context.close()
+
+
+def test_all_questions_of_a_block_come_up(browser: Browser, page_server: LiveServer) -> None:
+    link = address(page_server, block_survey("Everybody another"))
+    seen: set[str] = set()
+    for _ in range(12):
+        context = browser.new_context()
+        page = context.new_page()
+        open_page(page, link)
+        seen |= set(start(page)[1:])
+        context.close()
+    assert len(seen) == 5
+
+
+def test_a_shared_device_draws_anew_for_the_next_person(page: Page, page_server: LiveServer) -> None:
+    survey = block_survey("Kiosk", kiosk=True)
+    open_page(page, address(page_server, survey))
+    seen = set()
+    for _ in range(10):
+        shown = start(page)
+        seen.add(tuple(shown[1:]))
+        assert page.evaluate("() => localStorage.length") == 0
+        choose_first(page)
+        press_send(page)
+        heading(page, "Sent")
+        page.get_by_role("button", name=re.compile("next", re.I)).click()
+    assert len(seen) > 1
+
+
+def test_clearing_the_device_clears_the_draw(page: Page, page_server: LiveServer) -> None:
+    survey = block_survey("Cleared")
+    open_page(page, address(page_server, survey))
+    start(page)
+    assert page.evaluate("() => Object.keys(localStorage)") == [f"hushpoll:{survey.hash}:drawn"]
+    kept = page.evaluate("() => localStorage.getItem(Object.keys(localStorage)[0])")
+    assert re.fullmatch(r"\[\d\]", kept), "the draw, never an answer"
+    choose_first(page)
+    press_send(page)
+    heading(page, "Sent")
+    page.locator("summary", has_text="Clear this device").click()
+    page.get_by_role("button", name="Clear this device").click()
+    assert page.evaluate("() => localStorage.length") == 0
+
+
+@pytest.mark.parametrize("language", ["fr", "de", "es", "ar"])
+def test_the_block_is_explained_in_every_language(page: Page, page_server: LiveServer, language: str) -> None:
+    survey = block_survey(f"In {language}")
+    page_server.store.publish(survey)
+    open_page(page, f"{page_server.url}/s/{survey.hash}?lang={language}#{survey.hash}")
+    said = all_told(page)
+    assert "This device" not in said
+    words = {"fr": "tire au sort 2 de ces 5 questions", "de": "lost 2 dieser 5 Fragen aus"}
+    words |= {"es": "sortea 2 de estas 5 preguntas", "ar": "يختار هذا الجهاز بالقرعة 2"}
+    assert words[language] in said
+
+
+def test_the_designer_makes_a_block(designer: Page, server: LiveServer) -> None:
+    page = designer
+    asked = [
+        {
+            "id": f"q{number}",
+            "kind": "yes_no",
+            "text": f"Did you do thing {number}?",
+            "mechanism": {"epsilon": "1"},
+        }
+        for number in range(1, 7)
+    ]
+    draft = make_draft(server.store, "A block", *asked)
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    page.get_by_role("link", name="Make a block").click()
+    page.get_by_role("button", name="Save the block").click()
+    expect(page.get_by_role("alert")).to_contain_text("A block needs at least two questions")
+    for number in range(2, 7):
+        page.get_by_label(f"{number}. Did you do thing {number}?").check()
+    page.get_by_label("Epsilon of the block").fill("2")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator(".plan-advice")).to_contain_text(
+        "Ask each person 2 of the 5 questions.", timeout=30_000
+    )
+    expect(page.locator("tr", has_text="recommended")).to_contain_text("2 of 5 questions")
+    axe(page)
+    shoot(page, "block-editor")
+    page.get_by_label(re.compile("^Ask each person")).fill("9")
+    page.get_by_role("button", name="Save the block").click()
+    expect(page.locator("#ask-error")).to_contain_text("9 is not a number of its 5 questions")
+    page.get_by_label(re.compile("^Ask each person")).fill("")
+    page.get_by_label("I want cross-tables inside it").check()
+    page.get_by_role("button", name="Save the block").click()
+    expect(page.get_by_role("status").filter(has_text="Saved. Each")).to_be_visible()
+    expect(page.get_by_text("Each person is asked 2 of the 5 questions 2 to 6")).to_be_visible()
+    axe(page)
+    shoot(page, "block-draft")
+    page.get_by_role("link", name="Next: privacy and accuracy").click()
+    expect(page.locator(".plan-question", has_text="Did you do thing 2?")).to_contain_text("2, the block")
+    expect(page.locator(".plan-question", has_text="Did you do thing 3?")).to_contain_text("in the block")
+    shoot(page, "block-privacy")
+
+
+def test_a_survey_with_an_anchor_brings_what_it_needs(page: Page, page_server: LiveServer) -> None:
+    """What only few surveys have is checked by a module that only these load."""
+    moon = yes_no("moon", {"name": "warner", "epsilon": 1})
+    anchored = Survey.from_draft(survey(moon, title="Moon", anchor={"question": "moon", "share": 0}))
+    open_page(page, address(page_server, anchored))
+    assert len(start(page)) == 1

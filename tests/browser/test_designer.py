@@ -1,0 +1,172 @@
+"""The editor in a real Chromium: what is typed is shown, checked and kept at once; questions move; all is undone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hushpoll_server.people import accounts
+from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import Draft
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.test_workspace import PASSWORD, axe, make_draft, sign_in, watch
+from tests.serving import LiveServer
+
+FIRST = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
+SECOND = {**FIRST, "id": "q2", "text": "Would you?"}
+THIRD = {**FIRST, "id": "q3", "text": "Could you?"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with a designer."""
+    live = LiveServer(tmp_path_factory.mktemp("designer"), SEAL_EVERY="86400")
+    accounts.add_user(live.store, "ines", "designer", PASSWORD)
+    live.start()
+    yield live
+    live.close()
+
+
+@pytest.fixture
+def page(browser: Browser, server: LiveServer) -> Iterator[Page]:
+    """A signed-in designer who hears of every error of the page."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    faults = watch(page)
+    sign_in(page, server, "ines")
+    yield page
+    context.close()
+    assert faults == []
+
+
+def now(server: LiveServer, draft: Draft) -> Draft:
+    found = drafts.find(server.store, draft.id)
+    assert found is not None
+    return found
+
+
+def order(server: LiveServer, draft: Draft) -> list[str]:
+    return [one["id"] for one in now(server, draft).questions]
+
+
+def test_the_preview_shows_the_question_as_it_is_typed(page: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Preview", FIRST)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=choice")
+    shown = page.frame_locator("#live-preview iframe")
+    expect(shown.get_by_text("Your question")).to_be_visible(timeout=60_000)
+    page.get_by_label("Question", exact=True).fill("Where did")
+    page.get_by_label("Options", exact=True).fill("Here")
+    expect(shown.get_by_text("Where did")).to_be_visible()
+    expect(shown.get_by_label("Here")).to_be_visible()
+    expect(shown.get_by_label("Option 1")).to_be_visible()
+    expect(page.locator(".field-error")).to_have_count(0)
+    assert len(now(server, draft).questions) == 1, "it is not complete: not saved"
+    expect(page.locator("[data-saved-state]")).to_have_text(re.compile("Not saved yet"))
+
+
+def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Autosave", FIRST)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=yes_no")
+    page.get_by_label("Question", exact=True).fill("Did you")
+    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.", timeout=60_000)
+    expect(page.locator("[data-margin]")).to_have_text(re.compile(r"With 500 answers: ±[\d.]+ points"))
+    assert page.url.endswith("/questions/q2"), "loading the page again shows this question"
+    page.get_by_label("Question", exact=True).fill("Did you ever?")
+    expect(page.locator("[data-saved-state]")).to_have_text("Saving…")
+    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
+    assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you ever?"]
+    page.reload()
+    expect(page.get_by_label("Question", exact=True)).to_have_value("Did you ever?")
+    page.get_by_role("button", name="Undo the last change").click()
+    expect(page.get_by_text("Undone.")).to_be_visible()
+    assert order(server, draft) == ["q1"]
+    page.get_by_label("Title", exact=True).fill("A better title")
+    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
+    expect(page.get_by_role("heading", name="A better title")).to_be_visible()
+    assert now(server, draft).title == "A better title"
+    # Saving by itself does not get into the way of the other buttons of the page.
+    page.get_by_role("button", name="Duplicate question 1").click()
+    expect(page.get_by_text("Copied.")).to_be_visible()
+
+
+def test_errors_beside_fields_go_when_they_are_corrected(page: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Errors", FIRST)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=scale")
+    page.get_by_label("Question", exact=True).fill("How?")
+    page.get_by_label("Number of points").fill("99")
+    page.get_by_role("button", name="Add the question").click()
+    error = page.locator("#points-error")
+    expect(error).to_be_visible()
+    expect(page.locator(".error-summary")).to_be_visible()
+    page.get_by_label("Number of points").fill("98")
+    expect(page.locator("[data-saved-state]")).to_have_text(re.compile("Not saved yet"))
+    expect(error).to_be_visible()
+    page.get_by_label("Number of points").fill("7")
+    expect(error).to_be_hidden()
+    expect(page.locator(".error-summary")).to_be_hidden()
+    assert page.get_by_label("Number of points").get_attribute("aria-invalid") is None
+    # A form that is checked only when it is sent.
+    page.goto(f"{server.url}/drafts/{draft.id}/publish")
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.locator("#frozen-error")).to_be_visible()
+    axe(page)
+    page.get_by_label(re.compile("^I understand")).check()
+    expect(page.locator("#frozen-error")).to_be_hidden()
+    expect(page.locator(".error-summary")).to_be_hidden()
+
+
+def test_moving_a_question_keeps_place_and_focus(page: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Order", FIRST, SECOND, THIRD)
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    page.get_by_role("button", name="Move question 1 down").click()
+    focused = page.locator(":focus")
+    expect(focused).to_have_attribute("aria-label", "Move question 2 down")
+    assert order(server, draft) == ["q2", "q1", "q3"]
+    expect(page.locator("[data-moved]")).to_have_text("Question 2 of 3.")
+    handle = page.locator("#question-q1 [data-drag]")
+    handle.focus()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#question-q1 .eyebrow")).to_contain_text("Question 1")
+    expect(handle).to_be_focused()
+    assert order(server, draft) == ["q1", "q2", "q3"]
+    page.keyboard.press("End")
+    expect(page.locator("#question-q1 .eyebrow")).to_contain_text("Question 3")
+    assert order(server, draft) == ["q2", "q3", "q1"]
+    top = page.locator("#question-q1").bounding_box()
+    assert top
+    assert 0 <= top["y"] < 900, "it is still in sight"
+
+
+def test_a_question_is_dragged_to_another_place(page: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Drag", FIRST, SECOND, THIRD)
+    page.set_viewport_size({"width": 1280, "height": 2400})
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    handle = page.locator("#question-q1 [data-drag]").bounding_box()
+    last = page.locator("#question-q3").bounding_box()
+    assert handle
+    assert last
+    page.mouse.move(handle["x"] + 8, handle["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(handle["x"] + 8, last["y"] + last["height"] - 10, steps=25)
+    page.mouse.up()
+    expect(page.locator("#question-q1 .eyebrow")).to_contain_text("Question 3")
+    assert order(server, draft) == ["q2", "q3", "q1"]
+    page.get_by_role("button", name="Undo the last change").click()
+    expect(page.get_by_text("Undone.")).to_be_visible()
+    assert order(server, draft) == ["q1", "q2", "q3"]
+
+
+def test_shares_of_the_rehearsal_balance_while_they_are_typed(page: Page, server: LiveServer) -> None:
+    choice = {**FIRST, "kind": "choice", "options": ["a", "b", "c"]}
+    draft = make_draft(server.store, "Rehearsal", choice)
+    page.goto(f"{server.url}/drafts/{draft.id}/rehearsal")
+    page.get_by_label("a, in %").fill("50,5")
+    page.get_by_label("a, in %").blur()
+    values = [page.get_by_label(f"{name}, in %").input_value() for name in "abc"]
+    assert values[0] == "50,5"
+    assert sum(float(one.replace(",", ".")) for one in values) == pytest.approx(100)
+    page.get_by_role("button", name="Rehearse again").click()
+    expect(page.get_by_label("a, in %")).to_have_value("50.5")

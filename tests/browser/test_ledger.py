@@ -1,0 +1,148 @@
+"""The ledger on the respondent's device: what surveys of one server add up to, told before Start."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+from hushpoll_client import Survey
+from playwright.sync_api import Page, expect
+
+from tests.browser.respondent import (
+    ARTEFACTS,
+    CHEATED,
+    TAX,
+    address,
+    draft,
+    fill,
+    heading,
+    open_page,
+    press_send,
+)
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+KEY = "hushpoll:ledger"
+
+
+def ledger(page: Page) -> Any:
+    return page.evaluate("(key) => JSON.parse(localStorage.getItem(key))", KEY)
+
+
+def answered(page: Page, server: LiveServer, survey: Survey) -> None:
+    """Answer a survey and wait until its line stands in the ledger."""
+    lines = len((ledger(page) or {"entries": []})["entries"]) if page.url.startswith("http") else 0
+    open_page(page, address(server, survey))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    page.wait_for_function(
+        "([key, lines]) => (JSON.parse(localStorage.getItem(key))?.entries.length ?? 0) > lines",
+        arg=[KEY, lines],
+    )
+
+
+def test_renamed_copies_of_one_question_add_up_before_start(page: Page, page_server: LiveServer) -> None:
+    """Three copies under three titles: each has a hash of its own, and each costs ln 3 again."""
+    copies = [draft(CHEATED, title=f"Copy {number}") for number in range(3)]
+    open_page(page, address(page_server, copies[0]))
+    expect(page.get_by_text("Surveys answered here before")).to_have_count(0)
+    for number, survey in enumerate(copies[:2], 1):
+        answered(page, page_server, survey)
+        assert len(ledger(page)["entries"]) == number
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    open_page(page, address(page_server, copies[2]))
+    told = page.get_by_text("Surveys answered here before this one: 2.")
+    expect(told).to_be_visible()
+    total = 3 * math.log(3)
+    expect(told).to_contain_text(f"{math.ceil(100 * total) / 100:g}; odds change at most 27-fold")
+    page.set_viewport_size({"width": 390, "height": 844})
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=ARTEFACTS / "ledger-390.png", full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # Between loading and Send nothing is requested, also with a ledger.
+    page.wait_for_load_state("networkidle")
+    requests.clear()
+    fill(page, "No")
+    assert requests == []
+
+
+def test_the_ledger_names_no_survey_and_holds_no_answer(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Named nowhere")
+    answered(page, page_server, survey)
+    kept = ledger(page)
+    assert set(kept) == {"salt", "entries"}
+    assert re.fullmatch("[0-9a-f]{32}", kept["salt"])
+    ((digest, epsilon, day),) = kept["entries"]
+    assert re.fullmatch("[0-9a-f]{16}", digest)
+    assert digest not in survey.hash
+    assert survey.hash[:8] not in json.dumps(kept)
+    assert epsilon == pytest.approx(math.log(3))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
+    page.reload()
+    heading(page, "Sent")
+    assert ledger(page) == kept, "seen again is not sent again"
+
+
+def test_clear_empties_it(page: Page, page_server: LiveServer) -> None:
+    answered(page, page_server, draft(CHEATED, title="Cleared"))
+    page.locator("summary", has_text="Clear this device").click()
+    page.get_by_role("button", name="Clear this device").click()
+    assert page.evaluate("() => localStorage.length") == 0
+    open_page(page, address(page_server, draft(CHEATED, title="After clearing")))
+    expect(page.get_by_text("Surveys answered here before")).to_have_count(0)
+
+
+def test_a_shared_device_keeps_none(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Kiosk", kiosk=True)
+    open_page(page, address(page_server, survey))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    page.wait_for_timeout(500)  # time enough for a line that must not come
+    assert page.evaluate("() => localStorage.length") == 0
+
+
+def test_a_survey_without_a_limit_is_told_as_one(page: Page, page_server: LiveServer) -> None:
+    answered(page, page_server, draft(CHEATED, title="Bounded"))
+    open_page(page, address(page_server, draft(TAX, title="Unbounded")))
+    expect(page.get_by_text("Total epsilon with this one: unbounded")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "null", "[]", '{"salt":1,"entries":[]}', '{"salt":"' + "0" * 32 + '","entries":[[1]]}']
+)
+def test_a_damaged_ledger_stops_nobody(page: Page, page_server: LiveServer, damage: str) -> None:
+    survey = draft(CHEATED, title=f"Damaged {damage}")
+    open_page(page, address(page_server, survey))
+    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [KEY, damage])
+    page.reload()
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    page.wait_for_function(
+        "(key) => JSON.parse(localStorage.getItem(key) || null)?.entries?.length === 1", arg=KEY
+    )
+
+
+TOLD = {
+    "fr": "Enquêtes remplies ici",
+    "de": "Hier vor dieser",
+    "es": "Encuestas respondidas aquí",
+    "ar": "أُجيب عنها هنا",
+}
+
+
+@pytest.mark.parametrize("language", TOLD)
+def test_it_is_told_in_every_language(page: Page, page_server: LiveServer, language: str) -> None:
+    answered(page, page_server, draft(CHEATED, title=f"First {language}"))
+    survey = draft(CHEATED, title=f"Second {language}")
+    link = address(page_server, survey)
+    page.goto(link.replace("#", f"?lang={language}#"))
+    told = page.get_by_text(TOLD[language])
+    expect(told).to_be_visible()
+    assert "{" not in (told.text_content() or "")

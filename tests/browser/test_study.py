@@ -1,0 +1,247 @@
+"""Around the questions: who asks, consent, steps, sections, thanks, help, a quick exit, a logo, languages."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from hushpoll_client import Survey
+from hushpoll_server.collect import closing
+from hushpoll_server.respond import logos
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.respondent import CHEATED, address, draft, fill, heading, open_page, press_send
+from tests.serving import LiveServer
+from tests.vectors.surveys import about_draft
+
+pytestmark = pytest.mark.browser
+EXIT = re.compile(r"https://\w+\.wikipedia\.org/")
+
+
+def png(side: int = 8) -> bytes:
+    """A plain square."""
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    rows = b"".join(b"\0" + b"\x5b\x2a\x86" * side for _ in range(side))
+    size = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", size)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+
+
+def around(title: str, **more: Any) -> Survey:
+    """The survey that has everything, under another title; None takes something away."""
+    document = about_draft() | {"title": title}
+    del document["look"]["logo"]
+    document |= more
+    return Survey.from_draft({key: value for key, value in document.items() if value is not None})
+
+
+def axe(page: Page) -> None:
+    page.locator("details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.fixture(params=["light", "dark"])
+def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(color_scheme=request.param, viewport={"width": 390, "height": 844})
+    yield context.new_page()
+    context.close()
+
+
+def test_step_by_step_with_consent_review_and_thanks(reader: Page, page_server: LiveServer) -> None:
+    page = reader
+    open_page(page, address(page_server, around("Step by step")))
+    expect(page.locator("p.asked-by")).to_have_text("University of Somewhere")
+    axe(page)
+    expect(page.get_by_text("Ms Nobody, nobody@example.org")).to_be_visible()
+    notice = page.get_by_role("link", name="https://example.org/privacy?survey=1#top")
+    expect(notice).to_have_attribute("rel", "noreferrer")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("Please tick this to start.")).to_be_visible()
+    expect(page.get_by_label("I am 18 or older")).to_be_focused()
+    axe(page)
+    page.get_by_label("I am 18 or older").check()
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("heading", name="You")).to_be_visible()
+    assert page.get_by_role("group").count() == 1
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text("Please choose an answer.")).to_be_visible()  # no step over an open question
+    page.get_by_role("radio", name="Yes").check()
+    axe(page)
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_role("heading", name="You")).to_be_hidden()
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_role("radio", name="Yes")).to_be_checked()
+    page.get_by_role("button", name="Next").click()
+    page.get_by_label("Prefer not to say").check()
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_role("heading", name="Often")).to_be_visible()
+    page.get_by_role("group").locator("input").first.check()
+    page.get_by_role("button", name="Next").click()
+    for group in page.get_by_role("group").all():
+        group.get_by_label("No").check()
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Next").click()
+    review = page.locator(".review")
+    expect(review).to_be_focused()
+    assert review.locator("dd").all_inner_texts() == [
+        f"{one} Change" for one in ("Yes", "Prefer not to say", "1", "No", "No")
+    ]
+    axe(page)
+    review.get_by_role("button", name="Change").first.click()
+    page.get_by_role("radio", name="No").check()
+    for _ in range(4):
+        page.get_by_role("button", name="Next").click()
+    assert review.locator("dd").all_inner_texts()[0] == "No Change"
+    press_send(page)
+    heading(page, "Sent")
+    expect(page.locator(".thanks")).to_have_text("Thank you.\nTake care.", use_inner_text=True)
+    links = page.locator(".help a").evaluate_all("(all) => all.map((one) => one.getAttribute('href'))")
+    assert links == ["tel:+498001110111", "mailto:help@example.org", "https://help.example.org:8443/now"]
+    axe(page)
+
+
+def test_a_keyboard_goes_through_the_steps(page: Page, page_server: LiveServer) -> None:
+    survey = around("Keys", consent=None, sections=None, translations=None, look={"layout": "steps"})
+    open_page(page, address(page_server, survey))
+    page.get_by_role("button", name="Start").focus()
+    page.keyboard.press("Enter")
+    for _ in range(4):
+        page.get_by_role("group").first.locator("input").first.focus()
+        page.keyboard.press("Space")
+        for second in page.get_by_role("group").all()[1:]:
+            second.locator("input").first.focus()
+            page.keyboard.press("Space")
+        page.get_by_role("button", name="Next").focus()
+        page.keyboard.press("Enter")
+    page.get_by_role("button", name="Send", exact=True).focus()
+    page.keyboard.press("Enter")
+    heading(page, "Sent")
+
+
+def test_all_on_one_page_has_its_sections(page: Page, page_server: LiveServer) -> None:
+    survey = around("Sections", consent=None, translations=None, look={"layout": "page"})
+    open_page(page, address(page_server, survey))
+    page.get_by_role("button", name="Start").click()
+    titles = page.locator("form h2, form legend").all_inner_texts()
+    assert titles == ["", "You", "Did you?", "Which one?", "Often", "How often?", "Did you?", "Brittany?"][1:]
+    assert page.get_by_role("button", name="Next").count() == 0
+
+
+@pytest.mark.parametrize("way", ["button", "Escape"])
+def test_the_quick_exit_leaves_no_entry_behind(page: Page, page_server: LiveServer, way: str) -> None:
+    page.route(EXIT, lambda route: route.fulfill(body="<title>Elsewhere</title>", content_type="text/html"))
+    page.goto(f"{page_server.url}/healthz")
+    survey = around(f"Exit by {way}", consent=None, translations=None)
+    open_page(page, address(page_server, survey))
+    assert page.title() == "Page"
+    page.get_by_role("button", name="How your answers are mixed").click()
+    page.locator("main table").first.wait_for()
+    page.locator(".bar").get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Start").click()
+    page.get_by_role("radio", name="Yes").check()
+    if way == "button":
+        page.get_by_role("button", name="Leave this page").click()
+    else:
+        page.keyboard.press(way)
+    page.wait_for_url(EXIT)
+    page.go_back()
+    assert page.url == f"{page_server.url}/healthz"
+
+
+def test_a_survey_with_a_quick_exit_keeps_no_ledger(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="No ledger")
+    quick = Survey.from_draft(survey.as_document(published=False) | {"look": {"quick_exit": True}})
+    open_page(page, address(page_server, quick))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    page.wait_for_timeout(500)
+    assert page.evaluate("() => localStorage.getItem('hushpoll:ledger')") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "tag", "direction"), [("fr", "fr", "ltr"), ("ar", "ar", "rtl"), ("de", "en", "ltr")]
+)
+def test_every_piece_is_in_the_language_that_was_asked_for(
+    browser: Browser, page_server: LiveServer, asked: str, tag: str, direction: str
+) -> None:
+    context = browser.new_context(locale="de")
+    page = context.new_page()
+    survey = around(f"Languages for {asked}", look={"layout": "page"})
+    open_page(page, address(page_server, survey).replace("#", f"?lang={asked}#"))
+    own = tag == "en"
+    title = page.locator("h1")
+    expect(title).to_have_text(survey.title if own else f"Title {tag}")
+    expect(title).to_have_attribute("lang", tag)
+    expect(title).to_have_attribute("dir", direction)
+    expect(page.locator("html")).to_have_attribute("lang", asked)
+    expect(page.locator("nav [aria-current]")).to_have_attribute("lang", tag)
+    assert page.locator("nav a").evaluate_all("(all) => all.map((one) => one.lang)") == ["en", "ar", "fr"]
+    page.locator("#consent").check()
+    page.locator(".bar button").click()
+    words = page.locator("form legend, form h2, form .option span, form .ends span").evaluate_all(
+        "(all) => all.map((one) => [one.textContent, one.lang])"
+    )
+    if own:
+        return
+    theirs = [text for text, lang in words if lang == tag]
+    assert [f"A {tag}", f"x {tag}", f"y {tag}", f"Decoy {tag}"] == [
+        one for one in theirs if one in (f"A {tag}", f"x {tag}", f"y {tag}", f"Decoy {tag}")
+    ]
+    assert any(f"low {tag}" in one for one in theirs)
+    yes = {"fr": "Oui", "ar": "نعم"}[tag]
+    assert [lang for text, lang in words if text == yes] == ["", "", ""][
+        : len([1 for t, _ in words if t == yes])
+    ]
+    context.close()
+
+
+def test_fixed_words_are_translated(page: Page, page_server: LiveServer) -> None:
+    document = about_draft()
+    for key in ("translations", "language", "look", "consent"):
+        del document[key]
+    survey = Survey.from_draft(document | {"title": "Fixed words"})
+    open_page(page, address(page_server, survey).replace("#", "?lang=fr#"))
+    page.locator(".bar button").click()
+    expect(page.get_by_label("Je préfère ne pas répondre")).to_be_visible()
+
+
+def test_the_logo_is_the_one_that_the_document_names(page: Page, page_server: LiveServer) -> None:
+    name = logos.keep(page_server.store, png())
+    survey = around("Logo", look={"logo": name})
+    link = address(page_server, survey)
+    open_page(page, link)
+    assert page.locator("img.logo").evaluate("(one) => one.naturalWidth") == 8
+    axe(page)
+    page.route("**/logos/*", lambda route: route.fulfill(body=png(9), content_type="image/png"))
+    page.goto("about:blank")
+    open_page(page, link)
+    assert page.locator("img.logo").count() == 0  # another picture is not shown
+
+
+def test_a_closed_survey_shows_title_thanks_and_results(page: Page, page_server: LiveServer) -> None:
+    survey = around("Closed with thanks", look=None)
+    link = address(page_server, survey)
+    page_server.store.set_results_public(survey.hash, True, False)
+    closing.close(page_server.store, survey.hash)
+    open_page(page, link)
+    heading(page, "Closed with thanks")
+    expect(page.locator("main .notice")).to_have_text("This survey is closed")
+    expect(page.locator(".thanks")).to_be_visible()
+    expect(page.get_by_role("link", name="See the results")).to_have_attribute(
+        "href", re.compile(survey.hash)
+    )
+    axe(page)

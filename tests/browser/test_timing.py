@@ -1,0 +1,23 @@
+"""The time from the choice to the bytes on the wire does not tell the answer; see tests/prove/timing.py."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.prove import timing
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_time_does_not_tell_the_answer_and_a_planted_delay_is_caught(
+    browser: Browser, page_server: LiveServer
+) -> None:
+    page = browser.new_page()
+    found = timing.p_values(timing.times(page, page_server, 60))
+    assert min(found.values()) > timing.ALPHA / len(found), found
+    # A delay that stands out among sixty times on a busy machine; the long harness catches one of 3 ms.
+    planted = timing.p_values(timing.times(page, page_server, 60, plant=25.0))
+    assert planted["question 1, request"] < timing.ALPHA
+    page.close()

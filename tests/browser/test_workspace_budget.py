@@ -1,0 +1,91 @@
+"""The privacy screen question by question, in a real Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from hushpoll_server.people import accounts
+from hushpoll_server.workspace import drafts
+from playwright.sync_api import Browser, expect
+
+from tests.serving import LiveServer
+
+from .test_workspace import PASSWORD, QUESTION, sign_in, watch
+
+ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
+FACULTY = {
+    "id": "faculty",
+    "kind": "choice",
+    "text": "What do you study?",
+    "options": [f"Subject {number}" for number in range(12)],
+    "mechanism": {"epsilon": "1"},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    live = LiveServer(tmp_path_factory.mktemp("budget"), SEAL_EVERY="86400")
+    accounts.add_user(live.store, "ines", "designer", PASSWORD)
+    live.start()
+    yield live
+    live.close()
+
+
+def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, server: LiveServer) -> None:
+    document = {**drafts.blank("Budget"), "questions": [QUESTION, FACULTY, {**FACULTY, "id": "again"}]}
+    draft = drafts.create(server.store, "ines", document)
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    faults = watch(page)
+    sign_in(page, server, "ines")
+    page.goto(f"{server.url}/drafts/{draft.id}/privacy")
+    rows = page.locator(".plan-question")
+    expect(rows).to_have_count(3)
+
+    # Figures follow while one types, and nothing is saved by it.
+    rows.nth(0).get_by_label("Lock").fill("3-fold")
+    expect(rows.nth(0).locator("[data-cell=epsilon]")).to_have_text("1.1")
+    expect(rows.nth(0).locator("[data-cell=odds]")).to_have_text("× 3")
+    page.get_by_label("What margin do you need?").fill("8")
+    expect(page.locator("[data-readout=advice]")).to_contain_text("2.75 for question 2")
+    rows.nth(1).get_by_label("Lock").fill("nonsense")
+    expect(page.locator("[data-readout=advice]")).to_contain_text("Question 2, lock:")
+    rows.nth(1).get_by_label("Lock").fill("")
+    expect(page.locator("[data-readout=advice]")).to_contain_text("2.75 for question 2")
+    kept = drafts.find(server.store, draft.id)
+    assert kept is not None
+    assert not kept.locks
+
+    # Found: the locked one stays, the total is in the red and nothing is green.
+    page.get_by_role("button", name="Find the privacy that fits").click()
+    expect(page.locator(".notice-problem").first).to_be_visible()
+    expect(rows.nth(0).locator("[data-cell=epsilon]")).to_have_text("1.1")
+    expect(rows.nth(1).locator("[data-cell=epsilon]")).to_have_text("2.75")
+    expect(page.locator("[data-warning]")).to_be_visible()
+    expect(page.locator('[data-met="yes"]')).to_have_count(0)
+    expect(page.locator("[data-remedies]")).to_contain_text("Merging its 12 answers to 5")
+    expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", "each question its own epsilon")
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.screenshot(path=ARTEFACTS / f"budget-{width}.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+    # A wider margin of its own brings the total down, and green comes back.
+    for place in (1, 2):
+        rows.nth(place).get_by_label("± margin").fill("15")
+    page.get_by_role("button", name="Find the privacy that fits").click()
+    expect(page.locator("[data-warning]")).to_be_hidden()
+    expect(rows.nth(1)).to_have_attribute("data-met", "yes")
+    expect(rows.nth(0).locator("[data-cell=state]")).to_have_text("needs ±8.0 points")
+    kept = drafts.find(server.store, draft.id)
+    assert kept is not None
+    assert (dict(kept.locks), dict(kept.margins)) == ({"q1": "3-fold"}, {"faculty": 0.15, "again": 0.15})
+    context.close()
+    assert faults == []

@@ -1,0 +1,127 @@
+"""Clients that send and repeat as browsers do, and a model of every report that was acknowledged to them."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import threading
+import time
+
+from hushpoll_client import Report, Survey
+from hushpoll_server.store.schema import inbox, sealed, seen
+from hushpoll_server.store.surveys import Store
+from sqlalchemy import select
+
+from tests.serving import LiveServer, waiting_records
+
+
+def send(
+    server: LiveServer, survey: Survey, report: Report, timeout: float = 30, port: int | None = None
+) -> tuple[int, dict[str, str]]:
+    """Send a report over a fresh connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port or server.port, timeout=timeout)
+    try:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_bytes(), headers)
+        response = connection.getresponse()
+        response.read()
+        return response.status, dict(response.getheaders())
+    finally:
+        connection.close()
+
+
+def stored(store: Store, survey: Survey) -> list[bytes]:
+    """Every record in the store, waiting or sealed; looked at again where a sealing came in between."""
+    known = store.published(survey.hash)
+    assert known is not None
+    for _ in range(20):
+        before = store.sealed_count(survey.hash)
+        rows = list(waiting_records(store, survey.hash).values())
+        with store.read() as tx:
+            rows += tx.execute(select(sealed.c.record).where(sealed.c.survey == known.number)).scalars().all()
+        if store.sealed_count(survey.hash) == before:
+            break
+    return sorted(bytes(row) for row in rows)
+
+
+def recognised(store: Store, survey: Survey) -> list[bytes]:
+    """What the store keeps of the ids, of those that wait and of those that are sealed."""
+    known = store.published(survey.hash)
+    assert known is not None
+    with store.read() as tx:
+        rows = [
+            bytes(digest)
+            for table in (inbox, seen)
+            for digest in tx.execute(select(table.c.digest).where(table.c.survey == known.number)).scalars()
+        ]
+    return sorted(rows)
+
+
+def fresh_report(survey: Survey) -> Report:
+    """A report that no other equals, where the survey leaves room for that."""
+    sizes = [question.channel.outcomes for question in survey.questions]
+    return Report(os.urandom(16).hex(), tuple(int.from_bytes(os.urandom(4)) % size for size in sizes))
+
+
+class Crowd:
+    """Clients that send fresh reports and repeat each until it is acknowledged."""
+
+    def __init__(
+        self,
+        server: LiveServer,
+        survey: Survey,
+        clients: int = 12,
+        ports: tuple[int, ...] = (),
+        pause: float = 0,
+    ) -> None:
+        self.server, self.survey, self.pause = server, survey, pause
+        self.ports = ports or (server.port,)
+        self.over = threading.Event()
+        self.acknowledged: list[Report] = []
+        self.statuses: list[int] = []
+        self.threads = [threading.Thread(target=self._send, args=(number,)) for number in range(clients)]
+        for thread in self.threads:
+            thread.start()
+
+    def _send(self, number: int) -> None:
+        attempts = number
+        while not self.over.is_set():
+            report = fresh_report(self.survey)
+            while True:
+                attempts += 1
+                try:
+                    # With several nodes, an attempt goes to another one than the last.
+                    status, _ = send(
+                        self.server, self.survey, report, port=self.ports[attempts % len(self.ports)]
+                    )
+                except (OSError, http.client.HTTPException):
+                    time.sleep(0.02)
+                    continue
+                self.statuses.append(status)
+                if status in (200, 201):
+                    self.acknowledged.append(report)
+                    break
+                assert status == 503, status
+                time.sleep(0.05)
+            time.sleep(self.pause)
+
+    def stop(self) -> None:
+        """Let each client bring its last report to an end."""
+        self.over.set()
+        for thread in self.threads:
+            thread.join(90)
+            assert not thread.is_alive()
+
+    def check(self) -> int:
+        """Compare the store with the model: every acknowledged report once, its id recognised, and nothing else."""
+        store, form = self.server.store, self.server.store.record_format(self.survey.hash)
+        wanted = sorted(form.pack(report.reports) for report in self.acknowledged)
+        found = stored(store, self.survey)
+        lost, doubled = len(set(wanted) - set(found)), len(found) - len(set(found) & set(wanted))
+        assert found == wanted, f"{lost} of {len(wanted)} reports are lost, {doubled} are there too often"
+        ids = sorted(
+            store.id_digest(self.survey.hash, bytes.fromhex(report.id)) for report in self.acknowledged
+        )
+        # A sealing in between shows an id twice.
+        assert sorted(set(recognised(store, self.survey))) == ids
+        return len(found)

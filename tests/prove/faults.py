@@ -1,0 +1,147 @@
+"""Bad days of a machine under load: a full disk, a disk that fails, a database that freezes or restarts, two nodes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from tests.serving import LiveServer, Postgres
+
+from .crowd import Crowd
+from .places import BACKENDS, live_server, signed_survey
+
+
+def trouble(
+    server: LiveServer, begin: Callable[[], object], end: Callable[[], object], seconds: float
+) -> tuple[int, int]:
+    """Bring trouble over a server under load and take it away again; give the reports and the refusals."""
+    survey = signed_survey(f"Troubled {os.urandom(4).hex()}")
+    server.store.publish(survey, minimum_batch=50)
+    crowd = Crowd(server, survey, clients=6, pause=0.01)
+    time.sleep(seconds)
+    before = len(crowd.acknowledged)
+    begin()
+    time.sleep(seconds)
+    end()
+    # It heals by itself: nobody starts anything again.
+    deadline = time.monotonic() + 60
+    while len(crowd.acknowledged) < before + 20:
+        assert time.monotonic() < deadline, "it did not heal"
+        time.sleep(0.1)
+    crowd.stop()
+    return crowd.check(), crowd.statuses.count(503)
+
+
+def full_disk(server: LiveServer, seconds: float) -> tuple[int, int]:
+    """No file may grow any more, as on a full disk."""
+    (worker,) = server.workers
+    unlimited = resource.prlimit(worker, resource.RLIMIT_FSIZE)
+    return trouble(
+        server,
+        lambda: resource.prlimit(worker, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)),
+        lambda: resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited),
+        seconds,
+    )
+
+
+def broken_disk(server: LiveServer, seconds: float) -> tuple[int, int]:
+    """Every write to a file and every fsync of the server fails with EIO for a while, as on a disk that breaks."""
+    (worker,) = server.workers
+    calls = "fsync,fdatasync,pwrite64"
+    failing: list[subprocess.Popen[bytes]] = []
+
+    def begin() -> None:
+        command = ["strace", "-qq", "-f", "-o", os.devnull, "-p", str(worker)]
+        failing.append(
+            subprocess.Popen([*command, "-e", f"trace={calls}", "-e", f"inject={calls}:error=EIO"])
+        )
+
+    def end() -> None:
+        failing[0].send_signal(signal.SIGINT)
+        failing[0].wait(30)
+
+    return trouble(server, begin, end, seconds)
+
+
+def frozen(server: LiveServer, cluster: Postgres, seconds: float) -> tuple[int, int]:
+    """PostgreSQL's processes stand still for a while."""
+    with ExitStack() as ice:
+        return trouble(server, lambda: ice.enter_context(cluster.frozen()), ice.close, seconds)
+
+
+def restarted(server: LiveServer, cluster: Postgres, seconds: float) -> tuple[int, int]:
+    """PostgreSQL is killed and comes back after a while."""
+    return trouble(server, cluster.stop, cluster.start, seconds)
+
+
+def two_nodes(first: LiveServer, seconds: float) -> tuple[int, int]:
+    """Another node on the same database and key: clients repeat at the other one, and each is killed in turn."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    home = first.folder / "second"
+    home.mkdir()
+    second = LiveServer(
+        home,
+        first.config.database_url,
+        PORT=str(port),
+        SECRET_KEY_FILE=str(first.config.key_path),
+        SEAL_EVERY="1",
+    )
+    second.port = port
+    second.start()
+    survey = signed_survey("Two nodes")
+    first.store.publish(survey, minimum_batch=50)
+    try:
+        crowd = Crowd(first, survey, clients=6, ports=(first.port, port))
+        for node in (second, first, second):
+            time.sleep(seconds)
+            node.kill()
+            node.start()
+        time.sleep(seconds)
+        crowd.stop()
+        return crowd.check(), crowd.statuses.count(503)
+    finally:
+        second.close()
+
+
+def told_to_end(server: LiveServer, seconds: float) -> tuple[int, int]:
+    """SIGTERM under load, and a start afterwards: no request that was begun fails."""
+    survey = signed_survey("Told to end")
+    server.store.publish(survey, minimum_batch=50)
+    crowd = Crowd(server, survey, clients=6)
+    time.sleep(seconds)
+    server.terminate()
+    server.start()
+    time.sleep(seconds)
+    crowd.stop()
+    assert set(crowd.statuses) <= {200, 201}, set(crowd.statuses)
+    return crowd.check(), 0
+
+
+def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
+    """Go through all of them, on each kind of database where it makes sense."""
+    seconds, said = max(0.5, 10 * size), []
+
+    def note(name: str, result: tuple[int, int]) -> None:
+        said.append(f"{name} {result[0]:,} reports, {result[1]:,} times 503")
+        tell(said[-1])
+
+    with live_server("sqlite", None) as server:
+        note("full disk", full_disk(server, seconds))
+    with live_server("sqlite", None) as server:
+        note("EIO", broken_disk(server, seconds))
+    with live_server("postgresql", cluster) as server:
+        note("frozen", frozen(server, cluster, seconds))
+        note("restarted", restarted(server, cluster, seconds))
+        note("two nodes", two_nodes(server, seconds))
+    for backend in BACKENDS:
+        with live_server(backend, cluster) as server:
+            note(f"SIGTERM ({backend})", told_to_end(server, seconds))
+    return "0 lost, 0 doubled, healed alone: " + "; ".join(said)

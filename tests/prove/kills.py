@@ -1,0 +1,43 @@
+"""kill -9 under load, at every moment of a commit or a sealing: nothing acknowledged is lost, nothing is doubled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hushpoll_server.collect import closing
+
+from tests.serving import LiveServer, Postgres
+
+from .crowd import Crowd
+from .places import BACKENDS, live_server, signed_survey
+
+
+def survive(server: LiveServer, kills: int, tell: Callable[[int], None] = lambda _: None) -> int:
+    """Kill a server so many times while twelve clients send; give the number of reports, all found once."""
+    survey = signed_survey("Killed")
+    server.store.publish(survey, minimum_batch=50)
+    crowd = Crowd(server, survey)
+    for kill in range(kills):
+        time.sleep(0.25 + 0.037 * (kill % 11))
+        server.kill()
+        server.start()
+        tell(kill + 1)
+    time.sleep(0.3)
+    crowd.stop()
+    server.kill()
+    found = crowd.check()
+    assert found > 10 * kills
+    closing.close(server.store, survey.hash)
+    assert server.store.sealed_count(survey.hash) == found == crowd.check()
+    return found
+
+
+def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
+    """Kill each kind of database's server 200 times."""
+    kills, found = max(2, round(200 * size)), {}
+    for backend in BACKENDS:
+        with live_server(backend, cluster, SEAL_EVERY="1") as server:
+            found[backend] = survive(server, kills, lambda n, name=backend: tell(f"{name} {n}/{kills}"))  # type: ignore[misc]
+    reports = ", ".join(f"{n:,} reports on {backend}" for backend, n in found.items())
+    return f"{kills} kills per database, {reports}: 0 lost, 0 doubled"

@@ -1,0 +1,40 @@
+"""The linkage attacks at every moment of a survey's life, as `python -m tests.linkage` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests import linkage
+from tests.serving import Postgres
+
+from .places import BACKENDS
+
+
+def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
+    """Let 400 people come singly to each kind of database, and plant leaks that must be caught."""
+    people, pairs, planted = max(120, round(400 * size)), 0, 0
+    for backend in BACKENDS:
+        make = linkage.fresh(backend, cluster)
+        for moment, look in linkage.attack(make, people).items():
+            tell(f"{backend} {moment}")
+            assert not look.leaks, f"{backend} {moment}: {look.leaks[0]}"
+            pairs += look.pairs
+        for leak in linkage.PLANTS[backend]:
+            with linkage.planted(leak):
+                (look,) = linkage.attack(make, people, linkage.MOMENTS[:1]).values()
+            assert look.leaks, f"{backend}: the planted leak {leak} was not caught"
+            planted += 1
+        with make() as app:
+            assert linkage.with_key(app, 60) == 60
+        with make() as app:
+            releases, together, linked = linkage.with_every_copy(app, people)
+            assert together == people
+            assert linked <= releases + 5 * releases**0.5
+    with linkage.fresh("postgresql", cluster)() as app:
+        releases, log = linkage.with_wal(app, people)
+        assert log.hits <= releases + 5 * releases**0.5, f"PostgreSQL's WAL links {log.hits} of {people}"
+    return (
+        f"{people} people, {len(linkage.MOMENTS)} moments, both databases: {pairs} pairs of orders at chance within"
+        f" 3 sigma; {planted} planted leaks caught; with the key 60 of 60 waiting, with a copy of each release {linked}"
+        f" of {people} and with PostgreSQL's WAL {log.hits} of {log.people}, where chance gives {releases} (as stated)"
+    )

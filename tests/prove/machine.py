@@ -1,0 +1,291 @@
+"""A survey's whole life in any order: whatever is done, the store equals a model that is a few lines of Python.
+
+Hypothesis draws the steps (create, publish, invite, submit, replay, tamper, seal, close, export, backup, restore,
+crash) and, where one fails, the shortest way there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from flask import Flask
+from hushpoll_client import HushpollError, Report, Survey
+from hushpoll_server import create_app
+from hushpoll_server.collect import closing, invitations, seal
+from hushpoll_server.collect.writer import Writer
+from hushpoll_server.config import Config
+from hushpoll_server.store import backup
+from hushpoll_server.store.surveys import Store, open_store
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.serving import Postgres, make_survey, post, sealed_records
+
+from .crowd import fresh_report, recognised, stored
+from .places import BACKENDS, database
+
+MINIMUM = 5
+
+
+@dataclass
+class Known:
+    """What the model knows of a survey."""
+
+    survey: Survey
+    open: bool = True
+    codes: list[str] = field(default_factory=list)
+    spent: set[str] = field(default_factory=set)
+    # Acknowledged reports with the code of each, in no order.
+    taken: dict[str, tuple[Report, str | None]] = field(default_factory=dict)
+    sealed: int = 0
+
+
+class Life(RuleBasedStateMachine):
+    """The store beside its model."""
+
+    backend = "sqlite"
+    cluster: Postgres | None = None
+    steps = itertools.count(1)
+    numbers = itertools.count()
+    tell: Callable[[str], None] = staticmethod(lambda _: None)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory(prefix="machine")
+        self.home = Path(self.folder.name)
+        self.database = database(self.backend, self.cluster)
+        self.config = Config(
+            data=self.home / "data", database_url=self.database.__enter__(), seal_every=86_400, testing=True
+        )
+        self.extra: list[Any] = []
+        self.drafts: list[Survey] = []
+        self.known: list[Known] = []
+        self.start()
+
+    def start(self) -> None:
+        """Start a server on whatever is in the database."""
+        open_store(self.config).close()
+        self.app: Flask = create_app(self.config)
+        self.store: Store = self.app.extensions["hushpoll"]
+
+    def teardown(self) -> None:
+        self.store.close()
+        for place in [self.database, *self.extra]:
+            place.__exit__(None, None, None)
+        self.folder.cleanup()
+
+    def pick(self, at: int) -> Known:
+        """One of the published surveys."""
+        return self.known[at % len(self.known)]
+
+    def send(self, known: Known, report: Report, code: str | None) -> int:
+        """Send a report as a device does."""
+        status: int = post(self.app.test_client(), known.survey, report.to_bytes(code)).status_code
+        return status
+
+    @rule(invited=st.booleans())
+    def create(self, invited: bool) -> None:
+        self.drafts.append(make_survey(f"Life {next(self.numbers)}", invitation=invited))
+
+    @precondition(lambda self: self.drafts)
+    @rule()
+    def publish(self) -> None:
+        survey = self.drafts.pop()
+        assert self.store.publish(survey, minimum_batch=MINIMUM)
+        assert not self.store.publish(survey, minimum_batch=MINIMUM)  # a second time changes nothing
+        self.known.append(Known(survey))
+
+    @precondition(lambda self: self.known)
+    @rule(at=st.integers(0, 9), n=st.integers(1, 8))
+    def invite(self, at: int, n: int) -> None:
+        known = self.pick(at)
+        if known.survey.settings.invitation:
+            known.codes += invitations.invite(self.store, known.survey.hash, n)
+            return
+        try:
+            invitations.invite(self.store, known.survey.hash, n)
+        except HushpollError:
+            return
+        raise AssertionError("a survey without invitations gave some")
+
+    @precondition(lambda self: self.known)
+    @rule(at=st.integers(0, 9), which=st.integers(0, 99), n=st.integers(1, 6))
+    def submit(self, at: int, which: int, n: int) -> None:
+        known = self.pick(at)
+        for number in range(n):
+            code = known.codes[(which + number) % len(known.codes)] if known.codes else None
+            invited = known.survey.settings.invitation
+            good = known.open and (not invited or (code is not None and code not in known.spent))
+            report = fresh_report(known.survey)
+            status = self.send(known, report, code if invited else None)
+            assert status == (201 if good else 410 if not known.open else 403), status
+            if good:
+                known.taken[report.id] = (report, code if invited else None)
+                known.spent |= {code} if invited and code else set()
+
+    @precondition(lambda self: any(known.taken for known in self.known))
+    @rule(at=st.integers(0, 9), which=st.integers(0, 99))
+    def replay(self, at: int, which: int) -> None:
+        known = self.pick(at)
+        if known.taken:
+            report, code = list(known.taken.values())[which % len(known.taken)]
+            assert (
+                self.send(known, report, code) == 200
+            )  # also when it is sealed, closed, or its code is spent
+
+    @precondition(lambda self: any(known.taken for known in self.known))
+    @rule(at=st.integers(0, 9), which=st.integers(0, 99))
+    def tamper(self, at: int, which: int) -> None:
+        """Another content under a known id, a report out of range, an id that is none."""
+        known = self.pick(at)
+        if not known.taken:
+            return
+        report, code = list(known.taken.values())[which % len(known.taken)]
+        other = replace(report, reports=tuple((value + 1) % 2 for value in report.reports))
+        # Of a sealed report nothing but the id is known: 200, and nothing changes.
+        assert self.send(known, other, code) in (200, 409)
+        for bad in ((99,) * len(report.reports), report.reports[:-1], (-1, *report.reports[1:])):
+            assert self.send(known, Report(os.urandom(16).hex(), bad), code) == 422
+
+    @rule()
+    def seal(self) -> None:
+        moved = seal.seal_due(self.store)
+        assert moved == sum(self._release(known) for known in self.known)
+
+    def _release(self, known: Known) -> int:
+        waiting = len(known.taken) - known.sealed
+        due = waiting if not known.open else waiting - MINIMUM if waiting >= 2 * MINIMUM else 0
+        known.sealed += due
+        return due
+
+    @precondition(lambda self: self.known)
+    @rule(at=st.integers(0, 9))
+    def close(self, at: int) -> None:
+        known = self.pick(at)
+        assert closing.close(self.store, known.survey.hash) == known.open
+        if known.open:
+            known.open = False
+            for one in self.known:
+                self._release(one)
+
+    @precondition(lambda self: self.known)
+    @rule(at=st.integers(0, 9))
+    def export(self, at: int) -> None:
+        known = self.pick(at)
+        records = sealed_records(self.store, known.survey.hash)  # seals what is due first
+        for one in self.known:
+            self._release(one)
+        assert len(records) == known.sealed * self.store.record_format(known.survey.hash).size
+
+    @rule(luck=st.integers(0, 5))
+    def back_up_and_restore(self, luck: int) -> None:
+        """Go on with a copy, of the other kind of database where there is one; the key is kept elsewhere."""
+        if luck:
+            return  # it costs as much as all other steps together
+        file = self.home / f"backup-{next(self.numbers)}"
+        backup.write_backup(self.store.database, file)
+        kind = "sqlite" if self.config.database_url or self.cluster is None else "postgresql"
+        place = database(kind, self.cluster, "template0")
+        url = place.__enter__()
+        self.extra.append(place)
+        new = replace(
+            self.config,
+            data=self.home / f"data-{next(self.numbers)}",
+            database_url=url,
+            secret_key_file=str(self.config.key_path),
+        )
+        backup.restore_backup(new, file)
+        self.store.close()
+        self.config = new
+        self.start()
+
+    @precondition(lambda self: any(known.open for known in self.known))
+    @rule(at=st.integers(0, 9), which=st.integers(0, 99), after=st.booleans())
+    def crash(self, at: int, which: int, after: bool) -> None:
+        """Die in the middle of a commit, or after it and before the answer; the device sends again afterwards."""
+        known = self.pick(at)
+        free = [code for code in known.codes if code not in known.spent]
+        invited = known.survey.settings.invitation
+        if not known.open or (invited and not free):
+            return
+        code = free[which % len(free)] if invited else None
+        report = fresh_report(known.survey)
+        with dying(after):
+            assert self.send(known, report, code) == 503
+        self.store.close()
+        self.start()
+        assert self.send(known, report, code) == (200 if after else 201)
+        known.taken[report.id] = (report, code)
+        known.spent |= {code} if code else set()
+
+    @invariant()
+    def the_store_is_what_the_model_says(self) -> None:
+        for known in self.known:
+            survey, form = known.survey, self.store.record_format(known.survey.hash)
+            reports = [report for report, _ in known.taken.values()]
+            assert stored(self.store, survey) == sorted(form.pack(report.reports) for report in reports)
+            ids = sorted(self.store.id_digest(survey.hash, bytes.fromhex(report.id)) for report in reports)
+            assert recognised(self.store, survey) == ids
+            assert self.store.sealed_count(survey.hash) == known.sealed
+            if survey.settings.invitation:
+                assert invitations.counts(self.store, survey.hash) == (len(known.codes), len(known.spent))
+        self.tell(f"{self.backend} step {next(self.steps):,}")
+
+
+@contextmanager
+def dying(after: bool) -> Iterator[None]:
+    """Let the thread that stores fail before its commit, or after it."""
+    real = Writer._store_reports
+
+    def fail(self: Writer, jobs: Any) -> Any:
+        if after:
+            real(self, jobs)
+        raise OSError("died")
+
+    with mock.patch.object(Writer, "_store_reports", fail):
+        yield
+
+
+def live(
+    backend: str, cluster: Postgres | None, steps: int, tell: Callable[[str], None] = lambda _: None
+) -> int:
+    """Take about so many steps, fifty in each life; give how many there were."""
+    machine = type(
+        "OneLife",
+        (Life,),
+        {"backend": backend, "cluster": cluster, "tell": staticmethod(tell), "steps": itertools.count(1)},
+    )
+    each = min(50, steps)
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        machine,
+        settings=settings(
+            max_examples=max(1, steps // each),
+            stateful_step_count=each,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate, Phase.shrink],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    return int(next(machine.steps)) - 1  # type: ignore[attr-defined]
+
+
+def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
+    """Take 5,000 steps on each kind of database, going over to the other at each restore."""
+    steps = {backend: live(backend, cluster, max(50, round(5_000 * size)), tell) for backend in BACKENDS}
+    return ", ".join(f"{n:,} steps on {backend}" for backend, n in steps.items()) + ": the store is the model"
