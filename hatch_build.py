@@ -1,4 +1,4 @@
-"""Pin the SHA-256 of every file that respondents' browsers run, when the wheel is built."""
+"""When the wheel is built: pin the SHA-256 of every file that respondents' browsers run, and add the documentation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ FOLDERS = {
     "hushpoll_client/js": "client/hushpoll_client/js",
     "hushpoll_server/respond/static": "server/hushpoll_server/respond/static",
 }
+DOCS = ("*.md", "images/*")
 SHARED = {"hushpoll_server/static/palette.css": "server/hushpoll_server/static/palette.css"}
 
 
@@ -37,3 +38,8 @@ class PinHook(BuildHookInterface):  # type: ignore[misc]
         pinned = Path(self.folder.name) / "assets.sha256"
         pinned.write_text("\n".join(lines) + "\n", encoding="ascii")
         build_data["force_include"][str(pinned)] = "hushpoll_server/assets.sha256"
+        # The server shows the documentation itself.
+        for pattern in DOCS:
+            for path in sorted((root / "docs").glob(pattern)):
+                place = path.relative_to(root / "docs")
+                build_data["force_include"][str(path)] = f"hushpoll_server/manual/docs/{place}"

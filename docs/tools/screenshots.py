@@ -1,8 +1,9 @@
 """Take the pictures of the docs from the running program: `python docs/tools/screenshots.py [--check]`.
 
 A server starts with an empty folder; the demo survey's bounded questions are published; seeded reports go in through
-the batch API; Chromium looks at the pages. Pixels differ between machines, so `--check` compares what the pages consist
-of: their elements and words, digits masked, as noted in docs/images/manifest.json when the pictures were taken.
+the batch API; the survey is closed, because before that a random part of them waits and the figures would differ from
+one run to the next; Chromium looks at the pages. Pixels differ between machines, so `--check` compares what the pages
+consist of: their elements and words, digits masked, as noted in docs/images/manifest.json when they were taken.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,7 @@ import numpy as np
 from hushpoll_analysis import simulate
 from hushpoll_client import Report, Survey
 from hushpoll_server.cli.demo import own_server
+from hushpoll_server.collect.closing import close
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, tokens
 from hushpoll_server.serve import study
@@ -60,12 +63,19 @@ class Picture:
     sharpness: int = 1
 
 
-def pictures(survey: Survey) -> list[Picture]:
-    """What is taken: the respondent's page and the public report, on a phone and on a desk."""
-    respond, results = f"/s/{survey.hash}#{survey.hash}", f"/results/{survey.hash}"
+def while_open(survey: Survey) -> list[Picture]:
+    """What is taken of an open survey: the respondent's page, on a phone and on a desk."""
+    respond = f"/s/{survey.hash}#{survey.hash}"
     return [
         Picture("respond-390", respond, 390, 1060, 2),
         Picture("respond-1280", respond, 1280, 900),
+    ]
+
+
+def when_closed(survey: Survey) -> list[Picture]:
+    """What is taken of a closed one: the public report, of every report that was sent."""
+    results = f"/results/{survey.hash}"
+    return [
         Picture("report-390", results, 390, 1060, 2),
         Picture("report-1280", results, 1280, 1100),
     ]
@@ -112,10 +122,10 @@ def outline(page: Page) -> str:
     return re.sub(r"[0-9a-f]{12,}|[0-9][0-9.,  ]*", "#", text)
 
 
-def visit(browser: Browser, address: str, survey: Survey, take: bool) -> Iterator[tuple[str, str]]:
-    """Open every page; give each picture's name and the digest of what the page consists of."""
+def visit(browser: Browser, address: str, pictures: list[Picture], take: bool) -> Iterator[tuple[str, str]]:
+    """Open each page; give each picture's name and the digest of what the page consists of."""
     seen: dict[str, str] = {}
-    for picture in pictures(survey):
+    for picture in pictures:
         if not take and picture.path in seen:  # what a page consists of does not depend on its width
             yield picture.name, seen[picture.path]
             continue
@@ -150,7 +160,10 @@ def main() -> None:
         fill(address, survey, token)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-            found = dict(visit(browser, address, survey, take=not check))
+            found = dict(visit(browser, address, while_open(survey), take=not check))
+            with closing(open_store(Config(data=Path(temporary) / "data"))) as store:
+                close(store, survey.hash)
+            found |= visit(browser, address, when_closed(survey), take=not check)
             browser.close()
     if not check:
         MANIFEST.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
