@@ -265,7 +265,9 @@ def test_kinds_come_first_and_names_of_mechanisms_only_under_a_fold(owner: Flask
         assert "randomized response" in fold
         for other, one in EDITORS.items():
             asked = f'<div data-kinds="{other}"' + ("" if other == name else " hidden") + ">"
-            assert (asked in before) == bool(one.reports), (name, other)
+            assert asked in before, (name, other)
+            words = "What will you report?" if one.reports else one.always_reported
+            assert words in before.partition(asked)[2].partition("data-kinds")[0], (name, other)
 
 
 def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
