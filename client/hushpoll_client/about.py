@@ -9,7 +9,7 @@ from typing import Any
 from .document import Place, read_fields, read_text, short
 from .errors import SurveyError
 
-__all__ = ["KEYS", "MOST_HELP", "contrast", "read_about", "read_url"]
+__all__ = ["KEYS", "MOST_HELP", "contrast", "read_about", "read_help", "read_lines", "read_url"]
 
 KEYS = ("asked_by", "consent", "thanks", "help", "sections", "look")
 """Keys of the document, all optional, that say nothing about privacy and everything about who asks."""

@@ -69,12 +69,15 @@ def number(text: str, language: str) -> Fraction:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_lead_is_as_strong_as_the_odds_allow(page: Page, page_server: LiveServer, language: str) -> None:
-    link = address(page_server, draft(*EVERY_KIND, title="Assurance")).replace("#", f"?lang={language}#")
+    link = address(page_server, draft(*EVERY_KIND, title="Assurance", kiosk=True)).replace(
+        "#", f"?lang={language}#"
+    )
     open_page(page, link)
     told = page.evaluate(
         """async (documents) => {
           await import("/static/client/more.js");
           await import("/static/client/block.js");
+          await import("/static/client/about.js");
           const { loadSurvey } = await import("/static/client/survey.js");
           const { explain, lead } = await import("/static/respond/explain.js");
           return documents.map((text) => {

@@ -169,6 +169,7 @@ SURVEY = Survey.from_draft(
 
 NEW_REPORT = """
 async ([published, answers]) => {
+  await import("/more.js");
   const { loadSurvey } = await import("/survey.js");
   const { newReport } = await import("/report.js");
   const survey = loadSurvey(new TextEncoder().encode(published));

@@ -9,7 +9,7 @@ import pytest
 from hushpoll_server.people import accounts
 from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.test_workspace import PASSWORD, axe, make_draft, sign_in, watch
 from tests.serving import LiveServer
@@ -74,8 +74,11 @@ def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, ser
     expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.", timeout=60_000)
     expect(page.locator("[data-margin]")).to_have_text(re.compile(r"With 500 answers: ±[\d.]+ points"))
     assert page.url.endswith("/questions/q2"), "loading the page again shows this question"
+    held: list[Route] = []
+    page.route("**/live.json", lambda route: held.append(route), times=1)
     page.get_by_label("Question", exact=True).fill("Did you ever?")
     expect(page.locator("[data-saved-state]")).to_have_text("Saving…")
+    held[0].continue_()
     expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
     assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you ever?"]
     page.reload()

@@ -185,7 +185,7 @@ def test_from_signing_in_to_the_closed_survey(
     tomorrow = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
     page.get_by_label("After a date").check()
     page.get_by_label("Last day (UTC)").fill(tomorrow.isoformat())
-    page.locator("#close").get_by_role("button", name="Save").click()
+    page.locator("#close").get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_label("Last day (UTC)")).to_have_value(tomorrow.isoformat())
     page.get_by_role("link", name="Close now").click()
     page.get_by_role("button", name="Close for good").click()
@@ -344,7 +344,7 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
     page.get_by_label("I understand").check()
     page.get_by_label("To publish it all the same, type: this protects little").fill("this protects little")
     page.get_by_role("button", name="Publish for good").click()
-    expect(page.get_by_label("The link")).to_have_value(re.compile(r"/s/([0-9a-f]{64})#\1"))
+    expect(page.get_by_label("The link")).to_have_value(re.compile(r"/s/([0-9a-f]{12})#\1[0-9a-f]{52}$"))
     context.close()
 
 

@@ -46,7 +46,7 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     rows = page.locator(".plan-question")
     expect(rows).to_have_count(3)
 
-    # Figures follow while one types, and nothing is saved by it.
+    # Figures follow while one types; what is sound is kept by itself, what is not never is.
     rows.nth(0).get_by_label("Lock").fill("3-fold")
     expect(rows.nth(0).locator("[data-cell=epsilon]")).to_have_text("1.1")
     expect(rows.nth(0).locator("[data-cell=odds]")).to_have_text("× 3")
@@ -56,9 +56,10 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     expect(page.locator("[data-readout=advice]")).to_contain_text("Question 2, lock:")
     rows.nth(1).get_by_label("Lock").fill("")
     expect(page.locator("[data-readout=advice]")).to_contain_text("2.75 for question 2")
+    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
     kept = drafts.find(server.store, draft.id)
     assert kept is not None
-    assert not kept.locks
+    assert kept.locks == {"q1": "3-fold"}
 
     # Found: the locked one stays, the total is in the red and nothing is green.
     page.get_by_role("button", name="Find the privacy that fits").click()

@@ -89,7 +89,9 @@ def rendered(name: str) -> Rendered:
     # Styles in attributes are what the content policy forbids.
     html = html.replace(' style="text-align: right;"', ' class="number"')
     html = _STYLE.sub("", html)
-    html = html.replace("<pre>", '<pre tabindex="0">').replace("<table>", '<table class="table">')
+    html = html.replace("<pre>", '<pre tabindex="0">').replace(
+        "<table>", '<table class="table" tabindex="0">'
+    )
     tokens = made.toc_tokens
     headings = tuple((part["id"], part["name"]) for top in tokens for part in top["children"])
     # The files are part of the program: what is in them is trusted as its templates are.
