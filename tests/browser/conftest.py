@@ -11,12 +11,15 @@ from pathlib import Path
 
 import hushpoll_client
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.respondent import either_server, page_server
 from tests.serving import postgres
 
 __all__ = ["either_server", "page_server", "postgres"]
+
+# What a page comes to show is tested, not how soon: the machine may be busy with other things.
+expect.set_options(timeout=30_000)
 
 JS_FOLDER = Path(hushpoll_client.__file__).parent / "js"
 FLAGS = [
