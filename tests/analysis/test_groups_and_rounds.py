@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import AnalysisError, clusters, crosstab, queries, simulate, synthesize
+from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.tables.clustering import lloyd
 from hushpoll_client import Survey, mechanisms
 
@@ -166,6 +167,95 @@ def test_groups_that_cannot_be_found_say_why(change: dict[str, Any], message: st
     given = {"columns": ["stress", "sleep"], "k": 2, **change}
     with pytest.raises(AnalysisError, match=message):
         clusters(reports, survey, **given)
+
+
+def numbers(name: str, target: str, high: int, **more: Any) -> dict[str, Any]:
+    """A question for a whole number from 0 on."""
+    given = {"epsilon": 4, "target": target, **more}
+    return {"id": name, "kind": "number", "text": "?", "min": 0, "max": high, "step": 1, "mechanism": given}
+
+
+def two_numbers(*questions: dict[str, Any]) -> Survey:
+    return read_draft({"hushpoll": 1, "title": "T", "questions": list(questions)})
+
+
+def test_numbers_in_bins_make_groups_at_the_middle_of_their_bins() -> None:
+    """60 hours in 6 bins: a bin stands for its middle, and the centres are those of the binned truth."""
+    survey = two_numbers(numbers("h", "distribution", 59, bins=6), numbers("w", "distribution", 23, bins=4))
+    generator = np.random.default_rng(3)
+    second = generator.random(20_000) < 0.5
+    hours = np.where(second, generator.integers(40, 60, 20_000), generator.integers(0, 20, 20_000))
+    weeks = np.where(second, generator.integers(0, 6, 20_000), generator.integers(12, 24, 20_000))
+    frame = pd.DataFrame(
+        {
+            "h": simulate(survey.questions[0].mechanism, hours // 10, generator),
+            "w": simulate(survey.questions[1].mechanism, weeks // 6, generator),
+        }
+    )
+    found = clusters(frame, survey, ["h", "w"], 2, runs=40, seed=4)
+    # Bins 0 to 9, 10 to 19, ... have their middle at 4.5, 14.5, ...; of weeks at 2.5, 8.5, 14.5 and 20.5.
+    assert found.centres == pytest.approx(np.array([[9.5, 17.5], [49.5, 2.5]]), abs=1.0)
+    assert found.agreement > 0.9
+    made = synthesize(frame, survey, ["h", "w"], 2000, seed=5)
+    assert set(made.data["h_synthetic"]) <= {f"{low} to {low + 9}" for low in range(0, 60, 10)}
+    assert made.check()["difference"].max() < 0.05
+
+
+@pytest.mark.parametrize("high", [10, 1000])
+def test_a_number_asked_for_its_mean_is_refused_before_anything_is_estimated(high: int) -> None:
+    survey = two_numbers(numbers("h", "mean", high, epsilon=1), numbers("w", "distribution", 9))
+    frame = pd.DataFrame({"h": [0, 1, 0], "w": [1, 2, 0]})
+    for refused in (
+        lambda: clusters(frame, survey, ["h", "w"], 2),
+        lambda: synthesize(frame, survey, ["h", "w"], 10),
+    ):
+        with pytest.raises(
+            AnalysisError, match='reports of h tell its mean only; set its mechanism\'s "target"'
+        ):
+            refused()
+
+
+def block_of_scales(ask: int) -> Survey:
+    questions = [{"id": name, "kind": "scale", "text": "?", "points": POINTS} for name in "abc"]
+    block = {"questions": list("abc"), "ask": ask, "epsilon": 6}
+    outside = {**questions[0], "id": "d", "mechanism": {"name": "krr", "epsilon": 3}}
+    return read_draft({"hushpoll": 1, "title": "T", "questions": [*questions, outside], "blocks": [block]})
+
+
+def block_reports(survey: Survey, n: int) -> tuple[np.ndarray, pd.DataFrame]:
+    """People whose answers to a and b, and to a and d, are those of the two groups."""
+    truth, other = people(n, seed=31), np.random.default_rng(32).integers(0, POINTS, n)
+    answers = np.column_stack([truth, other]).astype(np.uint8)
+    frame = {
+        "block1_reported": simulate(survey.blocks[0].channel, answers, 33),
+        "d_reported": simulate(survey.questions[3].mechanism, truth[:, 1], 34),
+    }
+    return truth, pd.DataFrame(frame)
+
+
+def test_questions_of_a_block_make_groups_and_people_from_those_who_were_asked() -> None:
+    survey = block_of_scales(2)
+    truth, frame = block_reports(survey, 60_000)
+    raw = raw_centres(truth) + 1.0
+    for columns, asked in ((["a", "b"], 20_000), (["a", "d"], 40_000)):
+        found = clusters(frame, survey, columns, 2, runs=40, seed=4)
+        assert found.n == pytest.approx(asked, rel=0.05)
+        assert found.centres == pytest.approx(raw, abs=0.2)
+        assert np.all((found.low - 0.1 <= raw) & (raw <= found.high + 0.1))
+        made = synthesize(frame, survey, columns, 20_000, seed=5)
+        kept = made.check()
+        assert np.all(kept["difference"] < 4 * (kept["se"] + kept["drawing"]))
+        pair = pd.crosstab(made.data[f"{columns[0]}_synthetic"], made.data[f"{columns[1]}_synthetic"])
+        assert pair.to_numpy() / 20_000 == pytest.approx(TRUTH, abs=0.03)
+
+
+def test_questions_of_a_block_that_cannot_stand_together_say_why() -> None:
+    _, frame = block_reports(block_of_scales(2), 500)
+    with pytest.raises(AnalysisError, match="a and b are of one block, randomized together"):
+        clusters(frame, block_of_scales(2), ["a", "b", "c"], 2)
+    _, single = block_reports(block_of_scales(1), 500)
+    with pytest.raises(AnalysisError, match="nobody is asked a and b together"):
+        synthesize(single, block_of_scales(1), ["a", "b"], 10)
 
 
 def test_answers_that_are_no_numbers_make_no_groups() -> None:

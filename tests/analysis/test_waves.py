@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import AnalysisError, estimate, report, trend
+from hushpoll_analysis import AnalysisError, estimate, report, simulate, trend
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.results.waves import follow
@@ -107,6 +107,47 @@ def test_every_kind_is_followed() -> None:
     assert followed["hours"].unit == "Average"
     assert [row.label for row in followed["used"].rows] == ["x", "y"]
     assert all(len(row.changes) == 2 for one in followed.values() for row in one.rows)
+
+
+def block_waves(sizes: list[int], ask: int = 1, rate: bool = False) -> dict[int, Any]:
+    """Waves of a block of five questions, each asked of a part of the people."""
+    questions: list[dict[str, Any]] = [
+        {"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?"} for one in range(4)
+    ]
+    last = {"kind": "scale", "points": 4} if rate else {"kind": "yes_no"}
+    questions.append({"id": "q4", "text": "Last?", **last})
+    block = {"questions": [one["id"] for one in questions], "ask": ask, "epsilon": 2}
+    survey = read_draft({"hushpoll": 1, "title": "T", "questions": questions, "blocks": [block]})
+    made = {}
+    for number, n in enumerate(sizes, 1):
+        answers = np.random.default_rng(number).integers(0, 2, (n, 5))
+        codes = simulate(survey.blocks[0].channel, answers, number)
+        made[number] = report(survey, pd.DataFrame({"block1_reported": codes}))
+    return made
+
+
+def test_a_wave_that_asked_too_few_is_left_out_of_that_question_and_said() -> None:
+    """120 people of whom a fifth is asked each question are enough reports, and too few of each question."""
+    followed = follow(block_waves([2000, 120, 3000]))
+    for one in followed:
+        assert one.waves == ("1", "3")
+        assert one.changes == ("1 to 3",)
+        assert one.notes == ("Wave 2 is left out here: fewer than 50 people were asked this question.",)
+        assert all(len(row.estimates) == 2 and len(row.changes) == 1 for row in one.rows)
+    for one in follow(block_waves([2000, 120])):
+        assert one.rows == ()
+        assert one.waves == ()
+        assert "A change needs two waves" in one.notes[-1]
+    with pytest.raises(AnalysisError, match="fewer than 50 people were asked 'q1'"):
+        trend(block_waves([2000, 120]), "Yes", question="q1")
+
+
+def test_members_of_a_block_are_followed_with_their_average() -> None:
+    made = block_waves([4000, 3000], ask=2, rate=True)
+    followed = {one.id: one for one in follow(made)}
+    assert followed["q4"].notes == ()
+    assert [row.label for row in followed["q4"].rows][-1] == "average"
+    assert abs(followed["q0"].rows[0].changes[0].estimate) < 0.2
 
 
 def test_a_change_needs_two_waves_with_enough_reports() -> None:

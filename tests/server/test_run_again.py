@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from hushpoll_analysis import simulate
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Survey, SurveyError
 from hushpoll_server.cli import main
@@ -117,6 +118,27 @@ def test_change_is_shown_with_its_interval_across_two_epsilons(owner: FlaskClien
     assert "Randomized differently from wave to wave" in shown
     assert "ε = 1; " in shown
     assert "Change over 2 waves" in owner.get(f"/surveys/{second.hash}/report").text
+
+
+def test_a_question_that_too_few_were_asked_in_one_wave_says_so(owner: FlaskClient, store: Store) -> None:
+    """A block asks each person one of five: 120 reports are enough, and 24 answers to a question are not."""
+    questions = [{"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?"} for one in range(1, 6)]
+    block = {"questions": [one["id"] for one in questions], "ask": 1, "epsilon": "2"}
+    first = Survey.from_draft({"hushpoll": 1, "title": "Five", "questions": questions, "blocks": [block]})
+    assert store.publish(first, "owner")
+    publish(owner, again(owner, store, first.hash))
+    second = store.get_survey(store.waves(first.hash)[-1].hash)
+    assert second is not None
+    for survey, n in ((first, 1000), (second, 120)):
+        codes = simulate(survey.blocks[0].channel, np.zeros((n, 5), dtype=np.uint8), n).tolist()
+        lines = [json.dumps({"id": secrets.token_hex(16), "reports": [code]}) for code in codes]
+        assert post_batch(owner, survey, "\n".join(lines).encode()).status_code == 201
+        submit(owner, f"/surveys/{survey.hash}/close", f"/surveys/{survey.hash}/close")
+    shown = owner.get(f"/surveys/{first.hash}/report/trend")
+    assert shown.status_code == 200
+    assert shown.text.count("Wave 2 is left out here: fewer than 50 people were asked this question.") == 5
+    assert "<table" not in shown.text
+    assert "A change needs two waves with enough people who were asked." in shown.text
 
 
 def test_somebody_who_may_read_one_wave_sees_that_there_are_more_and_nothing_of_them(

@@ -183,7 +183,8 @@ def _wave(one: Any, option: Any, question: str | None) -> _Found:
             raise AnalysisError("name the question to follow, as in trend([...], question='cheated')")
         part = one[question].estimate
         if part is None:
-            raise AnalysisError(one.too_few)
+            few = f"fewer than {one.minimum} people were asked {question!r} in a wave, or its reports tell a mean only"
+            raise AnalysisError(one.too_few or few)
         one = part
     if not isinstance(one, Estimate | WeightedEstimate | PartsEstimate):
         raise AnalysisError(

@@ -12,6 +12,7 @@ from hushpoll_client.words import epsilon_text
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits
 
+from .question import QuestionResults
 from .survey import SurveyResults
 from .trend import Trend, trend
 
@@ -46,14 +47,23 @@ class FollowedRow:
 
 @dataclass(frozen=True)
 class FollowedQuestion:
-    """One question over the waves; `randomized` names each way in which its answers were randomized."""
+    """One question over the waves that estimate it.
+
+    `randomized` names each way in which its answers were randomized; `notes` the waves that are left out, and why.
+    """
 
     id: str
     text: str
     unit: str
     randomized: tuple[str, ...]
-    changes: tuple[str, ...]
+    waves: tuple[str, ...]
     rows: tuple[FollowedRow, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What each change is between."""
+        return tuple(f"{before} to {after}" for before, after in pairwise(self.waves))
 
 
 def follow(waves: Mapping[Any, SurveyResults]) -> list[FollowedQuestion]:
@@ -68,28 +78,42 @@ def follow(waves: Mapping[Any, SurveyResults]) -> list[FollowedQuestion]:
     for one in results:
         if one.too_few:
             raise AnalysisError(one.too_few)
-    names = [str(name) for name in waves]
-    between = tuple(f"{before} to {after}" for before, after in pairwise(names))
-    return [_question(place, results, between) for place in range(len(results[0].questions))]
+    made = {str(name): one for name, one in waves.items()}
+    return [_question(question.id, made) for question in results[0].survey.questions]
 
 
-def _question(place: int, results: list[SurveyResults], between: tuple[str, ...]) -> FollowedQuestion:
-    parts = [one.questions[place] for one in results]
-    asked = parts[-1].question
+def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion:
+    # Of a block each person is asked a part: a wave may have reports enough, and still too few of one question.
+    parts = {wave: one[name] for wave, one in waves.items() if one[name].is_estimated}
+    notes = tuple(
+        f"Wave {wave} is left out here: fewer than {one.minimum} people were asked this question."
+        for wave, one in waves.items()
+        if wave not in parts
+    )
+    asked = next(reversed(waves.values()))[name].question
     ways = tuple(
         dict.fromkeys(
-            f"{part.question.mechanism.label}, ε = {epsilon_text(part.question.epsilon, 2)}" for part in parts
+            f"{part.question.mechanism.label}, ε = {epsilon_text(part.question.epsilon, 2)}"
+            for part in parts.values()
         )
     )
+    unit, rows = ("Answer", ()) if len(parts) < 2 else _rows(asked.id, list(parts.values()))
+    if not rows:
+        notes += ("A change needs two waves with enough people who were asked.",)
+    return FollowedQuestion(asked.id, asked.text, unit, ways, tuple(parts) if rows else (), rows, notes)
+
+
+def _rows(name: str, parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:
+    """Give what the rows are, and the rows: answers, and an average where there is one."""
     if not all(part.lines for part in parts):
-        return FollowedQuestion(asked.id, asked.text, "Average", ways, between, (_average(parts),))
+        return "Average", (_average(parts),)
     lines = parts[-1].lines
     if len(lines) > _MOST_ROWS:
         lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))[:_MOST_ROWS]
-    rows = [_shares(trend(results, line.option, question=asked.id)) for line in lines]
+    rows = [_shares(trend([part.estimate for part in parts], line.option)) for line in lines]
     if all(part.numbers is not None and part.numbers.mean is not None for part in parts):
         rows.append(_average(parts))
-    return FollowedQuestion(asked.id, asked.text, "Answer", ways, between, tuple(rows))
+    return "Answer", tuple(rows)
 
 
 def _shares(found: Trend) -> FollowedRow:
@@ -107,8 +131,10 @@ def _shares(found: Trend) -> FollowedRow:
     return FollowedRow(str(found.option), estimates, tuple(changes))
 
 
-def _average(parts: list[Any]) -> FollowedRow:
-    means = [part.numbers.mean for part in parts]
+def _average(parts: list[QuestionResults]) -> FollowedRow:
+    means = [
+        part.numbers.mean for part in parts if part.numbers is not None and part.numbers.mean is not None
+    ]
     estimates = tuple(f"{one.estimate:.4g} [{one.low:.4g}, {one.high:.4g}]" for one in means)
     changes = []
     for before, after in pairwise(means):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.columns import Mechanisms, Variable
 from hushpoll_analysis.data.counts import finite_numbers
-from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.data.members import refuse_together, with_members
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .joint import JointReports
 from .reading import read_joint
@@ -38,18 +41,14 @@ class LatentTable:
     @cached_property
     def report_chances(self) -> Floats:
         """The chances of all joint reports at these shares."""
-        chances = self.shares
-        for axis, variable in enumerate(self.joint.variables):
-            chances = np.moveaxis(variable.view.forward(np.moveaxis(chances, axis, -1)), -1, axis)
-        chances = np.maximum(chances, 0.0)
+        chances = np.maximum(self.joint.expected_reports(self.shares), 0.0)
         return np.asarray(chances / chances.sum(), dtype=np.float64)
 
     def again(self, generator: np.random.Generator) -> LatentTable:
         """Draw as many reports from the estimate as there were, and estimate once more (parametric bootstrap)."""
         counts = generator.multinomial(self.joint.n, self.report_chances.ravel())
-        return LatentTable(
-            JointReports(self.joint.variables, counts.reshape(self.joint.counts.shape).astype(np.float64))
-        )
+        drawn = counts.reshape(self.joint.counts.shape).astype(np.float64)
+        return LatentTable(replace(self.joint, counts=drawn, codes=None))
 
 
 def shares_of(joint: JointReports) -> Floats:
@@ -74,6 +73,12 @@ def read_latent(
     """Read the reports of some questions, all of which must have been randomized."""
     if isinstance(columns, str) or len(columns) < 2:
         raise AnalysisError(f"{what} needs at least two questions", "name them in a list")
+    if len(columns) > 2:
+        refuse_together(mechanisms, columns, "take two questions of a block at a time")
+    if isinstance(mechanisms, Survey):
+        _refuse_means(mechanisms, columns)
+    if isinstance(reports, pd.DataFrame):
+        reports = with_members(reports, mechanisms, columns)
     joint = read_joint(reports, mechanisms, list(columns), None, labels)
     for variable in joint.variables:
         if not variable.randomized:
@@ -106,16 +111,33 @@ def points_of(variable: Variable, mechanisms: Mechanisms, values: Mapping[str, S
     return found
 
 
+def _refuse_means(survey: Survey, columns: Sequence[str]) -> None:
+    """Refuse a question whose reports tell its mean and not the shares of its answers, before anything is estimated."""
+    for question in survey.questions:
+        if question.id in columns and question.answers.optimum[0] == "mean" and not _shares_known(question):
+            raise AnalysisError(
+                f"the reports of {question.id} tell its mean only",
+                'set its mechanism\'s "target" to "distribution" next time',
+            )
+
+
+def _shares_known(question: Question) -> bool:
+    view = channel_view(question.mechanism)
+    try:
+        view.shares(np.zeros(view.outcomes))
+    except NotIdentifiedError:
+        return False
+    return question.answers.ordered
+
+
 def _survey_points(survey: Survey, name: str) -> Floats:
     answers = next(one for one in survey.questions if one.id == name).answers
-    if answers.values is None:
+    if answers.values is not None:
+        return np.array([float(value) for value in answers.values])
+    if answers.edges is None:
         raise AnalysisError(
             f"the answers of {name} are no numbers",
             f"take a scale or a number, or say what they stand for: values={{{name!r}: [...]}}",
         )
-    if not answers.ordered:
-        raise AnalysisError(
-            f"the reports of {name} tell its mean only",
-            'set its mechanism\'s "target" to "distribution" next time',
-        )
-    return np.array([float(value) for value in answers.values])
+    # A bin stands for its middle: within it the reports tell nothing.
+    return np.array([float(first + last) / 2.0 for first, last in answers.edges])

@@ -74,6 +74,8 @@ class Synthetic:
     def _estimates(self, axes: tuple[int, ...], others: tuple[int, ...]) -> tuple[Floats, Floats]:
         """Give unbiased shares of one question or a pair, with standard errors, from their own reports."""
         joint = self.table.joint
+        if not others:
+            return joint.estimate, joint.standard_errors()
         reports = joint.frequencies.sum(axis=others)
         wanted, squares = reports, reports
         for place, axis in enumerate(axes):
