@@ -28,7 +28,7 @@ from .groups import read_lines
 from .kinds import EDITORS
 from .library import TEMPLATES, document_of
 from .pages import Page, bp, designer, download, open_draft, own_draft, reader
-from .plans import read_plan, with_plan
+from .plans import read_plan, with_plan, with_unfinished
 from .privacy import summaries
 
 __all__ = [
@@ -120,6 +120,7 @@ def import_definition() -> Page:
                 data, given = split_plan(file.read(LARGEST_IMPORT + 1))
             document, epsilon = drafts.imported(parse_survey(data))
             plan = {"epsilon": epsilon} | read_plan(given, {one["id"] for one in document["questions"]})
+            document = with_unfinished(document, given)
             draft = drafts.create(get_store(), current_user.name, document, **plan)
             flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
             return redirect(url_for("workspace.draft", draft_id=draft.id))
@@ -222,7 +223,9 @@ def check_details(document: dict[str, Any]) -> None:
     # A question may not be called like the groups.
     name = next((one["id"] for one in document["questions"] if one["id"] == FIELD), "probe")
     probe = {"id": name, "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
-    Survey.from_draft({**document, "questions": [probe]})
+    # What names other questions is checked where it is written.
+    rest = {key: value for key, value in document.items() if key not in ("sections", "translations")}
+    Survey.from_draft({**rest, "questions": [probe]})
 
 
 @bp.route("/drafts/<draft_id>/delete", methods=["GET", "POST"])
