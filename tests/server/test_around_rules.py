@@ -62,7 +62,7 @@ def opens(client: FlaskClient, draft: Draft) -> None:
 
 def test_a_title_can_be_saved_beside_sections_and_translations(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
-    assert submit(owner, f"/drafts/{draft.id}", title="Other", intro="Hello.").status_code == 302
+    assert submit(owner, f"/drafts/{draft.id}", title="Other", asked_by="We").status_code == 302
     found = again(store, draft)
     assert found.title == "Other"
     assert found.document["sections"] == draft.document["sections"]
