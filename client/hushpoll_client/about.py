@@ -9,7 +9,7 @@ from typing import Any
 from .document import Place, read_fields, read_text, short
 from .errors import SurveyError
 
-__all__ = ["KEYS", "MOST_HELP", "contrast", "read_about", "read_help", "read_lines", "read_url"]
+__all__ = ["KEYS", "MOST_HELP", "PAPER", "contrast", "read_about", "read_help", "read_lines", "read_url"]
 
 KEYS = ("asked_by", "consent", "thanks", "help", "sections", "look")
 """Keys of the document, all optional, that say nothing about privacy and everything about who asks."""
@@ -23,9 +23,8 @@ _URLS = re.compile(
 _HASH = re.compile(r"[0-9a-f]{64}")
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
 _LAYOUTS = ("page", "steps")
-_PAPER = (
-    "#f6f4ee"  # the darkest paper of the light scheme; in the dark one the page lightens the colour itself
-)
+PAPER = "#f6f4ee"
+"""The darkest paper of the light scheme; in the dark one the page lightens the colour itself."""
 _LEAST_CONTRAST = 4.5
 
 
@@ -138,7 +137,7 @@ def _look(value: object, at: Place, published: bool) -> dict[str, Any]:
 def _check_accent(value: object, at: Place) -> None:
     if not isinstance(value, str) or not _COLOUR.fullmatch(value):
         raise SurveyError(at, f"{short(value)} is no colour", "write it like #17605d, in lower case")
-    found = contrast(value, _PAPER)
+    found = contrast(value, PAPER)
     if found < _LEAST_CONTRAST:
         raise SurveyError(
             at,

@@ -83,6 +83,14 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.move_question": OWN_DRAFT,
     "workspace.duplicate_question": OWN_DRAFT,
     "workspace.delete_question": OWN_DRAFT,
+    "workspace.around": OWN_DRAFT,
+    "workspace.logo": OWN_DRAFT,
+    "workspace.decline_all": OWN_DRAFT,
+    "workspace.languages": OWN_DRAFT,
+    "workspace.upload_languages": OWN_DRAFT,
+    "workspace.language": OWN_DRAFT,
+    "workspace.language_file": OWN_DRAFT,
+    "workspace.remove_language": OWN_DRAFT,
     "workspace.new_block": OWN_DRAFT,
     "workspace.block": OWN_DRAFT,
     "workspace.dissolve_block": OWN_DRAFT,
@@ -165,6 +173,8 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
         values["question_id"] = "q1"
     if "number" in rule.arguments:
         values |= {"draft_id": _with_block(store), "number": 0}
+    if "tag" in rule.arguments:
+        values |= {"draft_id": _in_two_languages(store), "tag": "fr"}
     if "survey_hash" in rule.arguments:
         values["survey_hash"] = make_published(store).hash
     if "question" in rule.arguments:
@@ -186,6 +196,13 @@ def _with_block(store: Store) -> str:
     asked = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("a", "b")]
     block = {"questions": ["a", "b"], "ask": 1, "epsilon": "1"}
     document = {**drafts.blank("A block"), "questions": asked, "blocks": [block]}
+    return drafts.create(store, "owner", document).id
+
+
+def _in_two_languages(store: Store) -> str:
+    """A draft with an open translation."""
+    asked = [{"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}]
+    document = {**drafts.blank("Two"), "questions": asked, "language": "en", "translations": {"fr": {}}}
     return drafts.create(store, "owner", document).id
 
 

@@ -12,7 +12,7 @@ from hushpoll_client.words import at_most
 
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, planner
+from . import about_rules, drafts, planner
 from .drafts import Draft
 from .groups import group_items
 from .kinds import margin_text
@@ -42,7 +42,8 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
         ("ok", f"{len(survey.questions)} question{'s' if len(survey.questions) > 1 else ''}, all complete.")
     )
     items += (
-        _alike_items(draft)
+        _language_items(draft)
+        + _alike_items(draft)
         + _wave_items(survey)
         + _rule_items(survey)
         + _block_items(survey)
@@ -60,6 +61,21 @@ def _alike_items(draft: Draft) -> list[tuple[str, str]]:
         ("look", f"Questions {first + 1} and {numbers[name]} ask the same in the same words. {cost}")
         for name, first in drafts.alike(draft.document).items()
     ]
+
+
+def _language_items(draft: Draft) -> list[tuple[str, str]]:
+    """Say which languages are complete; one that is not stops publishing."""
+    items, open_ones = [], about_rules.unfinished(draft.document)
+    for tag in draft.document.get("translations", {}):
+        have, of = about_rules.completeness(draft.document, tag)
+        said = f"The translation “{tag}” has {have} of {of} texts"
+        if tag not in open_ones:
+            items.append(("ok", f"{said}: it is complete."))
+        elif have < of:
+            items.append(("stop", f"{said}. Complete or remove it under “Languages”."))
+        else:
+            items.append(("stop", f"{said}, but not all of them can be used. See “Languages”."))
+    return items
 
 
 def _wave_items(survey: Survey) -> list[tuple[str, str]]:

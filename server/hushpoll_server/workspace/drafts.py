@@ -25,7 +25,7 @@ from hushpoll_server.people.log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 
-from . import block_rules, history, rules
+from . import about_rules, block_rules, history, rules
 
 Document = dict[str, Any]
 
@@ -135,10 +135,10 @@ class Draft:
 
 
 def compiled(document: Document) -> Survey:
-    """Compile a draft's document; channels that have to be computed come from the analysis."""
+    """Compile a draft's document, without languages that are not finished; the analysis computes channels."""
     from hushpoll_analysis.designing.resolving import read_draft
 
-    return read_draft(document)
+    return read_draft(about_rules.compilable(document))
 
 
 def check_estimable(survey: Survey, question_id: str) -> None:
@@ -297,7 +297,7 @@ def _row(draft: Draft) -> dict[str, Any]:
 
 def _draft(row: Row[Any]) -> Draft:
     values = dict(row._mapping)
-    values["document"] = json.loads(values["document"])
+    values["document"] = about_rules.mended(json.loads(values["document"]))
     values["linked"] = tuple(json.loads(values["linked"]))
     own = json.loads(values.pop("budget"))
     return Draft(**values, **own)
@@ -328,6 +328,7 @@ def with_question(document: Document, question: Document, instead_of: str | None
         place = _index(changed, instead_of)
         rules.follow(changed, changed["questions"][place], question)
         block_rules.follow(changed, instead_of, question["id"])
+        about_rules.follow(changed, changed["questions"][place], question)
         changed["questions"][place] = question
     check_estimable(compiled(changed), question["id"])
     return changed
@@ -352,6 +353,7 @@ def moved(document: Document, question_id: str, by: int) -> Document:
     place = block_rules.place_of(changed, question_id, by)
     listed.insert(place, listed.pop(index))
     block_rules.reordered(changed)
+    about_rules.reordered(changed, document, question_id, down=by > 0)
     rules.check_order(changed)
     return changed
 
@@ -363,6 +365,7 @@ def duplicated(document: Document, question_id: str) -> Document:
     twin = {**copy.deepcopy(changed["questions"][index]), "id": free_id(changed)}
     changed["questions"].insert(index + 1, twin)
     block_rules.grown(changed, question_id, twin["id"])
+    about_rules.grown(changed, question_id, twin["id"])
     compiled(changed)
     return changed
 
@@ -370,6 +373,7 @@ def duplicated(document: Document, question_id: str) -> Document:
 def without(document: Document, question_id: str, slider: str = DEFAULT_EPSILON) -> Document:
     """Delete a question; what remains of a block of two follows the slider."""
     changed = block_rules.shrunk(copy.deepcopy(document), question_id, slider)
+    about_rules.shrunk(changed, question_id)
     del changed["questions"][_index(changed, question_id)]
     if changed.get("anchor", {}).get("question") == question_id:
         del changed["anchor"]

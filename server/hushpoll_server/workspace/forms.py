@@ -75,9 +75,14 @@ class DetailsForm(RevisionForm):
     title = StringField(
         "Title", [InputRequired("Give the survey a title.")], description="Respondents see it first."
     )
+    asked_by = StringField(
+        "Who asks",
+        description="The organisation or person. Contact, ethics approval and privacy notice stand under “Around the"
+        " questions”.",
+    )
     intro = TextAreaField(
         "Introduction",
-        description="Plain text. Who asks, why, and what happens with the result. How the privacy works is explained"
+        description="Plain text. Why you ask, and what happens with the result. How the privacy works is explained"
         " to respondents automatically.",
     )
     invitation = BooleanField(

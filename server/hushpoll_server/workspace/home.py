@@ -20,7 +20,22 @@ from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
 from hushpoll_server.store.surveys import get_store
 
-from . import blocks, drafts, editor, inviting, live, preview, privacy, publish, rehearsal, shelf, sizes
+from . import (
+    around,
+    blocks,
+    declining,
+    drafts,
+    editor,
+    inviting,
+    languages,
+    live,
+    preview,
+    privacy,
+    publish,
+    rehearsal,
+    shelf,
+    sizes,
+)
 from .autosave import errors_of, kept
 from .drafts import Draft, StaleDraft
 from .forms import DetailsForm, ImportForm, place_error, pretty
@@ -28,14 +43,17 @@ from .groups import read_lines
 from .kinds import EDITORS
 from .library import TEMPLATES, document_of
 from .pages import Page, bp, designer, download, open_draft, own_draft, reader
-from .plans import read_plan, with_plan
+from .plans import read_plan, with_plan, with_unfinished
 from .privacy import summaries
 
 __all__ = [
+    "around",
     "blocks",
     "bp",
+    "declining",
     "editor",
     "inviting",
+    "languages",
     "live",
     "preview",
     "privacy",
@@ -120,6 +138,7 @@ def import_definition() -> Page:
                 data, given = split_plan(file.read(LARGEST_IMPORT + 1))
             document, epsilon = drafts.imported(parse_survey(data))
             plan = {"epsilon": epsilon} | read_plan(given, {one["id"] for one in document["questions"]})
+            document = with_unfinished(document, given)
             draft = drafts.create(get_store(), current_user.name, document, **plan)
             flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
             return redirect(url_for("workspace.draft", draft_id=draft.id))
@@ -143,6 +162,7 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         anchor = document.get("anchor", {})
         kept |= {"anchor_question": anchor.get("question", ""), "anchor_share": anchor.get("share", "0")}
         kept["groups"] = "\n".join(document.get("groups", []))
+        kept["asked_by"] = document.get("asked_by", {}).get("name", "")
         form = DetailsForm(formdata=None, revision=draft.revision, **kept)
     if stale:
         # Saving again now means: over the version that the page has warned of.
@@ -155,6 +175,10 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         form=form,
         rows=summaries(draft),
         alike=drafts.alike(document),
+        sections={one["before"]: one["title"] for one in document.get("sections", [])},
+        around=around.told_around(document),
+        languages=languages.told_languages(document),
+        declinable=declining.declinable(document),
         kinds=EDITORS,
         stale=stale,
         step="questions",
@@ -198,7 +222,7 @@ def _autosave_details(draft: Draft, form: DetailsForm) -> BaseResponse:
 def _with_details(draft: Draft, form: DetailsForm) -> Draft:
     """Give the draft with title, introduction and settings of the form; SurveyError where they are not sound."""
     document = {
-        **draft.document,
+        **around.with_asked_by(draft.document, name=form.asked_by.data),
         "title": form.title.data.strip(),
         "intro": (form.intro.data or "").replace("\r\n", "\n").strip(),
         "settings": {"kiosk": form.kiosk.data, "invitation": form.invitation.data},
@@ -222,7 +246,9 @@ def check_details(document: dict[str, Any]) -> None:
     # A question may not be called like the groups.
     name = next((one["id"] for one in document["questions"] if one["id"] == FIELD), "probe")
     probe = {"id": name, "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
-    Survey.from_draft({**document, "questions": [probe]})
+    # What names other questions is checked where it is written.
+    rest = {key: value for key, value in document.items() if key not in ("sections", "translations")}
+    Survey.from_draft({**rest, "questions": [probe]})
 
 
 @bp.route("/drafts/<draft_id>/delete", methods=["GET", "POST"])

@@ -11,9 +11,11 @@ from typing import cast
 from flask import Blueprint, Flask, abort, current_app, flash, redirect, request, send_file, url_for
 from hushpoll_client import Survey
 from hushpoll_client.words import factor_text
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.people.access import can_edit, current_user, guard_forms, keep_private, role_required
+from hushpoll_server.problems import respond
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts, history, opens
@@ -60,6 +62,25 @@ def _already_published(error: DraftIsPublished) -> BaseResponse:
         "problem",
     )
     return redirect(url_for("workspace.survey", survey_hash=error.hash))
+
+
+LARGEST_DROPPED = 64 << 20
+"""Bytes of a file that is too large which are read and dropped, so that its sender gets an answer."""
+
+
+@bp.errorhandler(413)
+def _too_large(_: RequestEntityTooLarge) -> BaseResponse:
+    """Say how large a file may be; a browser shows the answer only once it has sent what it began to send."""
+    left = min(request.content_length or 0, LARGEST_DROPPED) if current_user else 0
+    stream = request.environ["wsgi.input"]
+    while left > 0 and (dropped := len(stream.read(min(left, 1 << 16)))):
+        left -= dropped
+    most = current_app.config["MAX_CONTENT_LENGTH"] >> 20
+    return respond(
+        413,
+        f"this file is larger than {most} MB and nothing was kept of it; a survey document is far smaller, and a logo"
+        " has at most 10 KB: go back and choose a smaller file",
+    )
 
 
 def posted_revision() -> int:

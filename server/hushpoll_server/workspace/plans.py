@@ -8,20 +8,47 @@ from decimal import Decimal
 from typing import Any
 
 from hushpoll_client import HushpollError, SurveyError
+from hushpoll_client.translations import MOST_LANGUAGES, read_language
 
+from . import about_rules
 from .drafts import Document, Draft
 from .forms import LARGEST_N
 
-__all__ = ["read_plan", "with_plan"]
+__all__ = ["read_plan", "with_plan", "with_unfinished"]
 
-_KEYS = {"answers", "margin", "margins", "locks", "epsilon", "linked"}
+_KEYS = {"answers", "margin", "margins", "locks", "epsilon", "linked", "unfinished"}
 
 
 def with_plan(draft: Draft) -> Document:
     """Give the draft's document with its plan, as a file that can be imported again."""
     plan: Document = {"answers": draft.expected_n, "margin": draft.margin, "epsilon": draft.epsilon}
     more = {"margins": dict(draft.margins), "locks": dict(draft.locks), "linked": list(draft.linked)}
-    return {**draft.document, "plan": plan | {key: value for key, value in more.items() if value}}
+    # A language that is not finished is no part of the survey yet.
+    open_ones = {tag: draft.document["translations"][tag] for tag in about_rules.unfinished(draft.document)}
+    more["unfinished"] = open_ones
+    kept = {key: value for key, value in more.items() if value}
+    return {**about_rules.compilable(draft.document), "plan": plan | kept}
+
+
+def with_unfinished(document: Document, given: Any) -> Document:
+    """Give an imported document with the languages that its plan keeps because they are not finished."""
+    kept = given.get("unfinished") if isinstance(given, Mapping) else None
+    if kept is None:
+        return document
+    done = document.get("translations", {})
+    if (
+        not isinstance(kept, Mapping)
+        or "language" not in document
+        or set(kept) & {*done, document["language"]}
+    ):
+        raise _wrong("unfinished", "must be an object with a language of its own for each entry")
+    if len(kept) + len(done) > MOST_LANGUAGES - 1:
+        raise _wrong("unfinished", f"makes more than {MOST_LANGUAGES} languages with those of the survey")
+    found = {}
+    for tag, texts in kept.items():
+        read_language(tag, ("plan", "unfinished"))
+        found[tag] = about_rules.with_text(document, lambda at, texts=texts: about_rules.text_at(texts, at))
+    return {**document, "translations": {**done, **found}}
 
 
 def read_plan(given: Any, questions: set[str]) -> dict[str, Any]:

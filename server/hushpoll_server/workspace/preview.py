@@ -8,7 +8,9 @@ from flask import abort, g, render_template, request, url_for
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
+from . import about_rules
 from .forms import QuestionForm
+from .languages import language_name
 from .pages import bp, designer, own_draft
 from .privacy import cap
 from .sketch import sketch
@@ -63,4 +65,12 @@ def preview_document(draft_id: str) -> Response:
 def phone(draft_id: str) -> str:
     """Show the preview at a phone's width, on a page of its own."""
     g.csp = {"frame-src": "'self'"}
-    return render_template("workspace/phone.html", draft=own_draft(draft_id), step="preview")
+    draft = own_draft(draft_id)
+    done = about_rules.compilable(draft.document)
+    tags = [done["language"], *done["translations"]] if "translations" in done else []
+    offered = [(tag, language_name(tag)) for tag in tags]
+    here = request.args.get("lang", "")
+    chosen = here if here in tags else (tags or [""])[0]
+    return render_template(
+        "workspace/phone.html", draft=draft, languages=offered, chosen=chosen, step="preview"
+    )

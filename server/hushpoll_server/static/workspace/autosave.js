@@ -35,7 +35,10 @@ function watch(form) {
     if (!answer) return say("Not saved: the server cannot be reached. Your text is still here.");
     for (const id of refused) tell(id, answer.errors[id] ?? "");
     if (answer.revision) {
-      if (sent !== kept) undo.hidden = false;
+      if (sent !== kept) {
+        undo.hidden = false;
+        for (const frame of document.querySelectorAll("iframe[data-follows]")) frame.contentWindow.location.reload();
+      }
       if (sent !== kept || !undo.hidden) say("All changes are saved.");
       kept = sent;
       renumber(answer.revision);

@@ -1,0 +1,17 @@
+// Around the questions: a picture that is too large is told before it is sent. Without this the server tells it.
+
+const form = document.querySelector("form[data-largest]");
+const file = form.elements.logo;
+const said = form.querySelector("[data-too-large]");
+const largest = Number(form.dataset.largest);
+const tooLarge = () => (file.files[0]?.size ?? 0) > largest;
+
+file.addEventListener("change", () => {
+  said.textContent = tooLarge() ? `This file has more than ${largest / 1000} KB. Make the picture smaller; a width of 300 pixels is plenty.` : "";
+});
+form.addEventListener("submit", (event) => {
+  if (!tooLarge()) return;
+  event.preventDefault();
+  event.stopPropagation();
+  file.focus();
+});

@@ -1,0 +1,224 @@
+"""Sections and languages in a draft, kept sound while questions change, move, come and go.
+
+A draft may hold a language that is not finished: it is kept as it is and left out wherever the draft is compiled.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from hushpoll_client import SurveyError
+from hushpoll_client.translations import read_translations, wanted
+
+from .help_lines import help_text, read_help_lines
+
+__all__ = [
+    "compilable",
+    "completeness",
+    "follow",
+    "grown",
+    "mended",
+    "pieces",
+    "reordered",
+    "shrunk",
+    "text_at",
+    "unfinished",
+    "with_text",
+]
+
+Document = dict[str, Any]
+Path = tuple[str | int, ...]
+
+_HELP = ("help",)
+"""One piece whatever its length: people of another language may find help at other addresses, and at more or fewer."""
+
+
+# Sections -------------------------------------------------------------------------------------------------------
+
+
+def _members(document: Document) -> dict[str, int]:
+    """Give the section that every question stands in; -1 before the first."""
+    starts = {one["before"]: number for number, one in enumerate(document.get("sections", []))}
+    found, section = {}, -1
+    for question in document["questions"]:
+        section = starts.get(question["id"], section)
+        found[question["id"]] = section
+    return found
+
+
+def reordered(document: Document, before: Document, question_id: str, down: bool) -> None:
+    """Let every section begin at the first of its questions again after one of them was moved, in place.
+
+    All other questions stay in their section; the one that was moved belongs where it is put now.
+    """
+    order = [one["id"] for one in document["questions"]]
+    if "sections" not in document or order == [one["id"] for one in before["questions"]]:
+        return
+    section_of = _members(before)
+    section_of[question_id] = section_of[order[order.index(question_id) + (-1 if down else 1)]]
+    for number, section in enumerate(document["sections"]):
+        first = next((name for name in order if section_of[name] == number), None)
+        if first is None:
+            raise SurveyError(
+                ("sections", number),
+                f"“{section['title']}” would have no question left",
+                "put another question into this section, or remove it under “Around the questions”",
+            )
+        section["before"] = first
+
+
+def shrunk(document: Document, question_id: str) -> None:
+    """Prepare for a question to go, in place: its section begins at the next question, or goes with its last one."""
+    sections = document.get("sections", [])
+    number = next((place for place, one in enumerate(sections) if one["before"] == question_id), None)
+    if number is not None:
+        section_of = _members(document)
+        rest = [name for name, place in section_of.items() if place == number and name != question_id]
+        if rest:
+            sections[number]["before"] = rest[0]
+        else:
+            _drop_section(document, number)
+    for texts in document.get("translations", {}).values():
+        texts.get("questions", {}).pop(question_id, None)
+
+
+def _drop_section(document: Document, number: int) -> None:
+    del document["sections"][number]
+    for texts in document.get("translations", {}).values():
+        del texts.get("sections", [])[number : number + 1]
+    if not document["sections"]:
+        del document["sections"]
+        for texts in document.get("translations", {}).values():
+            texts.pop("sections", None)
+
+
+def grown(document: Document, question_id: str, twin: str) -> None:
+    """Give a copied question the translated texts of the one that it was copied from, in place."""
+    for texts in document.get("translations", {}).values():
+        if question_id in texts.get("questions", {}):
+            texts["questions"][twin] = copy.deepcopy(texts["questions"][question_id])
+
+
+def mended(document: Document) -> Document:
+    """Give a draft without sections that stand before no question of it, and in the survey's order."""
+    order = [one["id"] for one in document["questions"]]
+    sections = document.get("sections", [])
+    places = [order.index(one["before"]) if one["before"] in order else -1 for one in sections]
+    if all(later > earlier for earlier, later in zip([-1, *places], places, strict=False)):
+        return document
+    kept = {one["before"]: one for one in sections}
+    found = [kept[name] for name in order if name in kept]
+    rest = {key: value for key, value in document.items() if key != "sections"}
+    return {**rest, **({"sections": found} if found else {})}
+
+
+# Languages ------------------------------------------------------------------------------------------------------
+
+
+def follow(document: Document, before: Document, now: Document) -> None:
+    """Let sections and translations follow a question's new name, and lists of translated answers their originals."""
+    for section in document.get("sections", []):
+        if section["before"] == before["id"]:
+            section["before"] = now["id"]
+    for texts in document.get("translations", {}).values():
+        asked = texts.get("questions", {})
+        if before["id"] in asked:
+            asked[now["id"]] = _following(asked.pop(before["id"]), before, now)
+
+
+def _following(texts: Mapping[str, Any], before: Document, now: Document) -> Document:
+    """Give the translated texts of a question in the order of its answers now; new answers are open."""
+    found = dict(texts)
+    for key in ("options", "labels"):
+        given, old, new = texts.get(key), before.get(key, []), now.get(key, [])
+        if not isinstance(given, list) or old == new:
+            continue
+        known = dict(zip(old, given, strict=False))
+        same = len(old) == len(new)
+        found[key] = [
+            known.get(text, given[place] if same and place < len(given) and old[place] not in new else "")
+            for place, text in enumerate(new)
+        ]
+    return found
+
+
+def pieces(document: Document) -> list[tuple[Path, str]]:
+    """Give every text that a translation must have, with the place where a translation keeps it."""
+    return list(_flat(wanted(document), ()))
+
+
+def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield at, value
+        return
+    if at == _HELP:
+        yield at, help_text(value)
+        return
+    items = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, one in items:
+        yield from _flat(one, (*at, key))
+
+
+def text_at(texts: Any, at: Path) -> str:
+    """Give the text at a place of a translation; nothing where there is none yet."""
+    for part in at:
+        if isinstance(part, int):
+            texts = texts[part] if isinstance(texts, list) and part < len(texts) else None
+        else:
+            texts = texts.get(part) if isinstance(texts, Mapping) else None
+    if at == _HELP and isinstance(texts, list):
+        return help_text(texts)
+    return texts if isinstance(texts, str) else ""
+
+
+def with_text(document: Document, given: Callable[[Path], str]) -> Document:
+    """Give a translation in the shape that the document wants, with the text that is given for every place."""
+
+    def shaped(value: Any, at: Path) -> Any:
+        if isinstance(value, str):
+            return given(at)
+        if at == _HELP:
+            return read_help_lines(given(at))
+        if isinstance(value, Mapping):
+            return {key: shaped(one, (*at, key)) for key, one in value.items()}
+        return [shaped(one, (*at, place)) for place, one in enumerate(value)]
+
+    found: Document = shaped(wanted(document), ())
+    return found
+
+
+def completeness(document: Document, tag: str) -> tuple[int, int]:
+    """Tell how many texts a language has, of how many."""
+    listed = pieces(document)
+    texts = document.get("translations", {}).get(tag, {})
+    return sum(bool(text_at(texts, at).strip()) for at, _ in listed), len(listed)
+
+
+def _sound(document: Document, tag: str) -> Document | None:
+    """Give a language's texts if a survey can be published with them."""
+    texts = document["translations"][tag]
+    have, of = completeness(document, tag)
+    if have < of:
+        return None
+    shaped = with_text(document, lambda at: text_at(texts, at))
+    try:
+        found: Document = read_translations({tag: shaped}, document, published=False)[tag]
+    except SurveyError:
+        return None
+    return found
+
+
+def unfinished(document: Document) -> Sequence[str]:
+    """Name the languages that are not finished yet."""
+    return [tag for tag in document.get("translations", {}) if _sound(document, tag) is None]
+
+
+def compilable(document: Document) -> Document:
+    """Give a draft's document without the languages that are not finished."""
+    if "translations" not in document:
+        return document
+    found = {tag: texts for tag in document["translations"] if (texts := _sound(document, tag)) is not None}
+    rest = {key: value for key, value in document.items() if key != "translations"}
+    return {**rest, **({"translations": found} if found else {})}

@@ -1,0 +1,310 @@
+"""The editor of what stands around the questions: who asks, consent, thanks, help, sections, the look."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+from flask import flash, g, jsonify, redirect, render_template, request, url_for
+from hushpoll_client import HushpollError, SurveyError
+from hushpoll_client.about import PAPER, contrast, read_about
+from hushpoll_client.limits import LENGTHS
+from werkzeug.datastructures import FileStorage
+from werkzeug.wrappers import Response
+from wtforms import BooleanField, RadioField, SelectField, StringField, TextAreaField
+
+from hushpoll_server.fields import choices, sentence
+from hushpoll_server.respond import logos
+from hushpoll_server.store.surveys import get_store
+
+from . import drafts
+from .autosave import errors_of, kept
+from .drafts import Document, Draft, StaleDraft
+from .forms import RevisionForm
+from .help_lines import help_text, read_help_lines
+from .pages import Page, bp, designer, open_draft, posted_revision
+
+__all__ = ["AroundForm", "around_form", "told_around"]
+
+WHO = ("contact", "approval", "notice")
+
+
+class AroundForm(RevisionForm):
+    """What respondents read before and after the questions, and what the page looks like."""
+
+    asked_by = StringField("Who asks", description="The organisation or person, as respondents know it.")
+    contact = StringField(
+        "Contact", description="Whom respondents can ask: a name, an address, a telephone number."
+    )
+    approval = StringField(
+        "Ethics approval", description="Which board approved the study, and under what number."
+    )
+    notice = StringField(
+        "Privacy notice", description="An address that begins with https://, or one or two sentences."
+    )
+    consent = TextAreaField(
+        "Consent to tick before Start",
+        description="Such as “I am 18 or older and want to take part”. Leave it empty where no consent is needed.",
+    )
+    thanks = TextAreaField("Thanks", description="Shown after sending, and when the survey is closed.")
+    help = TextAreaField(
+        "Where people find help",
+        description="One address a line: what it is | the address. Addresses begin with https://, tel: or mailto:,"
+        " such as “Somebody to talk to | tel:+498001110111”.",
+    )
+    layout = RadioField(
+        "How questions are asked",
+        choices=choices(
+            [("page", "All on one page"), ("steps", "One at a time, with a review before sending")]
+        ),
+        default="page",
+    )
+    quick_exit = BooleanField(
+        "Offer a quick way out",
+        description="A button and the Esc key replace the page and its entry in the history by an encyclopedia, the tab"
+        " has a neutral title, and the device keeps no list of answered surveys. For topics where somebody may look"
+        " over a shoulder.",
+    )
+    accent = StringField(
+        "Accent colour",
+        description="Such as #17605d. It must be dark enough for everybody to read: a contrast of at least 4.5 to the"
+        " page.",
+    )
+
+    def sections(self) -> list[tuple[SelectField, StringField, TextAreaField]]:
+        """Give the fields of every section: before which question, title, text."""
+        return [
+            (self[f"before_{place}"], self[f"title_{place}"], self[f"text_{place}"])
+            for place in range(sum(name.startswith("before_") for name in self._fields))
+        ]
+
+
+def around_form(draft: Draft, data: Any, blank: int = 1) -> AroundForm:
+    """Make the form of a draft, with fields for its sections and for so many more."""
+    document, fields = draft.document, {}
+    sections = document.get("sections", [])
+    offered = choices(
+        [("", "…"), *((one["id"], f"{n}. {one['text']}"[:100]) for n, one in enumerate(draft.questions, 1))]
+    )
+    rows = min(len(sections) + blank, len(draft.questions))
+    if data is not None:
+        rows = max(rows, min(sum(name.startswith("before_") for name in data), len(draft.questions)))
+    for place in range(rows):
+        n = place + 1
+        fields[f"before_{place}"] = SelectField(
+            f"Section {n} stands before", choices=offered, validate_choice=False
+        )
+        fields[f"title_{place}"] = StringField(f"Title of section {n}")
+        fields[f"text_{place}"] = TextAreaField(f"Text of section {n}")
+    made = type("DraftAroundForm", (AroundForm,), fields)
+    # What is not sent is empty, not what it was before.
+    values = _values(document) if data is None else {}
+    form: AroundForm = made(formdata=data, revision=draft.revision, **values)
+    return form
+
+
+def _values(document: Document) -> dict[str, Any]:
+    """Give the form's fields of a draft's document."""
+    asked, look = document.get("asked_by", {}), document.get("look", {})
+    values = {"asked_by": asked.get("name", ""), **{key: asked.get(key, "") for key in WHO}}
+    values |= {key: document.get(key, "") for key in ("consent", "thanks")}
+    values["help"] = help_text(document.get("help", []))
+    values |= {"layout": look.get("layout", "page"), "quick_exit": look.get("quick_exit", False)}
+    values["accent"] = look.get("accent", "")
+    for place, one in enumerate(document.get("sections", [])):
+        values |= {f"{key}_{place}": one.get(key, "") for key in ("before", "title", "text")}
+    return values
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _lines(text: str | None) -> str:
+    return (text or "").replace("\r\n", "\n").strip()
+
+
+def with_asked_by(document: Document, **typed: str | None) -> Document:
+    """Give the document with other words of who asks; those that are not typed here stay."""
+    asked = document.get("asked_by", {}) | {key: _line(text) for key, text in typed.items()}
+    asked = {key: text for key, text in asked.items() if text}
+    rest = {key: value for key, value in document.items() if key != "asked_by"}
+    if asked and "name" not in asked:
+        raise SurveyError(
+            ("asked_by", "name"), "is missing", "say who asks, or take contact, approval and notice away"
+        )
+    return {**rest, **({"asked_by": asked} if asked else {})}
+
+
+def with_around(draft: Draft, form: AroundForm) -> Draft:
+    """Give the draft with everything that the form has; SurveyError where it is not sound."""
+    document = copy.deepcopy(draft.document)
+    document = with_asked_by(document, name=form.asked_by.data, **{key: form[key].data for key in WHO})
+    look = {
+        "accent": _accent(form.accent.data),
+        "logo": document.get("look", {}).get("logo"),
+        "layout": "steps" if form.layout.data == "steps" else "",
+        "quick_exit": bool(form.quick_exit.data),
+    }
+    written: Document = {
+        "consent": _line(form.consent.data),
+        "thanks": _lines(form.thanks.data),
+        "help": read_help_lines(form.help.data or ""),
+        "look": {key: value for key, value in look.items() if value},
+    }
+    for key, value in written.items():
+        document.pop(key, None)
+        if value:
+            document[key] = value
+    _write_sections(document, form)
+    read_about(document, [one["id"] for one in draft.questions], published=False)
+    return replace(draft, document=document)
+
+
+def _accent(text: str | None) -> str:
+    text = (text or "").strip().lower()
+    return f"#{text}" if text and not text.startswith("#") else text
+
+
+def _write_sections(document: Document, form: AroundForm) -> None:
+    """Write the sections in the survey's order, in every language, in place."""
+    order = [one["id"] for one in document["questions"]]
+    found: list[tuple[int, Document]] = []
+    for row, (before, title, text) in enumerate(form.sections()):
+        section = {"before": before.data or "", "title": _line(title.data), "text": _lines(text.data)}
+        if not any(section.values()):
+            continue
+        _check_section(row, section, [one["before"] for _, one in found], order)
+        found.append((row, {key: value for key, value in section.items() if value}))
+    found.sort(key=lambda one: order.index(one[1]["before"]))
+    document.pop("sections", None)
+    if found:
+        document["sections"] = [one for _, one in found]
+    for texts in document.get("translations", {}).values():
+        given = texts.pop("sections", [])
+        if found:
+            texts["sections"] = [given[row] if row < len(given) else {} for row, _ in found]
+
+
+def _check_section(row: int, section: Document, taken: list[str], order: list[str]) -> None:
+    if section["before"] not in order:
+        raise SurveyError(("sections", row, "before"), "is open", "choose the question that it stands before")
+    if section["before"] in taken:
+        raise SurveyError(("sections", row, "before"), "has a section already", "choose another question")
+    if not section["title"]:
+        raise SurveyError(("sections", row, "title"), "is missing", "give the section a title")
+
+
+def _place(form: AroundForm, error: SurveyError) -> None:
+    """Show what is wrong beside the field it is about."""
+    head, *rest = error.path
+    where = ""
+    if head == "sections" and len(rest) == 2:
+        field = form[f"{rest[1]}_{rest[0]}"]
+    elif head == "help":
+        field, where = form.help, f"line {int(rest[0]) + 1}: " if rest else ""
+    else:
+        names = [str(part) for part in reversed(error.path)]
+        field = next((form[name] for name in names if name in form), form.asked_by)
+    field.errors = [*field.errors, sentence(f"{where}{error.problem}; {error.remedy}")]
+
+
+@bp.route("/drafts/<draft_id>/around", methods=["GET", "POST"])
+@designer
+def around(draft_id: str) -> Page:
+    """Show and save what stands around the questions."""
+    draft = open_draft(draft_id)
+    if request.method == "GET":
+        return _show(draft, around_form(draft, None))
+    form = around_form(draft, request.form)
+    if "autosave" in request.form:
+        return _autosave(draft, form)
+    try:
+        if not form.validate():
+            return _show(draft, form, 422)
+        drafts.save(get_store(), with_around(draft, form), form.read_revision(), form.read_opened())
+    except SurveyError as error:
+        _place(form, error)
+        return _show(draft, form, 422)
+    except StaleDraft:
+        form.revision.data = draft.revision
+        return _show(draft, form, 409, stale=True)
+    flash("Saved.", "done")
+    place = "#sections" if "more" in request.form else ""
+    return redirect(url_for("workspace.around", draft_id=draft.id) + place)
+
+
+def _autosave(draft: Draft, form: AroundForm) -> Response:
+    """Keep what is typed if it is sound."""
+    if form.validate():
+        try:
+            return jsonify(kept(with_around(draft, form), form))
+        except SurveyError as error:
+            _place(form, error)
+    return jsonify({"errors": errors_of(form)})
+
+
+def _show(
+    draft: Draft, form: AroundForm, status: int = 200, stale: bool = False, logo_error: str = ""
+) -> Page:
+    look = draft.document.get("look", {})
+    g.csp = {"frame-src": "'self'"}
+    page = render_template(
+        "workspace/around.html",
+        draft=draft,
+        form=form,
+        stale=stale,
+        step="questions",
+        limits=LENGTHS,
+        logo=logos.address(look["logo"]) if "logo" in look else "",
+        logo_error=logo_error,
+        largest_logo=logos.LARGEST,
+        accent_contrast=f"{int(10 * contrast(look['accent'], PAPER)) / 10:g}" if "accent" in look else "",
+    )
+    return page, status
+
+
+@bp.post("/drafts/<draft_id>/logo")
+@designer
+def logo(draft_id: str) -> Page:
+    """Keep a picture and let the draft name it by its hash, or take it away."""
+    draft = open_draft(draft_id)
+    look = {key: value for key, value in draft.document.get("look", {}).items() if key != "logo"}
+    if "remove" not in request.form:
+        try:
+            look["logo"] = logos.keep(get_store(), _uploaded(request.files.get("logo")))
+        except HushpollError as error:
+            return _show(draft, around_form(draft, None), 422, logo_error=sentence(error))
+    rest = {key: value for key, value in draft.document.items() if key != "look"}
+    document = {**rest, **({"look": look} if look else {})}
+    try:
+        drafts.save(get_store(), replace(draft, document=document), posted_revision())
+        flash("The logo is gone." if "remove" in request.form else "The logo is kept.", "done")
+    except StaleDraft:
+        flash("Nothing was changed: this draft was edited in another tab.", "problem")
+    return redirect(url_for("workspace.around", draft_id=draft.id) + "#look")
+
+
+def _uploaded(file: FileStorage | None) -> bytes:
+    if file is None or not file.filename:
+        raise logos.LogoError("no file was chosen", "choose a picture, then press the button again")
+    with file.stream as stream:
+        return bytes(stream.read(logos.LARGEST + 1))
+
+
+def told_around(document: Document) -> list[str]:
+    """Name what stands around the questions, for one line on the draft's page."""
+    look, many = document.get("look", {}), len(document.get("help", []))
+    parts = [
+        ("contact and approval", any(document.get("asked_by", {}).get(key) for key in WHO)),
+        ("consent to tick", "consent" in document),
+        ("thanks", "thanks" in document),
+        (f"{many} help address{'es' if many > 1 else ''}", many),
+        (f"{len(document.get('sections', []))} sections", "sections" in document),
+        ("one question at a time", look.get("layout") == "steps"),
+        ("a quick way out", look.get("quick_exit")),
+        ("a logo", "logo" in look),
+        ("an accent colour", "accent" in look),
+    ]
+    return [words for words, there in parts if there]

@@ -1,0 +1,88 @@
+"""“Prefer not to say” in all questions of a draft at once: an ordinary answer inside the randomized set of each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from flask import flash, redirect, request, url_for
+from hushpoll_client import SurveyError
+from werkzeug.wrappers import Response
+
+from hushpoll_server.store.surveys import get_store
+
+from . import block_rules, drafts
+from .drafts import Document, Draft, StaleDraft
+from .kinds import EDITORS, editor_of
+from .pages import bp, designer, open_draft, posted_revision
+
+__all__ = ["declinable", "with_declining"]
+
+
+def declinable(document: Document) -> dict[str, bool]:
+    """Give the questions that can be declined, and whether they already are.
+
+    Not those with a harmless question, whose two answers are asked for together; nor those of a block, which share one
+    protection; nor the one that shows careless answers, whose share is known.
+    """
+    found = {}
+    for question in document["questions"]:
+        kind, fields = editor_of(question)
+        alone = block_rules.block_at(document, question["id"]) is None
+        anchor = document.get("anchor", {}).get("question") == question["id"]
+        decoy = "decoy" in question.get("mechanism", {})
+        if EDITORS[kind].declinable and alone and not anchor and not decoy:
+            found[question["id"]] = bool(fields["prefer_not"])
+    return found
+
+
+def _changed(question: Document, offered: bool) -> Document:
+    """Give a question with or without this answer; everything else about it stays."""
+    kind, fields = editor_of(question)
+    written = EDITORS[kind].write({**fields, "prefer_not": offered})
+    kept = {key: question[key] for key in ("id", "text", "after", "mechanism") if key in question}
+    return {**kept, **written}
+
+
+def with_declining(document: Document, offered: bool) -> tuple[Document, list[str]]:
+    """Give the document in which every question that can be is declinable, or none is; and those that must stay.
+
+    A question stays as it is where its own mechanism is for two answers, its table came with it, or a rule names the
+    answer that would go.
+    """
+    stayed = []
+    for name, already in declinable(document).items():
+        question = next(one for one in document["questions"] if one["id"] == name)
+        if already == offered:
+            continue
+        try:
+            if "channel" in question:
+                raise SurveyError(("questions", name, "channel"), "came with the document", "leave it")
+            document = drafts.with_question(document, _changed(question, offered), name)
+        except SurveyError:
+            stayed.append(name)
+    return document, stayed
+
+
+@bp.post("/drafts/<draft_id>/declining")
+@designer
+def decline_all(draft_id: str) -> Response:
+    """Offer “Prefer not to say” in all questions, or in none."""
+    draft = open_draft(draft_id)
+    offered = request.form.get("offered") == "yes"
+    document, stayed = with_declining(draft.document, offered)
+    try:
+        drafts.save(get_store(), replace(draft, document=document), posted_revision())
+        _tell(draft, offered, stayed)
+    except StaleDraft:
+        flash("Nothing was changed: this draft was edited in another tab.", "problem")
+    return redirect(url_for("workspace.draft", draft_id=draft.id) + "#questions")
+
+
+def _tell(draft: Draft, offered: bool, stayed: list[str]) -> None:
+    done: Any = "“Prefer not to say” is an answer of every question that can have it."
+    flash(done if offered else "“Prefer not to say” is taken away.", "done")
+    if stayed:
+        numbers = [str(n) for n, one in enumerate(draft.questions, 1) if one["id"] in stayed]
+        why = "its own mechanism or a rule needs the answers as they are"
+        flash(f"Question {' and '.join(numbers)} stays as it was: {why}.", "problem")

@@ -1,0 +1,22 @@
+"""Addresses where people find help, as they are typed: one a line, a label and an address with a bar between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["help_text", "read_help_lines"]
+
+
+def help_text(help: Sequence[Mapping[str, Any]]) -> str:
+    """Write addresses one a line."""
+    return "\n".join(f"{one['label']} | {one['url']}" for one in help)
+
+
+def read_help_lines(text: str) -> list[dict[str, str]]:
+    """Read addresses, one a line; what has no bar is taken for an address, and the survey's own check looks at both."""
+    found = []
+    for line in filter(str.strip, text.splitlines()):
+        label, bar, url = line.rpartition("|")
+        found.append({"label": (label if bar else url).strip(), "url": url.strip()})
+    return found

@@ -1,0 +1,368 @@
+"""The languages of a survey: every text beside its original, how much of each is done, files in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from babel import Locale, UnknownLocaleError
+from flask import abort, flash, jsonify, redirect, render_template, request, url_for
+from flask_wtf import FlaskForm
+from flask_wtf.file import FileField, FileRequired
+from hushpoll_client import HushpollError, SurveyError, strict_json
+from hushpoll_client.limits import LENGTHS
+from hushpoll_client.translations import MOST_LANGUAGES, read_language, read_translations
+from werkzeug.wrappers import Response
+from wtforms import StringField, TextAreaField
+
+from hushpoll_server.fields import sentence
+from hushpoll_server.store.surveys import get_store
+
+from . import about_rules, drafts
+from .about_rules import Path
+from .autosave import errors_of, kept
+from .drafts import Document, Draft, StaleDraft
+from .forms import RevisionForm, pretty
+from .pages import Page, bp, designer, download, open_draft, posted_revision
+
+__all__ = ["language_name", "told_languages"]
+
+LARGEST_FILE = 1 << 20
+_SEVERAL_LINES = ("intro", "thanks", "help")
+_STALE = "Nothing was changed: this draft was edited in another tab."
+
+
+class LanguageForm(RevisionForm):
+    """The language that a survey is written in, and one to add."""
+
+    language = StringField("This survey is written in", description="Its tag, such as en, fr, ar or pt-BR.")
+    tag = StringField(
+        "Add a language",
+        description=f"Its tag, such as fr, ar or pt-BR. A survey has at most {MOST_LANGUAGES} languages with its own.",
+    )
+
+
+class LanguageFileForm(FlaskForm):  # type: ignore[misc]
+    """Translations from a file."""
+
+    file = FileField(
+        "Translations (JSON)",
+        [FileRequired("Choose a file.")],
+        description="As it was downloaded here, with the texts filled in. It may hold one language or several.",
+    )
+
+
+def language_name(tag: str) -> str:
+    """Name a language in English; a tag that is not known stays as it is."""
+    try:
+        return str(Locale.parse(tag, sep="-").get_display_name("en") or tag)
+    except (UnknownLocaleError, ValueError):
+        return tag
+
+
+def told_languages(document: Document) -> list[str]:
+    """Say of every translation how much of it is done, such as "fr 7 of 12"."""
+    said = []
+    for tag in document.get("translations", {}):
+        have, of = about_rules.completeness(document, tag)
+        said.append(f"{tag} {have} of {of}")
+    return said
+
+
+# Checking -------------------------------------------------------------------------------------------------------
+
+
+def check_texts(document: Document, given: Mapping[str, Any]) -> None:
+    """Check translations as a survey's own reader does, but for texts that are still open; SurveyError says where."""
+    filled = {tag: _filled(texts, (), iter(range(1 << 20))) for tag, texts in given.items()}
+    read_translations(filled, document, published=False)
+
+
+def _filled(texts: Any, at: Path, numbers: Any) -> Any:
+    """Put a stand-in for every text that is open, each another one: answers may not be equal."""
+    if isinstance(texts, str):
+        return texts if texts.strip() else f"[{next(numbers)}]"
+    if isinstance(texts, Mapping):
+        return {key: _filled(one, (*at, key), numbers) for key, one in texts.items()}
+    if at == ("help",) and texts == []:
+        return [{"label": "-", "url": "tel:112"}]
+    if isinstance(texts, list):
+        return [_filled(one, at, numbers) for one in texts]
+    return texts
+
+
+def with_language(document: Document, tag: str, texts: Mapping[str, Any]) -> Document:
+    """Give the document with the texts of a language, in the order in which languages were added."""
+    return {**document, "translations": {**document.get("translations", {}), tag: texts}}
+
+
+def without_language(document: Document, tag: str) -> Document:
+    """Give the document without a language."""
+    left = {name: texts for name, texts in document["translations"].items() if name != tag}
+    rest = {key: value for key, value in document.items() if key != "translations"}
+    return {**rest, **({"translations": left} if left else {})}
+
+
+# The list of languages ------------------------------------------------------------------------------------------
+
+
+@bp.route("/drafts/<draft_id>/languages", methods=["GET", "POST"])
+@designer
+def languages(draft_id: str) -> Page:
+    """Show which languages there are and how much is done; say the survey's own, add one."""
+    draft = open_draft(draft_id)
+    if request.method == "GET":
+        return _show_list(draft)
+    form = LanguageForm()
+    try:
+        if not form.validate():
+            return _show_list(draft, form, status=422)
+        document = _with_tags(draft.document, form)
+        drafts.save(get_store(), replace(draft, document=document), form.read_revision())
+    except SurveyError as error:
+        field = form.language if error.path == ("language",) else form.tag
+        field.errors = [sentence(f"{error.problem}; {error.remedy}")]
+        return _show_list(draft, form, status=422)
+    except StaleDraft:
+        flash(_STALE, "problem")
+        return redirect(url_for("workspace.languages", draft_id=draft.id))
+    tag = (form.tag.data or "").strip()
+    if tag:
+        return redirect(url_for("workspace.language", draft_id=draft.id, tag=tag))
+    flash("Saved.", "done")
+    return redirect(url_for("workspace.languages", draft_id=draft.id))
+
+
+def _with_tags(document: Document, form: LanguageForm) -> Document:
+    own, tag = (form.language.data or "").strip(), (form.tag.data or "").strip()
+    there = document.get("translations", {})
+    rest = {key: value for key, value in document.items() if key != "language"}
+    if not own:
+        if there or tag:
+            raise SurveyError(("language",), "is missing", "say which language the survey itself is in")
+        return rest
+    if read_language(own, ("language",)) in there:
+        raise SurveyError(("language",), "is one of the translations", "remove that translation first")
+    changed = {**rest, "language": own}
+    if not tag:
+        return changed
+    if tag in there:
+        raise SurveyError(("translations",), "is there already", "choose it in the list")
+    changed = with_language(changed, tag, {})
+    # Its texts are all open; the tag and the number of languages are not.
+    check_texts(
+        changed, {name: about_rules.with_text(changed, lambda _: "") for name in changed["translations"]}
+    )
+    return changed
+
+
+def _show_list(
+    draft: Draft,
+    form: LanguageForm | None = None,
+    file_form: LanguageFileForm | None = None,
+    status: int = 200,
+) -> Page:
+    document = draft.document
+    own = document.get("language", "")
+    shown = form or LanguageForm(formdata=None, revision=draft.revision, language=own)
+    open_ones = about_rules.unfinished(document)
+    rows = []
+    for tag in document.get("translations", {}):
+        have, of = about_rules.completeness(document, tag)
+        rows.append(
+            {"tag": tag, "name": language_name(tag), "have": have, "of": of, "done": tag not in open_ones}
+        )
+    page = render_template(
+        "workspace/languages.html",
+        draft=draft,
+        form=shown,
+        file_form=file_form or LanguageFileForm(formdata=None),
+        own=language_name(own) if own else "",
+        rows=rows,
+        step="questions",
+    )
+    return page, status
+
+
+@bp.post("/drafts/<draft_id>/languages/upload")
+@designer
+def upload_languages(draft_id: str) -> Page:
+    """Take languages from a file; nothing is kept of a file in which something is missing or unknown."""
+    draft, form = open_draft(draft_id), LanguageFileForm()
+    if not form.validate_on_submit():
+        return _show_list(draft, file_form=form, status=422)
+    try:
+        with form.file.data.stream as file:
+            given = strict_json.loads(file.read(LARGEST_FILE + 1))
+        document = _with_file(draft.document, given)
+        drafts.save(get_store(), replace(draft, document=document), posted_revision())
+    except StaleDraft:
+        flash(_STALE, "problem")
+        return redirect(url_for("workspace.languages", draft_id=draft.id))
+    except HushpollError as error:
+        form.file.errors = [f"This file was refused and nothing was kept: {error}."]
+        return _show_list(draft, file_form=form, status=422)
+    flash(f"Taken from the file: {', '.join(given)}.", "done")
+    return redirect(url_for("workspace.languages", draft_id=draft.id))
+
+
+def _with_file(document: Document, given: Any) -> Document:
+    if not isinstance(given, dict) or not given:
+        raise SurveyError(
+            ("translations",), "must be an object", 'write {"fr": {...}}, one entry for each language'
+        )
+    all_of_them = {**document.get("translations", {}), **given}
+    own = {tag: given.get(tag, about_rules.with_text(document, lambda _: "")) for tag in all_of_them}
+    check_texts(document, own)
+    return {**document, "translations": all_of_them}
+
+
+# One language ---------------------------------------------------------------------------------------------------
+
+
+def _texts_of(draft: Draft, tag: str) -> Document:
+    texts: Document | None = draft.document.get("translations", {}).get(tag)
+    if texts is None:
+        abort(404, "this language is no longer in the draft; see its list of languages")
+    return texts
+
+
+def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
+    texts, fields, values = _texts_of(draft, tag), {}, {}
+    for place, (at, _) in enumerate(about_rules.pieces(draft.document)):
+        several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
+        label = piece_label(draft.document, at)
+        fields[f"t_{place}"] = (TextAreaField if several else StringField)(label)
+        values[f"t_{place}"] = about_rules.text_at(texts, at)
+    made = type("TextsForm", (RevisionForm,), fields)
+    form: RevisionForm = made(formdata=data, revision=draft.revision, **(values if data is None else {}))
+    return form
+
+
+def piece_label(document: Document, at: Path) -> str:
+    """Say what a text is, such as "Question 2, option 3"."""
+    head = {
+        "title": "Title",
+        "intro": "Introduction",
+        "consent": "Consent",
+        "thanks": "Thanks",
+        "help": "Help",
+    }
+    if at[0] in head:
+        return head[str(at[0])]
+    if at[0] == "sections":
+        return f"Section {int(at[1]) + 1}, {at[2]}"
+    number = [one["id"] for one in document["questions"]].index(at[1]) + 1
+    what = {"decoy": "harmless question", "options": "option", "labels": "label"}.get(str(at[2]), str(at[2]))
+    return f"Question {number}, {what}" + (f" {int(at[3]) + 1}" if len(at) > 3 else "")
+
+
+def _limit(at: Path) -> int:
+    if at == ("help",):
+        return LENGTHS["intro"]
+    if at[0] == "sections" and at[-1] == "text":
+        return LENGTHS["intro"]
+    kind = {"options": "option", "labels": "option", "consent": "text", "thanks": "intro"}
+    key = str(next(part for part in reversed(at) if isinstance(part, str)))
+    return LENGTHS[kind.get(key, key)]
+
+
+@bp.route("/drafts/<draft_id>/languages/<tag>", methods=["GET", "POST"])
+@designer
+def language(draft_id: str, tag: str) -> Page:
+    """Show every text of a language beside its original; what is open yet may stay so."""
+    draft = open_draft(draft_id)
+    if request.method == "GET":
+        return _show_table(draft, tag, _table_form(draft, tag, None))
+    form = _table_form(draft, tag, request.form)
+    if "autosave" in request.form:
+        return _autosave(draft, tag, form)
+    try:
+        if not form.validate():
+            return _show_table(draft, tag, form, 422)
+        drafts.save(get_store(), _with_typed(draft, tag, form), form.read_revision(), form.read_opened())
+    except SurveyError as error:
+        _place(draft.document, form, error)
+        return _show_table(draft, tag, form, 422)
+    except StaleDraft:
+        form.revision.data = draft.revision
+        return _show_table(draft, tag, form, 409, stale=True)
+    flash("Saved.", "done")
+    return redirect(url_for("workspace.languages", draft_id=draft.id))
+
+
+def _autosave(draft: Draft, tag: str, form: RevisionForm) -> Response:
+    """Keep what is typed if it is sound."""
+    if form.validate():
+        try:
+            return jsonify(kept(_with_typed(draft, tag, form), form))
+        except SurveyError as error:
+            _place(draft.document, form, error)
+    return jsonify({"errors": errors_of(form)})
+
+
+def _with_typed(draft: Draft, tag: str, form: RevisionForm) -> Draft:
+    places = {at: place for place, (at, _) in enumerate(about_rules.pieces(draft.document))}
+
+    def typed(at: Path) -> str:
+        return str(form[f"t_{places[at]}"].data or "").replace("\r\n", "\n").strip()
+
+    texts = about_rules.with_text(draft.document, typed)
+    check_texts(draft.document, {tag: texts})
+    return replace(draft, document=with_language(draft.document, tag, texts))
+
+
+def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
+    """Show what is wrong beside the text it is about."""
+    at = error.path[2:]
+    listed = about_rules.pieces(document)
+    place = next((n for n, (one, _) in enumerate(listed) if at[: len(one)] == one), 0)
+    line = f"line {int(at[1]) + 1}: " if at[:1] == ("help",) and len(at) > 1 else ""
+    form[f"t_{place}"].errors = [sentence(f"{line}{error.problem}; {error.remedy}")]
+
+
+def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:
+    have, of = about_rules.completeness(draft.document, tag)
+    rows = [
+        {"field": form[f"t_{place}"], "original": text, "limit": _limit(at)}
+        for place, (at, text) in enumerate(about_rules.pieces(draft.document))
+    ]
+    page = render_template(
+        "workspace/language.html",
+        draft=draft,
+        form=form,
+        tag=tag,
+        name=language_name(tag),
+        rows=rows,
+        have=have,
+        of=of,
+        stale=stale,
+        step="questions",
+    )
+    return page, status
+
+
+@bp.get("/drafts/<draft_id>/languages/<tag>/texts.json")
+@designer
+def language_file(draft_id: str, tag: str) -> Response:
+    """Send a language as a file, with every text that it needs; those that are open are empty."""
+    draft = open_draft(draft_id)
+    texts = _texts_of(draft, tag)
+    shaped = about_rules.with_text(draft.document, lambda at: about_rules.text_at(texts, at))
+    return download(pretty({tag: shaped}), "application/json", f"{draft.id}-{tag}.json")
+
+
+@bp.post("/drafts/<draft_id>/languages/<tag>/remove")
+@designer
+def remove_language(draft_id: str, tag: str) -> Response:
+    """Take a language out of the draft."""
+    draft = open_draft(draft_id)
+    _texts_of(draft, tag)
+    try:
+        changed = replace(draft, document=without_language(draft.document, tag))
+        drafts.save(get_store(), changed, posted_revision())
+        flash(f"“{tag}” is removed. “Undo” brings it back.", "done")
+    except StaleDraft:
+        flash(_STALE, "problem")
+    return redirect(url_for("workspace.languages", draft_id=draft.id))

@@ -1,0 +1,118 @@
+"""Around the questions and languages in a real Chromium: kept while they are typed, and seen in the preview."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hushpoll_server.people import accounts
+from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import Draft
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.test_study import png
+from tests.browser.test_workspace import PASSWORD, QUESTION, axe, make_draft, sign_in, watch
+from tests.serving import LiveServer
+from tests.vectors.surveys import about_draft
+
+pytestmark = pytest.mark.browser
+SAVED = re.compile("All changes are saved")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with a designer."""
+    live = LiveServer(tmp_path_factory.mktemp("around"), SEAL_EVERY="86400")
+    accounts.add_user(live.store, "ines", "designer", PASSWORD)
+    live.start()
+    yield live
+    live.close()
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
+def page(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
+    """A signed-in designer, at a desk and on a phone, who hears of every error of the page."""
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    faults = watch(page)
+    sign_in(page, server, "ines")
+    yield page
+    context.close()
+    assert faults == []
+
+
+def now(server: LiveServer, draft: Draft) -> Draft:
+    found = drafts.find(server.store, draft.id)
+    assert found is not None
+    return found
+
+
+def test_who_asks_consent_and_logo_are_seen_in_the_preview(
+    page: Page, server: LiveServer, tmp_path: Path
+) -> None:
+    draft = make_draft(server.store, "Around", QUESTION)
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    page.get_by_role("textbox", name="Who asks").fill("University of Somewhere")
+    expect(page.locator("[data-saved-state]")).to_have_text(SAVED, timeout=60_000)
+    page.get_by_role("link", name="Around the questions").click()
+    expect(page.get_by_role("textbox", name="Who asks")).to_have_value("University of Somewhere")
+    shown = page.frame_locator("iframe[data-follows]")
+    page.get_by_label("Consent to tick before Start").fill("I am 18 or older.")
+    expect(page.locator("[data-saved-state]")).to_have_text(SAVED)
+    page.locator("iframe[data-follows]").scroll_into_view_if_needed()
+    expect(shown.get_by_label("I am 18 or older.")).to_be_visible()
+    expect(shown.get_by_text("University of Somewhere")).to_be_visible()
+    page.get_by_label("Accent colour").fill("#ffee00")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("#accent-error")).to_contain_text("choose a darker colour")
+    axe(page)
+    page.get_by_label("Accent colour").fill("#5b2a86")
+    expect(page.locator("#accent-error")).to_be_hidden()
+    picture, large = tmp_path / "logo.png", tmp_path / "large.png"
+    picture.write_bytes(png())
+    large.write_bytes(png() + bytes(10_000))
+    page.get_by_label("Picture").set_input_files(large)
+    expect(page.locator("[data-too-large]")).to_contain_text("more than 10 KB")
+    page.get_by_role("button", name="Keep this picture").click()
+    page.get_by_label("Picture").set_input_files(picture)
+    expect(page.locator("[data-too-large]")).to_be_empty()
+    page.get_by_role("button", name="Keep this picture").click()
+    expect(page.get_by_role("img", name="The logo that is saved")).to_be_visible()
+    page.locator("iframe[data-follows]").scroll_into_view_if_needed()
+    expect(shown.locator("img.logo")).to_be_visible()
+    assert now(server, draft).document["look"].keys() == {"accent", "logo"}
+    axe(page)
+
+
+def test_fifty_megabytes_are_answered_with_a_page(page: Page, server: LiveServer, tmp_path: Path) -> None:
+    draft = make_draft(server.store, "Large", QUESTION)
+    page.goto(f"{server.url}/drafts/{draft.id}/around")
+    large = tmp_path / "large.png"
+    large.write_bytes(png() + bytes(50 << 20))
+    page.get_by_label("Picture").set_input_files(large)
+    # As without a script, which would have told it before.
+    page.evaluate("document.querySelector('form[data-largest]').submit()")
+    expect(page.get_by_text("This file is larger than 4 MB and nothing was kept of it")).to_be_visible()
+
+
+def test_a_language_is_written_beside_the_original_and_previewed(page: Page, server: LiveServer) -> None:
+    document = {**drafts.blank(), **about_draft()}
+    del document["look"]["logo"], document["look"]["quick_exit"]
+    document["translations"]["fr"]["questions"]["a"]["text"] = ""
+    draft = drafts.create(server.store, "ines", document)
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    expect(page.get_by_text("en, fr 16 of 17, ar 17 of 17.")).to_be_visible()
+    page.get_by_role("link", name="Languages").click()
+    axe(page)
+    page.get_by_role("link", name="French", exact=True).click()
+    axe(page)
+    page.get_by_label("Question 1, text").fill("Et vous ?")
+    expect(page.locator("[data-saved-state]")).to_have_text(SAVED, timeout=60_000)
+    page.goto(f"{server.url}/drafts/{draft.id}/phone")
+    page.get_by_role("link", name="French", exact=True).click()
+    expect(page.frame_locator("iframe").get_by_role("heading", name="Title fr")).to_be_visible(timeout=60_000)
+    axe(page)
