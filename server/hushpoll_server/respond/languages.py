@@ -365,6 +365,10 @@ _WHY = {
     "not_stored": _(
         "Not stored: what you chose, your name, the time, your network address, your browser. No cookies."
     ),
+    "not_stored_weak": _(
+        "Not stored: your name, the time, your network address, your browser. No cookies. What is stored can show what"
+        " you chose."
+    ),
     "stored_invitation": _("Your invitation code is marked as used. It is not kept with your answers."),
     "know_heading": _("How we know"),
     "know_epsilon": _(
