@@ -21,7 +21,7 @@ from werkzeug.routing import AnyConverter, IntegerConverter, Rule
 from tests.server.accounts_kit import make_draft, make_published, open_place, signed_in
 from tests.serving import make_survey
 
-IMPRINT = 'Survey Office <"&\'> of the University'
+IMPRINT = "Survey Office <\"&'> of the University"
 URL = "https://survey.example.org/imprint?a=1&b=2"
 SHOWN = re.compile(r'<p class="imprint"(?: dir="auto")?>.*?</p>')
 
@@ -60,7 +60,9 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
         if page.mimetype == "text/html" and page.status_code // 100 != 3 and not attached:
             found[rule.endpoint] = (page.status_code, len(SHOWN.findall(page.text)), read_back(page.text))
         page.close()
-    assert all(told == (1, Owned(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]), found
+    assert all(told == (1, Owned(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]), (
+        found
+    )
     good = {endpoint for endpoint, (status, *_) in found.items() if status == 200}
     assert good >= {
         "respond.page",

@@ -94,7 +94,9 @@ def test_what_the_operator_says_is_printed_and_compared_around(
     between, origin = served
     link, page = survey_link(origin, survey.hash), f"/s/{survey.hash}"
     config = app.config["HUSHPOLL"]
-    app.config["HUSHPOLL"] = replace(config, imprint='The <Office> & "Co"', imprint_url="https://example.org/i")
+    app.config["HUSHPOLL"] = replace(
+        config, imprint='The <Office> & "Co"', imprint_url="https://example.org/i"
+    )
     status, said = run(capsys, link)
     assert (status, 'The <Office> & "Co" https://example.org/i' in said) == (0, True), said
     app.config["HUSHPOLL"] = replace(config, imprint_url="https://example.org/i")
@@ -103,7 +105,9 @@ def test_what_the_operator_says_is_printed_and_compared_around(
     assert run(capsys, link)[0] == 0
     # Nothing but text and an address can hide in it.
     for inside in (b"<b>x</b>", b'" onclick="x'):
-        between.change = {page: lambda body, more=inside: body.replace(b"example.org/i", b"example.org/" + more)}
+        between.change = {
+            page: lambda body, more=inside: body.replace(b"example.org/i", b"example.org/" + more)
+        }
         assert run(capsys, link)[0] == 1
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 __all__ = ["Owned", "read_back"]
 
 _IMPRINT = re.compile(
-    r'<p class="imprint"(?P<own> dir="auto")?>(?:<a href="(?P<url>[^"<>]*)" rel="noreferrer">)?(?P<text>[^<>]*)(?:</a>)?</p>'
+    r'<p class="imprint"(?P<own> dir="auto")?>'
+    r'(?:<a href="(?P<url>[^"<>]*)" rel="noreferrer">)?(?P<text>[^<>]*)(?:</a>)?</p>'
 )
 
 
