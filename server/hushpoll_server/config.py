@@ -12,8 +12,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from hushpoll_client import HushpollError
+from hushpoll_client.about import read_url
 from hushpoll_client.link import LOOPBACK as LOOPBACK
 from hushpoll_client.report import FEWEST_REPORTS
+
+_LONGEST_IMPRINT = 300
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,9 @@ class Config:
     # The mail server for letters, smtp://user:password@host:587 or smtps://..., and whom they are from. Empty: no mail.
     smtp_url: str = field(default="", repr=False)
     mail_from: str = ""
+    # Who runs this server, on every page: a line of text, and where more is told. Empty: nothing.
+    imprint: str = ""
+    imprint_url: str = ""
     log_level: str = "info"
     testing: bool = field(default=False, metadata={"environment": False})
 
@@ -89,6 +95,8 @@ class Config:
             epsilon_cap=str(_whole(env, "EPSILON_CAP", int(cls.epsilon_cap), 1, 80)),
             smtp_url=_smtp_url(env.get("SMTP_URL", "")),
             mail_from=_mail_from(env.get("MAIL_FROM", ""), env.get("SMTP_URL", "")),
+            imprint=_imprint(env.get("IMPRINT", "")),
+            imprint_url=_imprint_url(env.get("IMPRINT_URL", "")),
             log_level=_log_level(env.get("LOG_LEVEL") or cls.log_level),
         )
 
@@ -196,6 +204,26 @@ def _mail_from(text: str, smtp_url: str) -> str:
             f"MAIL_FROM={text[:60]}: must be an address", "write it like Surveys <surveys@example.org>"
         )
     return text
+
+
+def _imprint(text: str) -> str:
+    text = text.strip()
+    if len(text) > _LONGEST_IMPRINT or not text.isprintable():
+        raise HushpollError(
+            f"IMPRINT={text[:40]!r}: cannot be shown",
+            f"write one line of at most {_LONGEST_IMPRINT} characters; IMPRINT_URL leads to more",
+        )
+    return text
+
+
+def _imprint_url(text: str) -> str:
+    try:
+        return read_url(text, ("IMPRINT_URL",)) if text else ""
+    except HushpollError:
+        raise HushpollError(
+            f"IMPRINT_URL={text[:60]}: cannot be opened from a page",
+            "write it like https://survey.example.org/imprint or mailto:surveys@example.org",
+        ) from None
 
 
 def _log_level(text: str) -> str:

@@ -7,12 +7,15 @@ import logging
 from typing import Any
 
 from flask import Flask, Response, render_template, request
+from flask_babel import force_locale
 from gunicorn.http.errors import NoMoreData, ParseException  # type: ignore[import-untyped]
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as BaseResponse
+
+from .spoken import direction, language, readers
 
 RETRY_SECONDS = 5
 # Addresses that programs ask, never people.
@@ -51,15 +54,21 @@ def respond(
 ) -> Response:
     """Answer a browser with a page and everybody else with a problem document."""
     if _wants_page():
-        title = HTTP_STATUS_CODES.get(status, "Error")
-        response = Response(
-            render_template("problem.html", status=status, title=title, detail=detail), status
-        )
+        response = Response(_page(status, detail), status)
+        response.vary.add("Accept-Language")
     else:
         response = Response(document(status, detail, extra), status, content_type="application/problem+json")
     response.headers.update(headers or {})
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def _page(status: int, detail: str) -> str:
+    """Tell a person what happened and what to do in their own language; the detail is for whoever can mend it."""
+    with force_locale(readers()):
+        return render_template(
+            "respond/problem.html", status=status, detail=detail, language=language(), direction=direction()
+        )
 
 
 def _wants_page() -> bool:

@@ -33,7 +33,7 @@ from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "assurance.json").read_text(encoding="ascii"))
-# Leads, ends and the rows of the table, and the tiers in which each may be said.
+# Leads, ends and the rows of the table, and the tiers in which each may be said; "open" is a one-sided survey.
 MAY = {
     "lead": {"strong"},
     "lead_fair": {"fair"},
@@ -43,6 +43,10 @@ MAY = {
     "only_mixed": {"strong"},
     "only_mixed_fair": {"fair"},
     "only_mixed_weak": {"weak"},
+    "lead_open": {"open", "weak"},
+    "not_stored": {"strong", "fair"},
+    "not_stored_weak": {"weak", "open"},
+    "sent_stayed": {"strong", "fair"},
 }
 STRONGEST = "Nobody, including us, receives what you actually chose."
 
@@ -123,6 +127,14 @@ def check_lead(vector: dict[str, Any], lead: str, words: dict[str, str], languag
     assert weak == (vector["tier"] == "weak")
 
 
+def test_every_sentence_about_what_you_chose_says_when_it_may_be_said() -> None:
+    told = {
+        key for key, text in sentences("en").items() if re.search(r"what you( actually)? chose", text, re.I)
+    }
+    assert "not_stored" in told
+    assert told <= set(MAY)
+
+
 def at(*epsilons: str) -> Survey:
     asked = [
         {**CHEATED, "id": f"q{place}", "mechanism": {"name": "warner", "epsilon": epsilon}}
@@ -139,8 +151,9 @@ def at(*epsilons: str) -> Survey:
         (at("10"), "weak", "In at least 99 of 100 cases what is sent is your answer. This protects little."),
         (at("1", "2.4"), "weak", "Question 2. In at least 91 of 100 cases what is sent is your answer."),
         (at(*["1"] * 11), "weak", "together they can change anybody’s odds about you up to 59,900-fold."),
+        (draft(TAX, title="One-sided"), "open", "For some answers what is sent still shows what you chose"),
     ],
-    ids=["1", "2", "10", "one of two", "eleven"],
+    ids=["1", "2", "10", "one of two", "eleven", "one-sided"],
 )
 def test_at_high_epsilon_nothing_on_the_page_reassures(
     page: Page, page_server: LiveServer, survey: Survey, tier: str, said: str
@@ -152,13 +165,13 @@ def test_at_high_epsilon_nothing_on_the_page_reassures(
     for key, tiers in MAY.items():
         if "{" not in words[key] and key.startswith("only"):
             assert (f"\t{words[key]}\n" in text + "\n") == (tier in tiers), key
+        if key.startswith("not_stored"):
+            assert (words[key] in text) == (tier in tiers), key
     assert (STRONGEST in text) == (tier == "strong")
-    fill(page, *["Yes"] * len(survey.questions))
+    fill(page, *["Yes"] * sum(2 if question.decoy else 1 for question in survey.questions))
     press_send(page)
     heading(page, "Sent")
-    assert ("What you chose has stayed on this device" in page.locator("main").inner_text()) == (
-        tier != "weak"
-    )
+    assert (words["sent_stayed"] in page.locator("main").inner_text()) == (tier in MAY["sent_stayed"])
 
 
 def ours(page: Page) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,30 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
     assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{page}?lang=de")
     between.change = {f"/api/surveys/{survey.hash}": lambda body: body.replace(b"Exam", b"Ezam")}
     assert run(capsys, link)[0] == 2
+
+
+@ONE
+def test_what_the_operator_says_is_printed_and_compared_around(
+    served: tuple[Tampered, str], app: Flask, store: Store, survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    between, origin = served
+    link, page = survey_link(origin, survey.hash), f"/s/{survey.hash}"
+    config = app.config["HUSHPOLL"]
+    app.config["HUSHPOLL"] = replace(
+        config, imprint='The <Office> & "Co"', imprint_url="https://example.org/i"
+    )
+    status, said = run(capsys, link)
+    assert (status, 'The <Office> & "Co" https://example.org/i' in said) == (0, True), said
+    app.config["HUSHPOLL"] = replace(config, imprint_url="https://example.org/i")
+    assert run(capsys, link)[0] == 0
+    store.set_results_public(survey.hash, True, True)
+    assert run(capsys, link)[0] == 0
+    # Nothing but text and an address can hide in it.
+    for inside in (b"<b>x</b>", b'" onclick="x'):
+        between.change = {
+            page: lambda body, more=inside: body.replace(b"example.org/i", b"example.org/" + more)
+        }
+        assert run(capsys, link)[0] == 1
 
 
 @ONE

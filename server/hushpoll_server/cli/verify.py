@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -15,6 +16,9 @@ from hushpoll_client.link import Link
 
 from hushpoll_server.config import Config
 from hushpoll_server.serve.pins import check_pins
+
+if TYPE_CHECKING:
+    from hushpoll_server.respond.owned import Owned
 
 _SECONDS = 20
 
@@ -52,6 +56,7 @@ def verify(url: str) -> None:
 
 def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
     from hushpoll_server.respond.assets import asset, asset_paths
+    from hushpoll_server.respond.owned import read_back
 
     for path in sorted(asset_paths()):
         mine = asset(path)
@@ -62,26 +67,39 @@ def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
         document = _get(f"{origin}/api/surveys/{survey_hash}")
         survey = Survey.from_published(document, expected_hash=survey_hash)
         yield f"/api/surveys/{survey_hash}", True
-        for path, pages in _pages(origin, survey).items():
-            yield path, _get(origin + path) in pages
+        served = {path: _get(origin + path) for path in _addresses(survey)}
+        owned = read_back(next(iter(served.values())).decode(errors="replace"))
+        if owned.imprint or owned.imprint_url:
+            click.echo(f"Imprint of the operator, not of this release: {owned.imprint} {owned.imprint_url}")
+        rendered = _pages(origin, survey, owned)
+        for path, page in served.items():
+            yield path, page in rendered[path]
 
 
-def _pages(origin: str, survey: Survey) -> dict[str, list[bytes]]:
-    """Render the page as this release does, in each language: while the survey is open, and when it is closed."""
+def _addresses(survey: Survey) -> list[str]:
+    from hushpoll_server.spoken import LANGUAGES
+
+    return [f"/s/{survey.hash}?lang={name}" for name in LANGUAGES]
+
+
+def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
+    """Render the page as this release does, in each language: open or closed, with and without public results."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close
-    from hushpoll_server.respond.languages import LANGUAGES
     from hushpoll_server.store.surveys import open_store
 
     with tempfile.TemporaryDirectory(prefix="hushpoll-verify-") as folder:
-        config = Config(data=Path(folder) / "data", public_url=origin, testing=True)
+        data = Path(folder) / "data"
+        config = Config(data=data, public_url=origin, testing=True, **owned._asdict())
         store = open_store(config)
         store.publish(survey)
         app = create_app(config)
-        pages: dict[str, list[bytes]] = {f"/s/{survey.hash}?lang={name}": [] for name in LANGUAGES}
+        pages: dict[str, list[bytes]] = {path: [] for path in _addresses(survey)}
         for _ in range(2):
-            for path, found in pages.items():
-                found.append(app.test_client().get(path, base_url=origin).data)
+            for public in (False, True):
+                store.set_results_public(survey.hash, public, live=True)
+                for path, found in pages.items():
+                    found.append(app.test_client().get(path, base_url=origin).data)
             close(store, survey.hash)
         app.extensions["hushpoll"].close()
         store.close()

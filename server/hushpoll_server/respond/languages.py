@@ -1,4 +1,4 @@
-"""The respondent's languages: which one to speak, and the sentences that the page's script needs.
+"""The respondent's languages: the sentences that the page's script needs, and those of a poster.
 
 The language is a matter of the page only: it is neither stored nor part of a report. To change a sentence, edit it
 here or in a template and then run, in this folder (see translations/babel.cfg):
@@ -19,10 +19,11 @@ import json
 from functools import cache, partial
 from typing import Any
 
-from flask import Flask, request
-from flask_babel import Babel, get_locale, lazy_gettext
+from flask_babel import lazy_gettext
 from hushpoll_client.assurance import Assurance
 from jinja2.utils import htmlsafe_json_dumps
+
+from hushpoll_server.spoken import LANGUAGES, direction, init_app, language
 
 __all__ = [
     "GROUPS",
@@ -36,40 +37,8 @@ __all__ = [
     "words_of",
 ]
 
-# Each language in its own words, for the list on the page.
-LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español", "ar": "العربية"}
-
-PUBLIC = "results.public"
-"""How the endpoints begin that show results to everybody: they speak the reader's language too."""
 LONG_LIST = 15
 """Lists with more options than this have a search."""
-
-
-def init_app(app: Flask) -> Babel:
-    """Make an application speak the respondent's language."""
-    app.config.setdefault("BABEL_TRANSLATION_DIRECTORIES", "respond/translations")
-    return Babel(app, default_locale="en", locale_selector=_select)
-
-
-def _select() -> str:
-    """Take ?lang= if it is ours, else what the browser asks for, else English; the workspace is English."""
-    if not (request.blueprint or "").startswith("respond") and not (request.endpoint or "").startswith(
-        PUBLIC
-    ):
-        return "en"
-    asked = request.args.get("lang", "")
-    return asked if asked in LANGUAGES else request.accept_languages.best_match(LANGUAGES) or "en"
-
-
-def language() -> str:
-    """Give the language of this response."""
-    locale = get_locale()
-    return str(locale.language) if locale else "en"
-
-
-def direction() -> str:
-    """Give the writing direction of this response's language."""
-    return "rtl" if language() == "ar" else "ltr"
 
 
 def words_of(group: str) -> str:
@@ -364,6 +333,10 @@ _WHY = {
     ),
     "not_stored": _(
         "Not stored: what you chose, your name, the time, your network address, your browser. No cookies."
+    ),
+    "not_stored_weak": _(
+        "Not stored: your name, the time, your network address, your browser. No cookies. What is stored can show what"
+        " you chose."
     ),
     "stored_invitation": _("Your invitation code is marked as used. It is not kept with your answers."),
     "know_heading": _("How we know"),

@@ -16,7 +16,7 @@ export async function why(survey, inFragment) {
     section(
       "stored_heading",
       el("p", {}, say("stored")),
-      el("p", {}, say("not_stored")),
+      el("p", {}, say(shows(survey) ? "not_stored_weak" : "not_stored")),
       survey.settings.invitation && el("p", {}, say("stored_invitation")),
       el("p", {}, say("withdraw")),
     ),
@@ -24,6 +24,9 @@ export async function why(survey, inFragment) {
     howWeKnow(survey),
   ];
 }
+
+// Whether what is stored can be as good as what was chosen.
+const shows = ({ assurance: { tier, oneSided } }) => oneSided || tier === "weak";
 
 const section = (heading, ...children) => el("section", {}, el("h2", {}, say(heading)), ...children);
 

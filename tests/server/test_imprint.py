@@ -1,0 +1,119 @@
+"""The operator's imprint: on every page of every route, checked when it is set, and told apart by `hushpoll verify`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from hushpoll_client import HushpollError
+from hushpoll_server.collect.retention import set_embeddable
+from hushpoll_server.config import Config
+from hushpoll_server.respond.owned import Owned, read_back
+from hushpoll_server.spoken import LANGUAGES
+from hushpoll_server.store.surveys import Store
+from werkzeug.routing import AnyConverter, IntegerConverter, Rule
+
+from tests.server.accounts_kit import make_draft, make_published, open_place, signed_in
+from tests.serving import make_survey
+
+IMPRINT = "Survey Office <\"&'> of the University"
+URL = "https://survey.example.org/imprint?a=1&b=2"
+SHOWN = re.compile(r'<p class="imprint"(?: dir="auto")?>.*?</p>')
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path_factory.mktemp("imprint"), imprint=IMPRINT, imprint_url=URL) as made:
+        yield made
+
+
+def address(app: Flask, rule: Rule, values: dict[str, str]) -> str:
+    def value(name: str) -> str:
+        converter = rule._converters[name]
+        if isinstance(converter, AnyConverter):
+            return sorted(converter.items)[0]
+        return "0" if isinstance(converter, IntegerConverter) else values.get(name, "x")
+
+    with app.test_request_context():
+        return app.url_map.bind("localhost").build(rule.endpoint, {one: value(one) for one in rule.arguments})
+
+
+def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    client = signed_in(app, store, "admin")
+    survey = make_published(store, "admin")
+    store.set_results_public(survey.hash, True, True)
+    set_embeddable(store, survey.hash, True, "test")
+    draft = make_draft(store, "admin")
+    values = {"survey_hash": survey.hash, "draft_id": str(draft.id), "question_id": "q1", "name": "designers"}
+    found = {}
+    for rule in app.url_map.iter_rules():
+        if "GET" not in (rule.methods or ()):
+            continue
+        page = client.get(address(app, rule, values), headers={"Accept": "text/html"})
+        attached = "attachment" in page.headers.get("Content-Disposition", "")
+        if page.mimetype == "text/html" and page.status_code // 100 != 3 and not attached:
+            found[rule.endpoint] = (page.status_code, len(SHOWN.findall(page.text)), read_back(page.text))
+        page.close()
+    assert all(told == (1, Owned(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]), (
+        found
+    )
+    good = {endpoint for endpoint, (status, *_) in found.items() if status == 200}
+    assert good >= {
+        "respond.page",
+        "respond.paper.page",
+        "workspace.home",
+        "workspace.draft",
+        "workspace.survey",
+        "workspace.poster",
+        "workspace.preview",
+        "results.show",
+        "results.public",
+        "results.embedded",
+        "manual.page",
+        "accounts.account",
+    }
+    missing = client.get("/nothing", headers={"Accept": "text/html"})
+    assert read_back(missing.text) == (IMPRINT, URL)
+
+
+def test_a_word_stands_for_an_address_alone_and_nothing_for_nothing(tmp_path: Path) -> None:
+    with open_place(tmp_path) as (app, store):
+        store.publish(survey := make_survey())
+        client = app.test_client()
+        path = f"/s/{survey.hash}/paper"
+        assert not SHOWN.search(client.get(path).text)
+        app.config["HUSHPOLL"] = replace(app.config["HUSHPOLL"], imprint_url=URL)
+        words = {}
+        for language in LANGUAGES:
+            text = client.get(f"{path}?lang={language}").text
+            assert read_back(text) == ("", URL)
+            words[language] = re.search(r'rel="noreferrer">(.*?)</a></p>', text)
+        assert len({found and found[1] for found in words.values()}) == len(LANGUAGES)
+        app.config["HUSHPOLL"] = replace(app.config["HUSHPOLL"], imprint_url="", imprint=IMPRINT)
+        assert read_back(client.get(path).text) == (IMPRINT, "")
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"IMPRINT": "x" * 301}, "IMPRINT="),
+        ({"IMPRINT": "two\nlines"}, "IMPRINT="),
+        ({"IMPRINT_URL": "javascript:alert(1)"}, "IMPRINT_URL="),
+        ({"IMPRINT_URL": "http://example.org"}, "IMPRINT_URL="),
+        ({"IMPRINT_URL": "https://example.org/a b"}, "IMPRINT_URL="),
+    ],
+)
+def test_what_cannot_be_shown_or_opened_is_refused(environment: dict[str, Any], named: str) -> None:
+    with pytest.raises(HushpollError, match=named):
+        Config.from_environment(environment)
+
+
+def test_what_can_be_shown_is_read() -> None:
+    read = Config.from_environment({"IMPRINT": " " + IMPRINT, "IMPRINT_URL": URL})
+    assert (read.imprint, read.imprint_url) == (IMPRINT, URL)
