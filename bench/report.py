@@ -35,7 +35,7 @@ OPTIONS = 4
 MOST_RATIO, MOST_MEGABYTES, MOST_GROWTH = 1.3, 300, 1.3
 
 
-def ten_questions() -> Survey:
+def ten_questions(title: str = "Ten questions") -> Survey:
     """A survey of ten questions, half of them yes/no."""
     labels = [f"Option {number}" for number in range(OPTIONS)]
     questions = []
@@ -46,7 +46,7 @@ def ten_questions() -> Survey:
         else:
             question |= {"kind": "yes_no", "mechanism": {"name": "warner", "epsilon": 1}}
         questions.append(question)
-    return Survey.from_draft({"hushpoll": 1, "title": "Ten questions", "questions": questions})
+    return Survey.from_draft({"hushpoll": 1, "title": title, "questions": questions})
 
 
 def fill(folder: Path, n: int) -> None:

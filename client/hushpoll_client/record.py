@@ -101,6 +101,18 @@ class RecordFormat:
             return self.struct.pack(*reports)
         return self.struct.pack(*(wire.pack(one) for wire, one in zip(self.wires, reports, strict=True)))
 
+    def columns(self, records: bytes) -> list[bytes]:
+        """Give for each name the fields of many records, which stand one after the other."""
+        found, start, size = [], 0, self.size
+        for wire in self.wires:
+            width = wire.width
+            fields = bytearray(len(records) // size * width)
+            for place in range(width):
+                fields[place::width] = records[start + place :: size]
+            found.append(bytes(fields))
+            start += width
+        return found
+
     def unpack(self, record: bytes) -> tuple[Code, ...]:
         """Read a record back."""
         stored = self.struct.unpack(record)

@@ -12,15 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
-from hushpoll_client.channel.sampled import SampledChannel
+from hushpoll_client.channel.sampled import PAIRED, SampledChannel
 
 from .base import Answers, Codes, Sampler, Source, draws_below, first_true, small_draws_below
 from .parts import Part
 
 __all__ = ["SampledSampler"]
 
-# Up to so many members pairs are counted too.
-PAIRED = 64
 # Up to so many ranks have their members listed.
 LISTED = 1 << 16
 Whole = npt.NDArray[np.int64]

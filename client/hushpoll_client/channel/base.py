@@ -8,6 +8,7 @@ Each form below writes such a table in its own short way; everybody else asks th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -128,6 +129,15 @@ class Channel(ABC):
     def wire(self) -> Wire:
         """The shape of a report on the wire and in a record."""
         return Whole(self.outcomes)
+
+    @property
+    def cells(self) -> int:
+        """How many numbers the counts of its reports are: one for each report, unless a form keeps fewer."""
+        return self.outcomes
+
+    def tally(self, fields: bytes) -> Counter[int]:
+        """Count the reports in the fields of many records, one after the other; a count for each cell that has any."""
+        return Counter(self.wire.column(fields))
 
     # What follows -----------------------------------------------------------------------------------------------
 

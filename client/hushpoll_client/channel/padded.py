@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -87,6 +88,19 @@ class PaddedChannel(Channel):
         """Give the exact chance of every report when `answer` is true."""
         chosen, (out, held) = set(self._padded(answer)), self.member(0)
         return {item: held if item in chosen else out for item in range(self.outcomes)}
+
+    @property
+    def cells(self) -> int:
+        """For each item the reports that name another one or a dummy, and those that name it."""
+        return 2 * self.options
+
+    def tally(self, fields: bytes) -> Counter[int]:
+        """Count for each item who names it and who does not."""
+        named = super().tally(fields)
+        total, found = named.total(), Counter[int]()
+        for item in range(self.options):
+            found[2 * item], found[2 * item + 1] = total - named[item], named[item]
+        return found
 
     def _padded(self, answer: Any) -> list[int]:
         self.check_answer(answer)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from math import ceil, comb, prod
 from typing import Any, ClassVar
 
@@ -20,9 +21,11 @@ from hushpoll_client.limits import MAX_TABLE
 from .base import SCALE, Channel, Draws, below, whole
 from .wire import Code, Ranked, Whole, Wire
 
-__all__ = ["MAX_JOINT", "SampledChannel", "joint_sizes"]
+__all__ = ["MAX_JOINT", "PAIRED", "SampledChannel", "joint_sizes"]
 
 MAX_JOINT = 100_000  # joint answers of the members asked
+PAIRED = 64
+"""Up to so many members what reports say of two at once is counted too."""
 _MAX_MEMBERS = 1000
 
 
@@ -175,6 +178,65 @@ class SampledChannel(Channel):
         total = sum(counts.values())
         return {start * size: Fraction(count, total) for size, count in sorted(counts.items())}
 
+    def told_apart(self, members: Sequence[int]) -> tuple[int, ...]:
+        """Give the joint sizes by which reports about these members are told apart; none where they are not."""
+        if len(members) > 1 or len(self.weights) == 1:
+            return ()
+        sizes, own = tuple(self.classes(members)), self.sizes[members[0]]
+        return sizes if len(sizes) > 1 and own * len(sizes) <= MAX_TABLE else ()
+
+    @cached_property
+    def layout(self) -> dict[tuple[int, ...], tuple[int, tuple[int, ...]]]:
+        """Where the counts of each member, and of each pair asked together, begin, and what tells them apart."""
+        groups = [(one,) for one in range(self.options)]
+        pairs = combinations(range(self.options), 2) if self.ask > 1 and self.options <= PAIRED else ()
+        found, start = dict[tuple[int, ...], tuple[int, tuple[int, ...]]](), 0
+        for members in (*groups, *pairs):
+            apart = self.told_apart(members)
+            found[members] = start, apart
+            start += prod(self.sizes[one] for one in members) * max(1, len(apart))
+        return found
+
+    @property
+    def cells(self) -> int:
+        """Each answer of every member, and each joint answer of every pair that is asked together."""
+        members, (start, apart) = next(reversed(self.layout.items()))
+        return start + prod(self.sizes[one] for one in members) * max(1, len(apart))
+
+    def tally(self, fields: bytes) -> Counter[int]:
+        """Count what the reports say of every member, and of every pair of members that was asked together."""
+        found: Counter[int] = Counter()
+        paired = self.ask > 1 and self.options <= PAIRED
+        for report, times in super().tally(fields).items():
+            said, size = self._taken_apart(report)
+            for member, answer in said:
+                found[self._cell((member,), answer, size)] += times
+            for (one, answer), (other, second) in combinations(said, 2) if paired else ():
+                found[self._cell((one, other), answer * self.sizes[other] + second, size)] += times
+        return found
+
+    def said(self, member: int, report: int) -> int | None:
+        """Give what a report says of a member, as a report of its own channel; None where it was not asked."""
+        told, size = self._taken_apart(report)
+        answer = dict(told).get(member)
+        if answer is None:
+            return None
+        return self._cell((member,), answer, size) - self.layout[member,][0]
+
+    def _taken_apart(self, report: int) -> tuple[list[tuple[int, int]], int]:
+        """Give the members asked, in increasing order, with their answers, and the joint size."""
+        rank, joint = divmod(report, self.largest)
+        members, said, size = self.members(rank), [], 1
+        for one in reversed(members):
+            joint, answer = divmod(joint, self.sizes[one])
+            said.append((one, answer))
+            size *= self.sizes[one]
+        return said[::-1], size
+
+    def _cell(self, members: tuple[int, ...], answer: int, size: int) -> int:
+        start, apart = self.layout[members]
+        return start + answer + (apart.index(size) * self.sizes[members[0]] if apart else 0)
+
     def marginal(self, members: Sequence[int]) -> Channel:
         """Give the channel from these members' joint answer to what the reports that asked them say of it.
 
@@ -184,7 +246,7 @@ class SampledChannel(Channel):
         own = prod(self.sizes[one] for one in members)
         weights = dict(self.weights)
         parts = [(chance, weights[size] * (size // own)) for size, chance in self.classes(members).items()]
-        if len(parts) > 1 and len(members) == 1 and own * len(parts) <= MAX_TABLE:
+        if self.told_apart(members):
             return Channel.from_weights(
                 [
                     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -96,6 +97,24 @@ class SubsetChannel(Channel):
             others[place], others[other] = others[other], others[place]
         chosen = [*others[: self.size - 1], answer if inside else others[self.size - 1]]
         return self._written(chosen)
+
+    @property
+    def cells(self) -> int:
+        """For each option the sets that do not hold it, and those that do."""
+        return 2 * self.options
+
+    def tally(self, fields: bytes) -> Counter[int]:
+        """Count eight options at a time: each byte of a bitmap has few values, however many sets there are."""
+        width, found = self.wire.width, Counter[int]()
+        total = len(fields) // width
+        for place in range(width):
+            held = [0] * 8
+            for value, times in Counter(fields[place::width]).items():
+                for bit in range(8):
+                    held[bit] += times * (value >> bit & 1)
+            for bit, times in enumerate(held[: self.options - 8 * place]):
+                found[2 * (8 * place + bit)], found[2 * (8 * place + bit) + 1] = total - times, times
+        return found
 
     def _written(self, chosen: Any) -> str:
         bits = sum(1 << option for option in chosen)

@@ -7,10 +7,11 @@ of options is a bitmap in lower-case hexadecimal digits, option 0 the lowest bit
 from __future__ import annotations
 
 import re
+import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = ["SHAPES", "Bitmap", "Code", "Ranked", "Whole", "Wire"]
 
@@ -31,6 +32,8 @@ class Wire(ABC):
     """The same field for `numpy.dtype`."""
     below: int | None
     """What a report lies below where it is a whole number, and is stored as such; None for other shapes."""
+    width: int
+    """The bytes of the field."""
     schema: ClassVar[dict[str, object]]
     """Any report of this shape as JSON Schema; which ones a question takes, its survey says."""
 
@@ -50,6 +53,12 @@ class Wire(ABC):
     def unpack(self, stored: int | bytes) -> Code:
         """Give the report that was packed."""
 
+    def column(self, fields: bytes) -> Sequence[Any]:
+        """Take the fields of many records, one after the other, apart: what `struct` packed of each."""
+        if self.width == 1 and self.below is not None:
+            return fields  # bytes are whole numbers already
+        return tuple(one for (one,) in struct.iter_unpack("<" + self.code, fields))
+
 
 @dataclass(frozen=True)
 class Whole(Wire):
@@ -68,7 +77,7 @@ class Whole(Wire):
         return f"a whole number from 0 to {self.outcomes - 1}"
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         """Give the bytes of the narrowest column that holds every outcome."""
         return next(width for width in _STRUCT if self.outcomes <= 256**width)
 
@@ -134,7 +143,7 @@ class Bitmap(Wire):
         return b'"[0-9a-f]{%d}"' % self.digits
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         """Give the bytes of the field: eight options each."""
         return -(-self.options // 8)
 

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "answer": ("answer", "answer", "Answer a survey from this terminal, randomized on this machine."),
     "audit": ("audit", "audit", "Measure a survey's epsilon by drawing from its real randomizer."),
     "backup": ("backup", "backup", "Write everything the server keeps into one file, and verify it."),
+    "check": ("check", "check", "Count sealed reports again and compare with the counts that results show."),
     "demo": ("demo", "demo", "Run a study with a known truth through a real server."),
     "design": ("design", "design", "The best channel for a question, and what every other one costs."),
     "estimate": ("estimate", "estimate", "Estimate true shares, with intervals, from report counts."),

@@ -14,6 +14,7 @@ from hushpoll_client import HushpollError
 from sqlalchemy import delete, func, insert, select, update
 
 from hushpoll_server.people.log import note
+from hushpoll_server.store.counts import forget_counts
 from hushpoll_server.store.schema import inbox, invitations, sealed, spent, surveys
 from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_survey
 from hushpoll_server.store.workspace_schema import keeping, mailings
@@ -76,6 +77,7 @@ def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
         for table in (spent, invitations):
             codes = tx.execute(delete(table).where(table.c.survey == state.number)).rowcount
         tx.execute(delete(mailings).where(mailings.c.hash == survey_hash))
+        forget_counts(tx, state.number)
         tx.execute(update(surveys).where(surveys.c.number == state.number).values(sealed_n=0))
         values = {"deleted_on": today(), "delete_on": None}
         if not tx.execute(update(keeping).where(keeping.c.hash == survey_hash).values(**values)).rowcount:

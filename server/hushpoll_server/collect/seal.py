@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
+from hushpoll_server.store.counts import add_counts
 from hushpoll_server.store.database import SEAL_LOCK
-from hushpoll_server.store.schema import binary, inbox, sealed, spent, surveys, whole
+from hushpoll_server.store.schema import binary, counts, inbox, sealed, spent, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today
 
 from .codes import marked
@@ -149,6 +150,10 @@ def _seal_all(store: Store, tx: Connection, due: list[SurveyState]) -> int:
         if not go:
             continue
         _seal(tx, state, go, width)
+        known = store.published(state.hash)
+        assert known is not None
+        # Companions are counted already.
+        add_counts(tx, state.number, known.survey, [report.record for report in go])
         places = [report.place for report in go if report.place is not None]
         if places:
             values[state.number] = marked(values.get(state.number, b""), places)
@@ -275,5 +280,10 @@ def _vacuum(store: Store) -> bool:
     False where some stay: PostgreSQL keeps what an older reader, a backup perhaps, may still look at.
     """
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
-        tx.execute(text("VACUUM sealed"))
-        return not tx.execute(text("SELECT pg_stat_get_dead_tuples('sealed'::regclass)")).scalar_one()
+        left = 0
+        # Counts of before and after would tell the last few just as well.
+        for table in (sealed, counts):
+            tx.execute(text(f"VACUUM {table.name}"))
+            dead = text("SELECT pg_stat_get_dead_tuples(cast(:name AS regclass))")
+            left += tx.execute(dead, {"name": table.name}).scalar_one()
+        return not left

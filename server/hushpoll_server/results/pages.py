@@ -6,8 +6,6 @@ The analysis is imported when a report is first asked for: a worker that only co
 from __future__ import annotations
 
 import tempfile
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -32,14 +30,15 @@ from hushpoll_client.series import changed_groups
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.collect.retention import keeping_of
-from hushpoll_server.collect.seal import read_sealed, seal_due
+from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
 from hushpoll_server.respond.languages import LANGUAGES, language
-from hushpoll_server.store.surveys import Store, SurveyState, get_store
+from hushpoll_server.store.surveys import SurveyState, get_store
 
 from .paging import shown_page
 from .planned import planned_margins
+from .tallies import Tallies
 
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
@@ -57,38 +56,7 @@ FORMATS = {
     "json": ("application/json", "Everything (JSON)"),
     "txt": ("text/plain; charset=utf-8", "Plain text"),
 }
-KEPT_TALLIES = 64
 PUBLIC_LEVEL = 0.95
-
-
-class Tallies:
-    """Counts made before, kept until more reports are sealed: a public page must not cost a scan each time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str | None], tuple[int, Tally]] = OrderedDict()
-
-    def get(self, store: Store, survey: Survey, by: str | None) -> Tally:
-        """Count the sealed reports, or take the counts from memory."""
-        from hushpoll_analysis.data.files import tally
-
-        # What is sealed already will do, where another node seals or a backup is made just now.
-        seal_due(store, wait=False)
-        # One scan at a time: ten readers who arrive together wait for the first one's counts.
-        with self._lock:
-            sealed = store.sealed_count(survey.hash)
-            key = (survey.hash, by)
-            kept = self._kept.get(key)
-            if kept is None or kept[0] != sealed:
-                state = store.state(survey.hash)
-                assert state is not None
-                parts = store.record_parts(survey.hash)
-                kept = (sealed, tally(survey, parts, by, fewest=state.fewest))
-                self._kept[key] = kept
-            self._kept.move_to_end(key)
-            while len(self._kept) > KEPT_TALLIES:
-                self._kept.popitem(last=False)
-            return kept[1]
 
 
 bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_tallies", Tallies()))
@@ -398,7 +366,8 @@ def _report(
 
     tallies: Tallies = current_app.extensions["hushpoll_tallies"]
     store, state = get_store(), _state(survey.hash)
-    counted: Any = tallies.get(store, survey, by)
+    # Strangers may read public results, but not make the server keep more.
+    counted: Any = tallies.get(store, survey, by, keep=can_read_survey(signed_in(), survey.hash))
     joint = tallies.get(store, survey, survey.anchor.question) if survey.anchor else None
     keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
     sizes = state.group_sizes(survey)

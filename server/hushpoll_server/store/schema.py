@@ -100,6 +100,18 @@ seen = Table(
     sqlite_with_rowid=False,
 )
 
+# What sealed reports add up to (see counts.py): whole numbers of eight bytes, one after the other.
+counts = Table(
+    "counts",
+    metadata,
+    Column("survey", Integer, primary_key=True, autoincrement=False),
+    Column("grp", Integer, primary_key=True, autoincrement=False),
+    Column("by", String(64), primary_key=True),
+    Column("part", String(64), primary_key=True),
+    Column("cells", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 invitations = Table(
     "invitations",
     metadata,

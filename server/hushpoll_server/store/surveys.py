@@ -23,8 +23,9 @@ from sqlalchemy.exc import DBAPIError
 from hushpoll_server.config import Config
 
 from . import key
+from .counts import sealed_parts
 from .database import Database
-from .schema import inbox, sealed, surveys
+from .schema import inbox, surveys
 from .waiting import Waiting
 
 
@@ -330,18 +331,8 @@ class Store:
         known = self.published(survey_hash)
         if known is None:
             raise unknown_survey(survey_hash)
-        # Fresh random keys: their order is neither that of arrival nor that of the batches.
-        query = select(sealed.c.record).where(sealed.c.survey == known.number).order_by(sealed.c.key)
         with self.read() as tx:
-            if not self.database.is_sqlite:
-                for part in tx.execution_options(yield_per=rows).execute(query).scalars().partitions():
-                    yield b"".join(part)
-                return
-            # SQLite's own cursor, which SQLAlchemy has not read from unless it streams: a Row object for each record
-            # would take several times as long as reading it.
-            with tx.execute(query) as result:
-                while block := result.cursor.fetchmany(rows):
-                    yield b"".join([row[0] for row in block])
+            yield from sealed_parts(tx, known.number, rows)
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
         """Give what is kept of a report's id: a keyed hash, useless to whoever has only the database."""

@@ -1,0 +1,110 @@
+"""Counts for a results page: read from what is kept while sealing, or made by a scan and then kept."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hushpoll_client import Survey
+from hushpoll_client.group import FIELD
+from sqlalchemy import select
+
+from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.store.counts import ALONE, Place, keep_pairs, read_counts, write_counts
+from hushpoll_server.store.schema import surveys
+from hushpoll_server.store.surveys import Store, SurveyState
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.data.tally import Tally
+
+__all__ = ["Tallies"]
+
+MOST_SCANNED = 64
+"""Tallies in memory that no kept counts give."""
+
+log = logging.getLogger(__name__)
+
+
+class Tallies:
+    """Counts of surveys, as many as a report needs; a page must not cost a scan each time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._scanned: OrderedDict[tuple[str, str | None], tuple[int, Tally]] = OrderedDict()
+
+    def get(self, store: Store, survey: Survey, by: str | None, keep: bool = False) -> Tally:
+        """Give the counts of the sealed reports, by a question or by group.
+
+        Two questions that were not asked for before are counted by a scan; `keep` them from then on.
+        """
+        # What is sealed already will do, where another node seals or a backup is made just now.
+        seal_due(store, wait=False)
+        kept = _kept(store, survey, by)
+        if kept is not None:
+            return kept
+        # One scan at a time: ten readers who arrive together wait for the first one's counts.
+        with self._lock:
+            return _kept(store, survey, by) or self._scan(store, survey, by, keep)
+
+    def _scan(self, store: Store, survey: Survey, by: str | None, keep: bool) -> Tally:
+        from hushpoll_analysis.data.files import tally
+
+        state, key = _state(store, survey), (survey.hash, by)
+        known = self._scanned.get(key)
+        if known is None or known[0] != state.sealed_n:
+            made = tally(survey, store.record_parts(survey.hash), by, fewest=state.fewest)
+            known = self._scanned[key] = (state.sealed_n, made)
+            while len(self._scanned) > MOST_SCANNED:
+                self._scanned.popitem(last=False)
+        if keep and by is not None and by != FIELD:
+            _keep(store, survey, known[1])
+        return known[1]
+
+
+def _state(store: Store, survey: Survey) -> SurveyState:
+    state = store.state(survey.hash)
+    assert state is not None
+    return state
+
+
+def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
+    """Make a tally of what is kept; None where these two questions are not, or where counts are missing."""
+    from hushpoll_analysis.data.kept import kept_tally
+
+    second = None if by == FIELD and survey.groups else by
+    wanted = {part for _, part in keep_pairs(survey, second)} if second else set()
+    if second and not wanted:
+        return None
+    state = _state(store, survey)
+    with store.read() as tx:
+        found, sealed = read_counts(tx, state.number, [ALONE, *([second] if second else [])])
+    groups: dict[int, dict[str, Sequence[int]]] = {}
+    joint = {}
+    for place, cells in found.items():
+        if place.by:
+            joint[place.part] = cells
+        else:
+            groups.setdefault(place.grp, {})[place.part] = cells
+    if groups and set(joint) != wanted:
+        return None
+    made = kept_tally(survey, groups, by, joint, state.fewest)
+    if made.n != sealed:
+        # An older version may have sealed beside this one while it was replaced.
+        log.error("counts of survey %s are not kept for all its reports: see `hushpoll check`", survey.hash)
+        return None
+    return made
+
+
+def _keep(store: Store, survey: Survey, counted: Tally) -> None:
+    """Keep two questions together from now on, unless reports were sealed since they were counted."""
+    assert counted.by is not None
+    wanted = keep_pairs(survey, counted.by)
+    number = _state(store, survey).number
+    cells = {Place(0, by, part): counted.joint[part].reshape(-1).tolist() for by, part in wanted}
+    with store.write() as tx:
+        query = select(surveys.c.sealed_n).where(surveys.c.number == number).with_for_update()
+        if tx.execute(query).scalar_one() == counted.n and counted.n:
+            write_counts(tx, number, cells)

@@ -1,0 +1,217 @@
+"""Counts of sealed reports, kept in the transaction that seals them: results need not wait for a scan.
+
+Counts are sums over many sealed reports, which everybody who may read the database could make himself. They stand
+apart by group, by question or block (a part), and by a second question where its owner has asked for the two together.
+What waits in the inbox is not in them.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from hushpoll_client import Survey
+from hushpoll_client.record import RecordFormat
+from hushpoll_client.survey import Question
+from sqlalchemy import Connection, delete, insert, select
+
+from .schema import counts, sealed, surveys
+
+__all__ = [
+    "ALONE",
+    "LARGEST_TABLE",
+    "Cells",
+    "Place",
+    "Recount",
+    "add_counts",
+    "forget_counts",
+    "keep_pairs",
+    "kept_pairs",
+    "read_counts",
+    "sealed_parts",
+    "write_counts",
+]
+
+ALONE = ""
+"""What stands for the second question where there is none."""
+LARGEST_TABLE = 1 << 18
+"""Cells of one part jointly with a question beyond which the two are not kept: they are counted when asked for."""
+_ROWS = 50_000
+
+
+class Place(NamedTuple):
+    """Which counts: of a group, of a part, by a second question; 0 where there are no groups or two questions."""
+
+    grp: int
+    by: str
+    part: str
+
+
+Cells = dict[Place, "array[int]"]
+"""Counts by place; with a second question one row of cells for each of its reports, one after the other."""
+
+
+@dataclass
+class Recount:
+    """Counts that are made record by record, in plain Python: collecting workers load nothing else for it."""
+
+    survey: Survey
+    pairs: Iterable[tuple[str, str]] = ()
+    """(second question, part) to be counted together."""
+    cells: Cells = field(default_factory=dict)
+    n: int = 0
+
+    def __post_init__(self) -> None:
+        self._format = RecordFormat.of(self.survey)
+        self._by: dict[str, list[str]] = {}
+        for by, part in self.pairs:
+            self._by.setdefault(by, []).append(part)
+
+    def add(self, records: bytes) -> None:
+        """Count whole records that stand one after the other."""
+        self.n += len(records) // self._format.size
+        for grp, mine in self._split(records, self._format.groups):
+            self._add(grp, ALONE, 0, mine, None)
+        for by, parts in self._by.items():
+            for code, some in self._told(by, records):
+                self._add(0, by, code, some, parts)
+
+    def _split(self, records: bytes, groups: int) -> Iterator[tuple[int, bytes]]:
+        if not groups:
+            yield 0, records
+            return
+        yield from self._apart(records, self._format.wires[0].column(self._format.columns(records)[0]))
+
+    def _apart(self, records: bytes, values: Iterable[int | None]) -> Iterator[tuple[int, bytes]]:
+        """Put the records together that have the same value; those without one are left out."""
+        found: dict[int, list[bytes]] = {}
+        size = self._format.size
+        for place, value in enumerate(values):
+            if value is not None:
+                found.setdefault(value, []).append(records[place * size : (place + 1) * size])
+        for value, mine in found.items():
+            yield value, b"".join(mine)
+
+    def _told(self, by: str, records: bytes) -> Iterator[tuple[int, bytes]]:
+        question = question_of(self.survey, by)
+        block = self.survey.block_of(question)
+        name = question.id if block is None else block[0].id
+        place = self._format.names.index(name)
+        values = self._format.wires[place].column(self._format.columns(records)[place])
+        if block is None:
+            yield from self._apart(records, values)
+            return
+        channel: Any = block[0].channel
+        yield from self._apart(records, (channel.said(block[1], value) for value in values))
+
+    def _add(self, grp: int, by: str, code: int, records: bytes, parts: list[str] | None) -> None:
+        columns = self._format.columns(records)[1 if self._format.groups else 0 :]
+        for entry, column in zip(self.survey.entries, columns, strict=True):
+            if parts is not None and entry.id not in parts:
+                continue
+            place, width = Place(grp, by, entry.id), entry.channel.cells
+            found = self.cells.get(place)
+            if found is None:
+                rows = question_of(self.survey, by).channel.outcomes if by else 1
+                found = self.cells[place] = array("q", bytes(8 * rows * width))
+            start = code * width
+            for cell, times in entry.channel.tally(column).items():
+                found[start + cell] += times
+
+
+def question_of(survey: Survey, name: str) -> Question:
+    """Find a question of a survey that has it."""
+    return next(question for question in survey.questions if question.id == name)
+
+
+def keep_pairs(survey: Survey, by: str) -> list[tuple[str, str]]:
+    """Give the pairs that are kept for a question which others are grouped by: not tables beyond any use."""
+    question = question_of(survey, by)
+    if not question.channel.listed:
+        return []
+    rows = question.channel.outcomes
+    listed = [entry for entry in survey.entries if entry.id != by]
+    if any(rows * entry.channel.cells > LARGEST_TABLE for entry in listed):
+        return []
+    return [(by, entry.id) for entry in listed]
+
+
+def kept_pairs(tx: Connection, number: int, survey: Survey) -> list[tuple[str, str]]:
+    """Give the pairs whose counts are kept: those with the survey's anchor, and what was asked for."""
+    query = select(counts.c.by, counts.c.part).where(counts.c.survey == number, counts.c.by != ALONE)
+    asked = [(row.by, row.part) for row in tx.execute(query.distinct())]
+    anchored = [] if survey.anchor is None else keep_pairs(survey, survey.anchor.question)
+    return list(dict.fromkeys([*anchored, *sorted(asked)]))
+
+
+def add_counts(tx: Connection, number: int, survey: Survey, records: Iterable[bytes]) -> None:
+    """Add reports that are sealed in this transaction to the counts of their survey."""
+    made = Recount(survey, kept_pairs(tx, number, survey))
+    made.add(b"".join(records))
+    before, _ = read_counts(tx, number)
+    for place, cells in made.cells.items():
+        for cell, times in enumerate(before.get(place, ())):
+            cells[cell] += times
+    write_counts(tx, number, made.cells)
+
+
+def read_counts(tx: Connection, number: int, by: Iterable[str] | None = None) -> tuple[Cells, int]:
+    """Give a survey's counts, or only those by these second questions, and how many reports were sealed then."""
+    query = select(surveys.c.sealed_n, counts).where(surveys.c.number == number)
+    mine = counts.c.survey == surveys.c.number
+    if by is not None:
+        mine &= counts.c.by.in_(list(by))
+    # One statement: counts and number are of one moment.
+    rows = tx.execute(query.join_from(surveys, counts, mine, isouter=True)).all()
+    found = {
+        Place(row.grp, row.by, row.part): _opened(bytes(row.cells)) for row in rows if row.by is not None
+    }
+    return found, rows[0].sealed_n if rows else 0
+
+
+def write_counts(tx: Connection, number: int, cells: Mapping[Place, Sequence[int]]) -> None:
+    """Write counts in the place of what stood there."""
+    for place in cells:
+        here = [counts.c[name] == value for name, value in place._asdict().items()]
+        tx.execute(delete(counts).where(counts.c.survey == number, *here))
+    rows = [{"survey": number, **place._asdict(), "cells": _packed(found)} for place, found in cells.items()]
+    if rows:
+        tx.execute(insert(counts), rows)
+
+
+def _packed(cells: Sequence[int]) -> bytes:
+    """Write whole numbers of eight bytes, the lowest first, on every machine."""
+    numbers = array("q", cells)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _opened(stored: bytes) -> array[int]:
+    numbers = array("q", stored)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def forget_counts(tx: Connection, number: int) -> None:
+    """Delete the counts of a survey whose reports are deleted."""
+    tx.execute(delete(counts).where(counts.c.survey == number))
+
+
+def sealed_parts(tx: Connection, number: int, rows: int = _ROWS) -> Iterator[bytes]:
+    """Give the sealed records of a survey in parts of at most `rows`, in an order that says nothing."""
+    # Fresh random keys: their order is neither that of arrival nor that of the batches.
+    query = select(sealed.c.record).where(sealed.c.survey == number).order_by(sealed.c.key)
+    if tx.dialect.name != "sqlite":
+        for part in tx.execute(query, execution_options={"yield_per": rows}).scalars().partitions():
+            yield b"".join(part)
+        return
+    # SQLite's own cursor, which SQLAlchemy has not read from unless it streams: a Row object for each record
+    # would take several times as long as reading it.
+    with tx.execute(query) as result:
+        while block := result.cursor.fetchmany(rows):
+            yield b"".join([row[0] for row in block])

@@ -1,0 +1,326 @@
+"""Counts are kept exactly while reports are sealed: whatever happens to a survey, they are what a scan counts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.data.files import tally
+from hushpoll_analysis.data.tally import Tally
+from hushpoll_client import Survey
+from hushpoll_client.group import FIELD
+from hushpoll_server.cli import main
+from hushpoll_server.cli.check import check
+from hushpoll_server.collect import closing, retention, seal
+from hushpoll_server.config import Config
+from hushpoll_server.results.tallies import Tallies
+from hushpoll_server.store.backup import restore_backup, write_backup
+from hushpoll_server.store.schema import counts
+from hushpoll_server.store.surveys import Store, open_store
+from sqlalchemy import delete, select, text, update
+
+from tests.server.reporting import signed_in
+from tests.serving import post_batch
+
+EVERY_FORM: dict[str, Any] = {
+    "hushpoll": 1,
+    "title": "Every form",
+    "groups": ["Science", "Arts", "Law"],
+    "anchor": {"question": "a", "share": "0"},
+    "questions": [
+        {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"name": "warner", "epsilon": 1}},
+        {
+            "id": "b",
+            "kind": "choice",
+            "text": "B?",
+            "options": [f"b{number}" for number in range(300)],
+            "mechanism": {"name": "krr", "epsilon": 1},
+        },
+        {
+            "id": "c",
+            "kind": "choice",
+            "text": "C?",
+            "options": [f"c{number}" for number in range(11)],
+            "mechanism": {"name": "subset", "epsilon": 1, "size": 4},
+        },
+        {"id": "d", "kind": "yes_no", "text": "D?"},
+        {"id": "e", "kind": "choice", "text": "E?", "options": ["x", "y", "z"]},
+        {"id": "f", "kind": "scale", "text": "F?", "points": 5},
+        {
+            "id": "g",
+            "kind": "multiple",
+            "text": "G?",
+            "options": ["p", "q", "r", "s"],
+            "at_most": 2,
+            "mechanism": {"name": "padded", "epsilon": 2},
+        },
+        {
+            "id": "h",
+            "kind": "choice",
+            "text": "H?",
+            "options": ["u", "v", "w"],
+            "mechanism": {"name": "krr", "epsilon": 1},
+        },
+    ],
+    "blocks": [{"questions": ["d", "e", "f"], "ask": 2, "epsilon": 2}],
+}
+TRUTH: dict[str, Any] = {
+    "a": [1.0, 0.0],
+    "b": [1 / 300] * 300,
+    "c": [1 / 11] * 11,
+    "d": [0.6, 0.4],
+    "e": [0.5, 0.3, 0.2],
+    "f": [0.2] * 5,
+    "g": {"sets": [[], ["p"], ["q", "r"]], "shares": [0.5, 0.25, 0.25]},
+    "h": [0.2, 0.3, 0.5],
+}
+
+
+def send(client: FlaskClient, survey: Survey, n: int, seed: int = 1) -> None:
+    """Send simulated reports, every third to the last group."""
+    columns = [codes.tolist() for _, codes in simulate_survey(survey, n, TRUTH, seed)]
+    lines = []
+    for place, row in enumerate(zip(*columns, strict=True)):
+        group = {"group": place % 3} if survey.groups else {}
+        lines.append(json.dumps({"id": secrets.token_hex(16), "reports": list(row), **group}))
+    for start in range(0, len(lines), 5000):
+        answer = post_batch(client, survey, "\n".join(lines[start : start + 5000]).encode())
+        assert answer.status_code == 201, answer.text
+
+
+def same(found: Tally, expected: Tally) -> None:
+    assert (found.n, found.by, found.groups) == (expected.n, expected.by, expected.groups)
+    assert set(found.counts) == set(expected.counts)
+    assert set(found.joint) == set(expected.joint)
+    for name, cells in expected.counts.items():
+        assert np.array_equal(found.counts[name], cells), name
+    for name, cells in expected.joint.items():
+        assert np.array_equal(found.joint[name], cells), name
+
+
+def is_scan(store: Store, survey: Survey, by: str | None = None) -> None:
+    """The kept counts are those of a scan, by another program."""
+    made = Tallies().get(store, survey, by, keep=True)
+    same(made, tally(survey, store.record_parts(survey.hash), by))
+
+
+@pytest.fixture
+def every(store: Store) -> Survey:
+    survey = Survey.from_draft(EVERY_FORM)
+    store.publish(survey, "ada", minimum_batch=50)
+    return survey
+
+
+def no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Iterator[bytes]:
+        raise AssertionError("the reports were read")
+
+    monkeypatch.setattr(Store, "record_parts", refuse)
+
+
+def test_counts_of_every_form_are_those_of_a_scan(client: FlaskClient, store: Store, every: Survey) -> None:
+    asked = (None, FIELD, "a", "h", "e")
+    for seed, n in enumerate((400, 350, 600)):
+        send(client, every, n, seed)
+        seal.seal_due(store)
+        assert store.sealed_count(every.hash) > 0
+        for by in asked:
+            is_scan(store, every, by)
+    closing.close(store, every.hash)
+    assert store.sealed_count(every.hash) == 1350
+    for by in asked:
+        is_scan(store, every, by)
+
+
+def test_results_read_no_report(
+    client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, every, 600)
+    closing.close(store, every.hash)
+    tallies = Tallies()
+    with_pair = tallies.get(store, every, "h", keep=True)
+    expected = {by: tally(every, store.record_parts(every.hash), by) for by in (None, FIELD, "a", "h")}
+    no_scan(monkeypatch)
+    for by, counted in expected.items():
+        same(Tallies().get(store, every, by), counted)
+    same(with_pair, expected["h"])
+
+
+def test_two_questions_that_nobody_asked_for_are_not_kept(
+    client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, every, 600)
+    closing.close(store, every.hash)
+    Tallies().get(store, every, "h", keep=False)
+    with store.read() as tx:
+        assert set(tx.execute(select(counts.c.by).distinct()).scalars()) == {"", "a"}
+    no_scan(monkeypatch)
+    with pytest.raises(AssertionError, match="were read"):
+        Tallies().get(store, every, "h")
+
+
+def test_companions_are_not_counted_twice(client: FlaskClient, store: Store, every: Survey) -> None:
+    send(client, every, 300)
+    closing.close(store, every.hash)
+    closing.reopen(store, every.hash)
+    send(client, every, 7, seed=9)
+    closing.close(store, every.hash)
+    assert store.sealed_count(every.hash) == 307
+    for by in (None, FIELD, "a"):
+        is_scan(store, every, by)
+
+
+def test_counts_of_before_do_not_stay_beside_those_of_after(
+    client: FlaskClient, store: Store, every: Survey, backend: str
+) -> None:
+    """The difference would be the reports of the last few."""
+    send(client, every, 300)
+    closing.close(store, every.hash)
+    closing.reopen(store, every.hash)
+    send(client, every, 7, seed=9)
+    closing.close(store, every.hash)
+    if backend == "sqlite":
+        assert not Path(f"{store.database.path}-wal").stat().st_size
+        return
+    with store.read() as tx:
+        assert tx.execute(text("SELECT pg_stat_get_dead_tuples('counts'::regclass)")).scalar_one() == 0
+
+
+def test_deleted_reports_leave_no_counts(client: FlaskClient, store: Store, every: Survey) -> None:
+    send(client, every, 300)
+    retention.delete_reports(store, every.hash, "ada")
+    with store.read() as tx:
+        assert tx.execute(select(counts)).first() is None
+    assert Tallies().get(store, every, None).n == 0
+    assert Tallies().get(store, every, FIELD).n == 0
+
+
+def test_a_backup_has_the_counts(
+    client: FlaskClient, store: Store, every: Survey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, every, 300)
+    closing.close(store, every.hash)
+    expected = Tallies().get(store, every, "h", keep=True)
+    write_backup(store.database, tmp_path / "backup")
+    config = Config(data=tmp_path / "restored")
+    config.make_folder()
+    config.key_path.write_bytes(store.config.key_path.read_bytes())
+    config.key_path.chmod(0o600)
+    restore_backup(config, tmp_path / "backup")
+    again = open_store(config)
+    no_scan(monkeypatch)
+    same(Tallies().get(again, every, "h"), expected)
+    again.close()
+
+
+def test_a_database_from_before_is_counted_once(client: FlaskClient, store: Store, every: Survey) -> None:
+    send(client, every, 300)
+    closing.close(store, every.hash)
+    with store.write() as tx:
+        tx.execute(text("DROP TABLE counts"))
+        tx.execute(text("UPDATE alembic_version SET version_num = '0014_logos'"))
+    again = open_store(store.config)
+    for by in (None, FIELD, "a"):
+        is_scan(again, every, by)
+    with again.read() as tx:
+        assert set(tx.execute(select(counts.c.by).distinct()).scalars()) == {"", "a"}
+    again.close()
+
+
+def test_counts_that_an_older_version_left_behind_are_not_believed(
+    client: FlaskClient, store: Store, every: Survey, caplog: pytest.LogCaptureFixture
+) -> None:
+    send(client, every, 300)
+    closing.close(store, every.hash)
+    with store.write() as tx:
+        tx.execute(delete(counts).where(counts.c.grp == 1))
+    with caplog.at_level(logging.ERROR):
+        made = Tallies().get(store, every, None)
+    same(made, tally(every, store.record_parts(every.hash)))
+    assert "hushpoll check" in caplog.text
+
+
+def run_check(store: Store, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
+    monkeypatch.setenv("DATA", str(store.config.data))
+    if store.config.database_url:
+        monkeypatch.setenv("DATABASE_URL", store.config.database_url)
+    done = CliRunner().invoke(check, list(arguments))
+    return done.exit_code, done.output
+
+
+def test_the_command_finds_every_count_that_is_wrong(
+    client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, every, 600)
+    closing.close(store, every.hash)
+    Tallies().get(store, every, "h", keep=True)
+    assert run_check(store, monkeypatch=monkeypatch) == (
+        0,
+        f"{every.hash[:12]}  Every form: 600 reports, the counts are right.\n",
+    )
+    with store.write() as tx:
+        row = tx.execute(
+            select(counts).where(counts.c.part == "c", counts.c.grp == 1, counts.c.by == "")
+        ).one()
+        cells = np.frombuffer(row.cells, dtype="<i8").copy()
+        cells[3] += 1
+        here = (counts.c.part == "c", counts.c.grp == 1, counts.c.by == "")
+        tx.execute(update(counts).where(*here).values(cells=cells.tobytes()))
+        tx.execute(delete(counts).where(counts.c.part == "b", counts.c.by == "h"))
+        tx.execute(text("UPDATE surveys SET sealed_n = 601"))
+    status, told = run_check(store, "--json", monkeypatch=monkeypatch)
+    found = json.loads(told)
+    assert status == 1
+    assert found["different"] == 1
+    (one,) = found["surveys"]
+    assert (one["hash"], one["n"]) == (every.hash, 600)
+    assert one["differences"] == [
+        "600 reports are sealed, 601 are said to be",
+        "c of Arts: 1 of 22 counts differ",
+    ]
+    with store.write() as tx:
+        tx.execute(text("UPDATE surveys SET sealed_n = 600"))
+    status, told = run_check(store, every.hash, "--repair", monkeypatch=monkeypatch)
+    assert status == 1
+    assert "c of Arts: 1 of 22 counts differ" in told
+    assert "written again" in told
+    assert run_check(store, every.hash, monkeypatch=monkeypatch)[0] == 0
+    is_scan(store, every)
+
+
+def test_the_command_names_a_survey_that_is_not_here(
+    store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA", str(store.config.data))
+    with pytest.raises(SystemExit) as stopped:
+        main(["check", "0" * 64])
+    assert stopped.value.code == 2
+
+
+def test_a_page_keeps_what_its_owner_asked_for(
+    app: Flask, client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, every, 600)
+    closing.close(store, every.hash)
+    ada = signed_in(app, store, "ada", "designer")
+    address = f"/surveys/{every.hash}/report/table?outcome=c&by=h"
+    first = ada.get(address)
+    assert first.status_code == 200
+    no_scan(monkeypatch)
+    shown = [re.search(r"<main.*</main>", page.text, re.DOTALL) for page in (first, ada.get(address))]
+    assert shown[0] is not None
+    assert shown[1] is not None
+    assert shown[0][0] == shown[1][0]
+    assert ada.get(f"/surveys/{every.hash}/report").status_code == 200
+    assert ada.get(f"/api/surveys/{every.hash}/results?by=group").json["n"] == 600
