@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +55,25 @@ def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureReques
 def test_raw_requests_break_nothing(live: Live) -> None:
     found = requests.attack(live(), 900, 300)
     assert sum(found.values()) > 900
+
+
+def test_a_server_that_checks_no_numbers_is_found_out(folder: Path) -> None:
+    """By its answers, and by its rows alone."""
+    for name, look in (("answers", requests.caught), ("rows", requests.caught_by_rows)):
+        (folder / name).mkdir()
+        server = requests.Unchecked(folder / name)
+        server.start()
+        try:
+            assert ("201" if name == "answers" else "rows are") in look(server, 120)
+        finally:
+            server.close()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_every_answer_of_a_connection_is_read(live: Live) -> None:
+    request = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    bad = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    assert requests.ask(live().port, request + bad + request).statuses == [200, 404, 200]
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
