@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hushpoll_server.collect import closing
 
 from tests.prove import faults, kills, machine, requests, trace
 from tests.prove.__main__ import HARNESSES
-from tests.serving import LiveServer, Postgres
+from tests.prove.crowd import Crowd
+from tests.serving import LiveServer, Postgres, make_survey
 
 Live = Callable[..., LiveServer]
 
@@ -44,6 +47,27 @@ def test_two_nodes_count_once(live: Live) -> None:
 
 def test_sigterm_under_load_fails_nothing(live: Live) -> None:
     assert faults.told_to_end(live(), 0.5)[0] > 20
+
+
+def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
+    """A status that nobody expects, and a connection that breaks where none should."""
+    server = live()
+    closed = make_survey("Closed")
+    server.store.publish(closed)
+    closing.close(server.store, closed.hash)
+    crowd = Crowd(server, closed, clients=1)
+    with pytest.raises(AssertionError, match="status 410"):
+        crowd.stop()
+    open_one = make_survey("Open")
+    server.store.publish(open_one)
+    crowd = Crowd(server, open_one, clients=4, allowed=faults.nobody_listens)
+    deadline = time.monotonic() + 30
+    while not crowd.problems and time.monotonic() < deadline:
+        server.kill()  # not SIGTERM: whatever is under way breaks
+        server.start()
+        time.sleep(0.3)
+    with pytest.raises(AssertionError, match="requests went wrong"):
+        crowd.stop()
 
 
 def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureRequest) -> None:
