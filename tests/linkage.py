@@ -6,8 +6,9 @@ People come singly, each with a code that the attacker knows, and each report sa
 success can be counted. At several moments of a survey's life the script takes everything that a thief of the database
 has (SQL with `xmin`, `xmax` and `ctid`; `pg_dump`; the pages of tables and indexes, dead rows included; all of SQLite's
 files), reads out of it every order in which codes and reports stand there, and matches each order of codes with each
-order of reports. Chance puts one pair together and gives no correlation. What is beyond three standard deviations is
-measured again on a new survey: a leak shows twice.
+order of reports, and with the order in which people came: who took part when is nobody's business either. Chance puts
+one pair together and gives no correlation. What is beyond three standard deviations is measured again on a new survey:
+a leak shows twice.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ from hushpoll_server.store.schema import inbox, seen, spent
 from hushpoll_server.store.schema import invitations as invited
 from hushpoll_server.store.schema import sealed as sealed_table
 from hushpoll_server.store.surveys import Store, open_store
-from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy import delete, func, insert, select, text, update
 
 from tests.serving import DRAFT, Postgres, post
 
 MINIMUM = 50
 SIGMAS = 3.0
 FEWEST_IN_ORDER = 20
+ARRIVAL = "arrival"
 TABLES = (inbox, sealed_table, seen, invited, spent)
 WIDTH = 12
 # A report of twelve questions with 256 outcomes: as good as a signature.
@@ -85,6 +87,8 @@ class Evidence:
 
     codes: dict[str, Order] = field(default_factory=dict)
     reports: dict[str, Order] = field(default_factory=dict)
+    # How many came; they are numbered in the order in which they did.
+    came: int = 0
 
     def add(self, name: str, codes: Order, reports: Order) -> None:
         """Keep an order that is long enough to tell something."""
@@ -113,7 +117,7 @@ class Match(NamedTuple):
 
 def evidence(store: Store, people: list[Person], came: int, signed: Survey = SIGNED) -> Evidence:
     """Take what a thief of the whole database has."""
-    found = Evidence()
+    found = Evidence(came=came)
     gone = people[:came]
     bits = _bits(store, signed)
     for name, data in _files(store):
@@ -122,9 +126,8 @@ def evidence(store: Store, people: list[Person], came: int, signed: Survey = SIG
         for which, at in (("first", 0), ("last", -1)):
             found.add(f"{name}, {which}", _sorted(codes, at), _sorted(reports, at))
         found.add(f"{name}, marks", _marks(data, bits, _place_of(store, gone)), [])
-    if not store.database.is_sqlite:
-        for name, order in _rows(store, gone):
-            found.add(name, *order)
+    for name, order in _rows(store, gone):
+        found.add(name, *order)
     return found
 
 
@@ -163,9 +166,12 @@ def _dump(store: Store) -> bytes:
 
 
 def _rows(store: Store, people: list[Person]) -> Iterator[tuple[str, tuple[Order, Order]]]:
-    """Sort the rows of each table by whatever PostgreSQL knows of them."""
+    """Sort the rows of each table by each of its columns, and by whatever PostgreSQL knows of them."""
+    hidden = (
+        () if store.database.is_sqlite else ("xmin::text::bigint, ctid", "xmax::text::bigint, ctid", "ctid")
+    )
     for table in TABLES:
-        for by in ("xmin::text::bigint, ctid", "xmax::text::bigint, ctid", "ctid"):
+        for by in (*table.c.keys(), *hidden):
             with store.read() as tx:
                 query = text(f"SELECT * FROM {table.name} ORDER BY {by}")
                 rows = [
@@ -235,11 +241,10 @@ def _marks(data: bytes, bits: bytes, person_at: dict[int, int]) -> Order:
 
 
 def matches(found: Evidence) -> list[Match]:
-    """Match each order of codes with each of reports: from the front, from the back, and by rank."""
+    """Match each order of codes with each of reports and with that of arrival: from both ends, and by rank."""
+    others = found.reports | {ARRIVAL: list(range(found.came))}
     return [
-        _match(codes, reports, found.codes[codes], found.reports[reports])
-        for codes in found.codes
-        for reports in found.reports
+        _match(codes, other, found.codes[codes], others[other]) for codes in found.codes for other in others
     ]
 
 
@@ -479,19 +484,34 @@ def _insert_and_touch(tx: Any, locks: Any, fresh: Any) -> None:
         tx.execute(update(invited).where(mine).values(place=invited.c.place))
 
 
+def _insert_and_move(tx: Any, locks: Any, fresh: Any) -> None:
+    _insert(tx, locks, fresh)
+    last = select(func.max(invited.c.place)).scalar_subquery()
+    for report, _ in fresh:
+        tx.execute(update(invited).where(invited.c.digest == report.invitation).values(place=last + 1))
+
+
 @contextmanager
 def planted(leak: str) -> Iterator[None]:
-    """Break a protection: reports that wait in plain sight, codes marked one by one, rows with a history."""
-    patches = [
-        mock.patch.object(waiting.Waiting, "lock", _plain_lock),
-        mock.patch.object(waiting.Waiting, "open", _plain_open),
-    ]
+    """Break a protection: reports that wait in plain sight, codes marked one by one, rows with a history.
+
+    With "rewritten" and "moved" reports stay locked and are sealed in random order; only the rows of invitations are
+    written, or get another place, as people come.
+    """
+    inserts = {
+        "marked": _insert_and_mark,
+        "touched": _insert_and_touch,
+        "rewritten": _insert_and_touch,
+        "moved": _insert_and_move,
+    }
+    patches = []
+    if leak not in ("rewritten", "moved"):
+        patches.append(mock.patch.object(waiting.Waiting, "lock", _plain_lock))
+        patches.append(mock.patch.object(waiting.Waiting, "open", _plain_open))
     if leak == "unlocked":
         patches.append(mock.patch.object(waiting.Waiting, "tag", _plain_tag))
-    elif leak == "marked":
-        patches.append(mock.patch.object(accept, "_insert", _insert_and_mark))
     else:
-        patches.append(mock.patch.object(accept, "_insert", _insert_and_touch))
+        patches.append(mock.patch.object(accept, "_insert", inserts[leak]))
     for patch in patches:
         patch.start()
     try:
@@ -502,7 +522,15 @@ def planted(leak: str) -> Iterator[None]:
 
 
 # Rows with a history of their own are PostgreSQL's; a row of SQLite that is written with the same value is not written.
-PLANTS = {"sqlite": ("unlocked", "marked"), "postgresql": ("unlocked", "marked", "touched")}
+PLANTS = {
+    "sqlite": ("unlocked", "marked", "moved"),
+    "postgresql": ("unlocked", "marked", "touched", "moved", "rewritten"),
+}
+
+
+def looked_for(leak: str) -> tuple[str, ...]:
+    """When a planted leak must show: whoever took part, and when, after closing too."""
+    return (MOMENTS[0], MOMENTS[-1]) if leak in ("moved", "rewritten") else MOMENTS[:1]
 
 
 def main() -> int:
@@ -566,9 +594,10 @@ def _run(backend: str, cluster: Postgres | None, n: int) -> int:
     _print_limits(fresh(backend, cluster), backend, n)
     for leak in PLANTS[backend]:
         with planted(leak):
-            look = attack(fresh(backend, cluster), n, MOMENTS[:1])[MOMENTS[0]]
-        print(f"{backend:10}  {n} people  planted leak {leak:9} {_words(look)}", flush=True)
-        failed += not look.leaks
+            looks = attack(fresh(backend, cluster), n, looked_for(leak))
+        for moment, look in looks.items():
+            print(f"{backend:10}  {n} people  planted leak {leak:9} {moment} {_words(look)}", flush=True)
+            failed += not look.leaks
     return failed
 
 

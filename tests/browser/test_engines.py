@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hushpoll_client import Survey
 
 from tests.browser import test_vectors_js
 from tests.browser.engines import ENGINES, Engine
@@ -75,6 +76,12 @@ def test_a_redirect_to_another_survey_is_refused(engine: Engine, page_server: Li
         wait_for(engine, other.title)
 
 
+def packed(server: LiveServer, survey: Survey) -> dict[bytes, bytes]:
+    """The records of all stored reports by the digest of their id."""
+    layout = server.store.record_format(survey.hash)
+    return {name: layout.pack(report) for name, report in stored(server, survey).items()}
+
+
 def test_a_whole_submission_with_reload_offline_and_resend(engine: Engine, page_server: LiveServer) -> None:
     survey = draft(*EVERY_KIND, TAX, title=f"Engine {type(engine).__name__}")
     link, key = address(page_server, survey), f"hushpoll:{survey.hash}"
@@ -91,14 +98,14 @@ def test_a_whole_submission_with_reload_offline_and_resend(engine: Engine, page_
     engine.goto(link)  # a page that was closed and opened again
     wait_for(engine, "Not sent yet")
     assert record(engine, key) == waiting
-    assert stored(page_server, survey) == {}
-    engine.evaluate(CLICK, ".bar button")
-    wait_for(engine, "Sent")
-    sent = {kept_id(page_server, survey, waiting["id"]): tuple(waiting["reports"])}
     layout = page_server.store.record_format(survey.hash)
-    assert {name: layout.pack(report) for name, report in stored(page_server, survey).items()} == {
-        name: layout.pack(report) for name, report in sent.items()
-    }
+    sent = {kept_id(page_server, survey, waiting["id"]): layout.pack(tuple(waiting["reports"]))}
+    # The page tries again by itself too, and may have been closed before it read the answer.
+    assert packed(page_server, survey).items() <= sent.items()
+    if engine.evaluate(HEADING) == "Not sent yet":
+        engine.evaluate(CLICK, ".bar button")
+    wait_for(engine, "Sent")
+    assert packed(page_server, survey) == sent
     engine.goto(link)
     wait_for(engine, "Sent")
     assert record(engine, key) == {"id": waiting["id"], "state": "sent"}

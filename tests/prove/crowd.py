@@ -6,6 +6,7 @@ import http.client
 import os
 import threading
 import time
+from collections.abc import Callable
 
 from hushpoll_client import Report, Survey
 from hushpoll_server.store.schema import inbox, sealed, seen
@@ -73,15 +74,26 @@ class Crowd:
         clients: int = 12,
         ports: tuple[int, ...] = (),
         pause: float = 0,
+        allowed: Callable[[Exception], bool] = lambda error: True,
     ) -> None:
         self.server, self.survey, self.pause = server, survey, pause
         self.ports = ports or (server.port,)
+        # Which broken connections belong to what is tried out; any other one is a problem.
+        self.allowed = allowed
         self.over = threading.Event()
         self.acknowledged: list[Report] = []
         self.statuses: list[int] = []
-        self.threads = [threading.Thread(target=self._send, args=(number,)) for number in range(clients)]
+        self.problems: list[str] = []
+        self.threads = [threading.Thread(target=self._guarded, args=(number,)) for number in range(clients)]
         for thread in self.threads:
             thread.start()
+
+    def _guarded(self, number: int) -> None:
+        """Send; what goes wrong in a thread is told by `stop`, or nobody would hear of it."""
+        try:
+            self._send(number)
+        except Exception as error:
+            self.problems.append(f"client {number}: {error!r}")
 
     def _send(self, number: int) -> None:
         attempts = number
@@ -94,23 +106,26 @@ class Crowd:
                     status, _ = send(
                         self.server, self.survey, report, port=self.ports[attempts % len(self.ports)]
                     )
-                except (OSError, http.client.HTTPException):
+                except (OSError, http.client.HTTPException) as error:
+                    if not self.allowed(error):
+                        self.problems.append(f"client {number}: {error!r}")
                     time.sleep(0.02)
                     continue
                 self.statuses.append(status)
                 if status in (200, 201):
                     self.acknowledged.append(report)
                     break
-                assert status == 503, status
+                assert status == 503, f"status {status}"
                 time.sleep(0.05)
             time.sleep(self.pause)
 
     def stop(self) -> None:
-        """Let each client bring its last report to an end."""
+        """Let each client bring its last report to an end, and tell what went wrong with any of them."""
         self.over.set()
         for thread in self.threads:
             thread.join(90)
             assert not thread.is_alive()
+        assert not self.problems, f"{len(self.problems)} requests went wrong: {self.problems[:3]}"
 
     def check(self) -> int:
         """Compare the store with the model: every acknowledged report once, its id recognised, and nothing else."""

@@ -21,8 +21,10 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
             pairs += look.pairs
         for leak in linkage.PLANTS[backend]:
             with linkage.planted(leak):
-                (look,) = linkage.attack(make, people, linkage.MOMENTS[:1]).values()
-            assert look.leaks, f"{backend}: the planted leak {leak} was not caught"
+                looks = linkage.attack(make, people, linkage.looked_for(leak))
+            for moment, look in looks.items():
+                assert look.leaks, f"{backend} {moment}: the planted leak {leak} was not caught"
+            tell(f"{backend} planted {leak}")
             planted += 1
         with make() as app:
             assert linkage.with_key(app, 60) == 60

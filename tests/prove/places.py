@@ -41,9 +41,12 @@ def live_server(
             server.close()
 
 
-def signed_survey(title: str = "Signed", width: int = 8, **settings: bool) -> Survey:
-    """A survey whose reports can be recognised: eight bytes at will, so that each one differs."""
-    options = [str(option) for option in range(256)]
+def signed_survey(title: str = "Signed", width: int = 8, outcomes: int = 256, **settings: bool) -> Survey:
+    """A survey whose reports can be recognised: eight bytes at will, so that each one differs.
+
+    With fewer than 256 outcomes there are records that no report could be.
+    """
+    options = [str(option) for option in range(outcomes)]
     question = {
         "kind": "choice",
         "text": "?",

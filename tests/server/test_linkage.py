@@ -46,8 +46,19 @@ def test_planted_leaks_show_in_a_group(make: Callable[[], Any], backend: str) ->
 def test_the_same_script_catches_planted_leaks(make: Callable[[], Any], backend: str) -> None:
     for leak in linkage.PLANTS[backend]:
         with linkage.planted(leak):
-            (look,) = linkage.attack(make, 80, linkage.MOMENTS[:1]).values()
-        assert look.leaks, leak
+            looks = linkage.attack(make, 80, linkage.looked_for(leak))
+        assert all(look.leaks for look in looks.values()), leak
+
+
+def test_the_order_of_taking_part_is_attacked_too(make: Callable[[], Any], backend: str) -> None:
+    """With reports locked and sealed as they should be, invitations that are written one by one tell who came when."""
+    leak = "rewritten" if backend == "postgresql" else "moved"
+    with linkage.planted(leak):
+        looks = linkage.attack(make, 80, linkage.looked_for(leak))
+    assert set(looks) == {"while all wait", "after closing"}
+    for look in looks.values():
+        assert {one.reports for one in look.leaks} == {linkage.ARRIVAL}
+        assert max(one.hits for one in look.leaks) > 70
 
 
 def test_what_the_threat_model_admits_is_so(make: Callable[[], Any]) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hushpoll_server.collect import closing
 
 from tests.prove import faults, kills, machine, requests, trace
 from tests.prove.__main__ import HARNESSES
-from tests.serving import LiveServer, Postgres
+from tests.prove.crowd import Crowd
+from tests.serving import LiveServer, Postgres, make_survey
 
 Live = Callable[..., LiveServer]
 
@@ -45,6 +49,27 @@ def test_sigterm_under_load_fails_nothing(live: Live) -> None:
     assert faults.told_to_end(live(), 0.5)[0] > 20
 
 
+def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
+    """A status that nobody expects, and a connection that breaks where none should."""
+    server = live()
+    closed = make_survey("Closed")
+    server.store.publish(closed)
+    closing.close(server.store, closed.hash)
+    crowd = Crowd(server, closed, clients=1)
+    with pytest.raises(AssertionError, match="status 410"):
+        crowd.stop()
+    open_one = make_survey("Open")
+    server.store.publish(open_one)
+    crowd = Crowd(server, open_one, clients=4, allowed=faults.nobody_listens)
+    deadline = time.monotonic() + 30
+    while not crowd.problems and time.monotonic() < deadline:
+        server.kill()  # not SIGTERM: whatever is under way breaks
+        server.start()
+        time.sleep(0.3)
+    with pytest.raises(AssertionError, match="requests went wrong"):
+        crowd.stop()
+
+
 def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureRequest) -> None:
     cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
     assert machine.live(backend, cluster, 40) >= 40
@@ -54,6 +79,25 @@ def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureReques
 def test_raw_requests_break_nothing(live: Live) -> None:
     found = requests.attack(live(), 900, 300)
     assert sum(found.values()) > 900
+
+
+def test_a_server_that_checks_no_numbers_is_found_out(folder: Path) -> None:
+    """By its answers, and by its rows alone."""
+    for name, look in (("answers", requests.caught), ("rows", requests.caught_by_rows)):
+        (folder / name).mkdir()
+        server = requests.Unchecked(folder / name)
+        server.start()
+        try:
+            assert ("201" if name == "answers" else "rows are") in look(server, 120)
+        finally:
+            server.close()
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_every_answer_of_a_connection_is_read(live: Live) -> None:
+    request = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    bad = b"GET /nothing HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    assert requests.ask(live().port, request + bad + request).statuses == [200, 404, 200]
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])

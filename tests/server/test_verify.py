@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,12 @@ from hushpoll_client import HushpollError, Survey
 from hushpoll_client.link import survey_link
 from hushpoll_server.cli import main
 from hushpoll_server.collect.closing import close
+from hushpoll_server.serve.demo import first_start
 from hushpoll_server.serve.pins import check_pins
 from hushpoll_server.store.surveys import Store
 from werkzeug.serving import make_server
+
+from tests.serving import make_survey
 
 ONE = pytest.mark.parametrize("backend", ["sqlite"])
 
@@ -109,6 +113,37 @@ def test_what_the_operator_says_is_printed_and_compared_around(
             page: lambda body, more=inside: body.replace(b"example.org/i", b"example.org/" + more)
         }
         assert run(capsys, link)[0] == 1
+
+
+@ONE
+def test_a_survey_with_public_results_is_no_false_alarm(
+    served: tuple[Tampered, str], store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page links to public results, while it is open where they are live, and after closing; the demo's too."""
+    between, origin = served
+    demo, _ = first_start(store)
+    later = make_survey("Public after closing")
+    store.publish(later, results_public=True)
+    live = make_survey("Public all the time")
+    store.publish(live, results_live=True)
+    links = {survey_hash: survey_link(origin, survey_hash) for survey_hash in (demo, later.hash, live.hash)}
+    for is_closed in (False, True):
+        for survey_hash, link in links.items():
+            if is_closed:
+                close(store, survey_hash)
+            status, said = run(capsys, link)
+            assert status == 0, said
+            served_now = urllib.request.urlopen(f"{origin}/s/{survey_hash}").read()
+            state = store.state(survey_hash)
+            assert state is not None
+            assert (f'"/results/{survey_hash}"'.encode() in served_now) == state.is_public
+    # A link to anything else than these results is found still.
+    page = f"/s/{live.hash}"
+    between.change = {page: lambda body: body.replace(b'"/results/', b'"/resu1ts/')}
+    assert run(capsys, links[live.hash])[0] == 1
+    between.change = {"/static/words/fr.json": lambda body: body + b" "}
+    status, said = run(capsys, links[live.hash])
+    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}/static/words/fr.json")
 
 
 @ONE

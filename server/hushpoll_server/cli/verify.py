@@ -29,8 +29,9 @@ def verify(url: str) -> None:
     """Compare what the server at URL serves with this installed release, byte for byte.
 
     URL is a survey's link or the server's address. Compared are all modules and styles that the respondent's browser
-    gets, and, for a link, the survey's document and the page itself in each language. It shows what the server serves
-    to this machine, now; a server could serve something else to others. Ends with status 1 where anything differs.
+    gets, and, for a link, the survey's document, the page itself and its longer explanations in each language. It shows
+    what the server serves to this machine, now; a server could serve something else to others. Ends with status 1 where
+    anything differs.
 
     \b
     Example:
@@ -79,7 +80,8 @@ def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
 def _addresses(survey: Survey) -> list[str]:
     from hushpoll_server.spoken import LANGUAGES
 
-    return [f"/s/{survey.hash}?lang={name}" for name in LANGUAGES]
+    pages = [f"/s/{survey.hash}?lang={name}" for name in LANGUAGES]
+    return pages + [f"/static/words/{name}.json" for name in LANGUAGES]
 
 
 def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
@@ -95,12 +97,14 @@ def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
         store.publish(survey)
         app = create_app(config)
         pages: dict[str, list[bytes]] = {path: [] for path in _addresses(survey)}
-        for _ in range(2):
-            for public in (False, True):
-                store.set_results_public(survey.hash, public, live=True)
+        for is_closed in (False, True):
+            if is_closed:
+                close(store, survey.hash)
+            # Which of these a server should show is the owner's choice; that its page is one of them, the release's.
+            for is_public in (False, True):
+                store.set_results_public(survey.hash, is_public, live=is_public)
                 for path, found in pages.items():
                     found.append(app.test_client().get(path, base_url=origin).data)
-            close(store, survey.hash)
         app.extensions["hushpoll"].close()
         store.close()
     return pages
