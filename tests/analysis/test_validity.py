@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import anchored, estimate, report, sensitivity
+from hushpoll_analysis import anchored, estimate, report, sensitivity, simulate
 from hushpoll_analysis.data.files import tally
+from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
@@ -234,6 +236,220 @@ def test_a_report_with_an_anchor(
     with pytest.raises(SystemExit) as ended:
         main(["report", str(document), "--data", str(path), "--anchor", "moon"])
     assert ended.value.code == 2
+
+
+# Every kind beside an anchor. -------------------------------------------------------------------------------------
+
+MOON = {"id": "moon", "kind": "yes_no", "text": "Born on the moon?", "mechanism": WARNER}
+FILTER = {"id": "smokes", "kind": "yes_no", "text": "Smoke?", "mechanism": WARNER}
+KINDS: dict[str, dict[str, object]] = {
+    "used": {
+        "kind": "multiple",
+        "options": ["a", "b", "c"],
+        "mechanism": {"name": "sampled", "epsilon": 2, "ask": 2},
+    },
+    "two": {
+        "kind": "multiple",
+        "options": list("abcdef"),
+        "at_most": 2,
+        "mechanism": {"name": "padded", "epsilon": 2},
+    },
+    "mood": {"kind": "scale", "points": 5, "mechanism": {"epsilon": 2}},
+    "hours": {
+        "kind": "number",
+        "min": 0,
+        "max": 10,
+        "step": 1,
+        "mechanism": {"epsilon": 2, "target": "mean"},
+    },
+    "money": {
+        "kind": "number",
+        "min": 0,
+        "max": 900,
+        "step": 1,
+        "mechanism": {"epsilon": 2, "target": "mean"},
+    },
+    "age": {
+        "kind": "number",
+        "min": 0,
+        "max": 10,
+        "step": 1,
+        "mechanism": {"epsilon": 2, "target": "distribution", "bins": 4},
+    },
+    "why": {"kind": "choice", "options": ["x", "y", "z"], "mechanism": {"epsilon": 2}},
+    "town": {"kind": "choice", "options": [f"t{k}" for k in range(40)], "mechanism": {"epsilon": 2}},
+    "brand": {
+        "kind": "choice",
+        "options": ["p", "q"],
+        "after": {"question": "smokes", "answers": ["Yes"]},
+        "mechanism": {"epsilon": 2},
+    },
+}
+CARELESS_RATE = 0.2
+
+
+def anchored_survey(name: str) -> Survey:
+    extra = [FILTER] if "after" in KINDS[name] else []
+    asked = {"id": name, "text": "?", **KINDS[name]}
+    return read_draft(
+        {
+            "hushpoll": 1,
+            "title": "t",
+            "questions": [MOON, *extra, asked],
+            "anchor": {"question": "moon", "share": "0"},
+        }
+    )
+
+
+def random_answer(name: str, rng: np.random.Generator) -> object:
+    """Give a possible answer, all of them alike."""
+    if name in ("used", "two"):
+        options, most = (3, 3) if name == "used" else (6, 2)
+        sets = [one for size in range(most + 1) for one in combinations(range(options), size)]
+        return sets[rng.integers(len(sets))]
+    return int(rng.integers({"mood": 5, "hours": 11, "money": 901, "age": 11, "why": 3, "town": 40}[name]))
+
+
+def careful_answer(name: str) -> object:
+    """Give the answer of everybody who answers with care."""
+    return {"used": (1,), "two": (0, 3), "mood": 4, "hours": 2, "money": 100, "age": 1, "why": 1, "town": 7}[
+        name
+    ]
+
+
+def with_careless(survey: Survey, name: str, n: int, rng: np.random.Generator) -> pd.DataFrame:
+    careless = rng.random(n) < CARELESS_RATE
+    truth: dict[str, list[object]] = {"moon": [int(rng.random() < 0.5) if one else 0 for one in careless]}
+    if name == "brand":  # the careful smoke, and choose q
+        truth["smokes"] = [int(rng.random() < 0.5) if one else 1 for one in careless]
+        truth["brand"] = [
+            (int(rng.integers(2)) if one else 1) if smokes else 2
+            for one, smokes in zip(careless, truth["smokes"], strict=True)
+        ]
+    else:
+        truth[name] = [random_answer(name, rng) if one else careful_answer(name) for one in careless]
+    columns = {}
+    for question in survey.questions:
+        draws = np.random.default_rng(int(rng.integers(2**31)))
+
+        def uniform(draws: np.random.Generator = draws) -> int:
+            return int(draws.integers(2**53))
+
+        rows = [
+            one if question.after and one == len(question.options) else question.answers.row(one, uniform)
+            for one in truth[question.id]
+        ]
+        if question.kind.several:
+            rows = [[int(k in one) for k in range(len(question.options))] for one in rows]
+        codes = simulate(question.mechanism.device, rows, seed=int(rng.integers(2**31)))
+        columns[f"{question.id}_reported"] = codes
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("name", list(KINDS))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_kind_is_corrected(name: str, weighted: bool) -> None:
+    survey = anchored_survey(name)
+    data = with_careless(survey, name, 6000, np.random.default_rng(7))
+    keys = {"weights": "w"} if weighted else {}
+    made = report(survey, data.assign(w=1.0), **keys)
+    assert made.validity is not None
+    assert not made.validity.skipped
+    assert abs(made.validity.careless.estimate - CARELESS_RATE) < 4 * made.validity.careless.se
+    found = [one for one in made.validity.questions if one.question == name]
+    truth = careful_answer(name) if name != "brand" else 1
+    for one in found:
+        for place, share in enumerate(one.shares):
+            if one.quantity == "mean":
+                wanted = {"mood": 5.0, "hours": 2.0, "money": 100.0}[name]
+            elif name == "age":
+                wanted = float(place == 0)
+            else:
+                wanted = float(place in truth if isinstance(truth, tuple) else place == truth)
+            assert abs(share.estimate - wanted) < 4 * share.se, (one.quantity, share)
+    # The same through the function, the same words in every form.
+    if not weighted and name in ("used", "town", "why", "mood"):
+        alone = anchored(data, survey, name, "moon", 0)
+        assert [one.estimate for one in alone.shares] == pytest.approx(
+            [one.estimate for one in found[0].shares]
+        )
+    for text in (made.to_text(), made.to_html(), made._repr_html_()):
+        assert "Careless answers" in text
+    if name == "town":
+        assert len(made.validity.rows()) == 10
+        assert "40 options" in made.to_html()
+    json.loads(made.to_json())
+
+
+def test_a_block_is_corrected_and_all_anchor_reports_count() -> None:
+    members = [{"id": name, "kind": "yes_no", "text": "?"} for name in "abc"]
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": "t",
+            "questions": [MOON, *members],
+            "blocks": [{"questions": ["a", "b", "c"], "ask": 2, "epsilon": 2}],
+            "anchor": {"question": "moon", "share": "0"},
+        }
+    )
+    rng = np.random.default_rng(3)
+    n = 6000
+    careless = rng.random(n) < CARELESS_RATE
+    moon = np.where(careless, rng.random(n) < 0.5, False).astype(int)
+    three = np.where(careless[:, None], rng.random((n, 3)) < 0.5, [True, False, False]).astype(int)
+    data = pd.DataFrame(
+        {
+            "moon_reported": simulate(survey.questions[0].mechanism.device, moon, seed=1),
+            "block1_reported": simulate(survey.blocks[0].channel, three, seed=2),
+            "w": np.ones(n),
+        }
+    )
+    for keys in ({}, {"weights": "w"}):
+        made = report(survey, data, **keys)
+        assert made.validity is not None
+        assert [one.question for one in made.validity.questions] == ["a", "b", "c"]
+        for one, wanted in zip(made.validity.questions, (1.0, 0.0, 0.0), strict=True):
+            assert abs(one.shares[0].estimate - wanted) < 4 * one.shares[0].se
+            # Two of three are asked: each question's own correction knows less than the page's sentence.
+            assert one.careless.se > 1.15 * made.validity.careless.se
+        whole = estimate(np.bincount(data["moon_reported"], minlength=2), survey.questions[0].mechanism)[
+            "Yes"
+        ]
+        assert made.validity.careless.estimate == pytest.approx(2 * whole.estimate)
+        assert made.validity.careless.se == pytest.approx(2 * whole.se, rel=1e-3)
+
+
+def test_what_cannot_be_corrected_is_named() -> None:
+    """A mean-only channel does not tell what a finite population would need; the rest of the report stands."""
+    survey = anchored_survey("hours")
+    data = with_careless(survey, "hours", 500, np.random.default_rng(1)).assign(w=1.0)
+    made = report(survey, data, weights="w", population=5000)
+    assert made.validity is not None
+    assert made.validity.questions == ()
+    assert any("hours" in note and "not corrected" in note for note in made.validity.notes)
+    assert "not corrected" in made.to_text()
+    assert "not corrected" in made.to_html()
+    assert made["hours"].numbers is not None
+    alone = read_draft(
+        {"hushpoll": 1, "title": "t", "questions": [MOON], "anchor": {"question": "moon", "share": "0"}}
+    )
+    said = report(alone, data[["moon_reported"]]).validity
+    assert said is not None
+    assert "figures below" not in said.sentence
+
+
+@pytest.mark.parametrize("name", ["used", "hours"])
+def test_corrected_means_and_ticks_cover(name: str) -> None:
+    survey = anchored_survey(name)
+    rng, inside, tried = np.random.default_rng(8), 0, 0
+    for _ in range(60):
+        found = report(survey, with_careless(survey, name, 400, rng)).validity
+        assert found is not None
+        truth = {"used": (0.0, 1.0, 0.0), "hours": (2.0,)}[name]
+        for share, wanted in zip(found.questions[0].shares, truth, strict=True):
+            inside += share.low <= wanted <= share.high
+            tried += 1
+    assert inside / tried > 0.88  # three standard errors below .95
 
 
 def test_every_yes_no_question_says_what_stays_open(people: pd.DataFrame) -> None:

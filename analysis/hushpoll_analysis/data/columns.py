@@ -148,10 +148,14 @@ class Variable:
 
 
 def read_variable(
-    data: pd.DataFrame, name: str, mechanisms: Mechanisms, labels: Sequence[Any] | None = None
+    data: pd.DataFrame,
+    name: str,
+    mechanisms: Mechanisms,
+    labels: Sequence[Any] | None = None,
+    of_shares: bool = True,
 ) -> tuple[Variable, Codes]:
     """Read one column and what is known of it: the variable and a code for each respondent."""
-    variable = randomized_variable(name, mechanisms, labels)
+    variable = randomized_variable(name, mechanisms, labels, of_shares)
     column = column_of(data, name)
     if variable is not None:
         return variable, variable.codes(column)
@@ -159,9 +163,12 @@ def read_variable(
 
 
 def randomized_variable(
-    name: str, mechanisms: Mechanisms, labels: Sequence[Any] | None = None
+    name: str, mechanisms: Mechanisms, labels: Sequence[Any] | None = None, of_shares: bool = True
 ) -> Variable | None:
-    """Give the variable of a randomized column; None for an exact one."""
+    """Give the variable of a randomized column; None for an exact one.
+
+    Without `of_shares` a channel will do that tells less than the shares, such as a mean.
+    """
     mechanism: Mechanism | Channel | RowDesigns | None
     if isinstance(mechanisms, Survey):
         question = next((one for one in mechanisms.questions if one.id == name), None)
@@ -175,14 +182,21 @@ def randomized_variable(
             f"mechanisms: expected a survey, or a mechanism for each randomized column such as {{{name!r}: ...}}, got "
             f"{type(mechanisms).__name__}"
         )
-    if mechanism is None:
-        return None
+    return None if mechanism is None else _variable(name, mechanism, labels, of_shares)
+
+
+def _variable(
+    name: str, mechanism: Mechanism | Channel | RowDesigns, labels: Sequence[Any] | None, of_shares: bool
+) -> Variable:
     view = mechanism.view(name) if isinstance(mechanism, RowDesigns) else channel_view(mechanism)
-    view.shares(np.zeros(view.outcomes))  # a singular channel is refused here, by name
+    if of_shares:
+        view.shares(np.zeros(view.outcomes))  # a singular channel is refused here, by name
     if labels is None:
         labels = range(view.options)
     if len(labels) != view.options:
         raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers", "give one for each")
+    if not of_shares:
+        return Variable(name, tuple(labels), view, True, None, mechanism)
     weights = view.shares(np.eye(view.outcomes)).T
     decoy = None
     if isinstance(mechanism, Mechanism):

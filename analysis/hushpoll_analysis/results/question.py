@@ -25,15 +25,12 @@ from hushpoll_analysis.shares.sample import read_sample
 from .method import question_note
 from .numbers import Numbers, numbers_of, values_of
 from .sampled import Rows, sample_estimate, sample_numbers, sample_parts
-from .validity import open_question
+from .validity import LONG_LIST, TOP, open_question
 
 __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
 
 # The share of dishonest people that the report's "could move by" speaks of.
 DISHONEST = 0.01
-# Longer lists get a table of their largest shares.
-LONG_LIST = 20
-TOP = 10
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,9 @@ def as_text(report: SurveyResults) -> str:
 
 def _validity_text(validity: Validity) -> list[str]:
     rows = [["", "answer", "as reported", "corrected"], *(list(row) for row in validity.rows())]
-    return ["Careless answers", "----------------", *_wrapped(validity.sentence), *_aligned(rows), ""]
+    said = [line for note in validity.notes for line in _wrapped(note)]
+    table = _aligned(rows) if len(rows) > 1 else []
+    return ["Careless answers", "----------------", *_wrapped(validity.sentence), *table, *said, ""]
 
 
 def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:

@@ -8,42 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from hushpoll_client import Survey
 
-from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Mechanisms, Variable
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.channel.view import analysis_channel
+from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.data.missing import takes_missing
+from hushpoll_analysis.data.option_columns import option_reports, options_of
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 from hushpoll_analysis.shares.result import Shown
 from hushpoll_analysis.shares.share_table import ShareTable
 
+from .fieller import Anchor, Careless, corrected_mean, corrected_share, read_anchor
 from .joint import JointReports
 from .reading import read_joint
 from .within import quantile
 
-__all__ = ["Anchored", "AnchoredShare", "Careless", "anchored", "anchored_joint"]
-
-LEAST = 1e-9
-
-
-@dataclass(frozen=True)
-class Careless:
-    """The share of respondents who answered at random; unclipped, `shown` within [0, 1]."""
-
-    estimate: float
-    se: float
-    low: float
-    high: float
-    shown: Shown
+__all__ = ["Anchored", "AnchoredShare", "anchored", "anchored_joint", "anchored_mean", "anchored_parts"]
 
 
 @dataclass(frozen=True)
@@ -76,11 +67,14 @@ class Anchored(ShareTable[AnchoredShare]):
     careless: Careless
     shares: tuple[AnchoredShare, ...]
     notes: tuple[str, ...]
+    quantity: str = "share"
+    """What the entries are: shares of answers, or one "mean"."""
 
     def to_dict(self) -> dict[str, Any]:
         """Give the result as JSON values: None stands for a limit that does not exist."""
         return {
             "question": self.question,
+            "quantity": self.quantity,
             "anchor": self.anchor,
             "anchor_share": self.anchor_share,
             "n": self.n,
@@ -98,7 +92,9 @@ class Anchored(ShareTable[AnchoredShare]):
         """Draw the result with matplotlib and give the axes."""
         frame = self.to_frame()
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        return draw_whiskers(frame.index, *limits, f"corrected share, {self.level:.0%} interval", axes)
+        return draw_whiskers(
+            frame.index, *limits, f"corrected {self.quantity}, {self.level:.0%} interval", axes
+        )
 
 
 @takes_missing
@@ -112,6 +108,8 @@ def anchored(
     *,
     option: Any = None,
     anchor_option: Any = None,
+    values: npt.ArrayLike | None = None,
+    chances: Sequence[float] | None = None,
     labels: Mapping[str, Sequence[Any]] | None = None,
     level: float = 0.95,
     designs: Designs | None = None,
@@ -134,6 +132,12 @@ def anchored(
         One answer of the question; by default Yes of a yes/no question, and every answer otherwise.
     anchor_option
         The anchor's answer whose share is known; by default Yes.
+    values
+        The number that each answer stands for: correct their mean in place of the shares. A careless answer is then the
+        middle of the range on average.
+    chances
+        How often careless people give each answer; by default all of them alike, and any option of a list of ticks in
+        half of the cases.
 
     Returns
     -------
@@ -155,114 +159,122 @@ def anchored(
     """
     check_level(level)
     mechanisms = with_designs(mechanisms, designs, reports, question)
-    joint = read_joint(reports, mechanisms, [question, anchor], sample.design_of(reports), labels)
-    return anchored_joint(joint, share, option, anchor_option, level)
+    options = options_of(question, mechanisms, labels)
+    if options:
+        chosen = options if option is None else (option,)
+        parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
+        each = _of_ticks(mechanisms, question, options) if chances is None else chances
+        wanted = [each[options.index(one)] for one in chosen]
+        return anchored_parts(parts, question, share, anchor_option, level, wanted)
+    reports = with_members(reports, mechanisms, [question, anchor])
+    design = sample.design_of(reports)
+    if values is not None:
+        joint = read_joint(reports, mechanisms, [question, anchor], design, labels, [question])
+        return anchored_mean(joint, values, share, anchor_option, level)
+    joint = read_joint(reports, mechanisms, [question, anchor], design, labels)
+    return anchored_joint(joint, share, option, anchor_option, level, chances)
+
+
+def _read_parts(
+    reports: Any,
+    mechanisms: Mechanisms,
+    names: tuple[str, str],
+    options: Sequence[str],
+    sample: SampleKeys,
+    labels: Mapping[str, Sequence[Any]] | None,
+) -> list[tuple[str, JointReports]]:
+    """Read what the reports say of each option beside the anchor, which is the second axis of counts."""
+    question, anchor = names
+    if isinstance(reports, pd.DataFrame):
+        reports, keys = sample.in_frame(reports)
+        sample = SampleKeys(**keys)
+    else:
+        reports = np.asarray(reports).T
+    found = []
+    for option in options:
+        told, known, given = option_reports(reports, mechanisms, question, option, labels)
+        told = told if isinstance(told, pd.DataFrame) else told.T
+        pair = [f"{question}[{option}]", anchor]
+        found.append((option, read_joint(told, known, pair, sample.design_of(told), given)))
+    return found
+
+
+def _of_ticks(mechanisms: Mechanisms, question: str, options: Sequence[str]) -> list[float]:
+    """Give how often careless people choose, or tick, each option."""
+    if isinstance(mechanisms, Survey):
+        asked = next(one for one in mechanisms.questions if one.id == question)
+        return [float(chance) for chance in asked.answers.chances]
+    several = analysis_channel(mechanisms[question]).several
+    return [0.5 if several else 1.0 / len(options)] * len(options)
 
 
 def anchored_joint(
-    joint: JointReports, share: float, option: Any, anchor_option: Any, level: float
+    joint: JointReports,
+    share: float,
+    option: Any,
+    anchor_option: Any,
+    level: float,
+    chances: Sequence[float] | None = None,
 ) -> Anchored:
-    """Correct the first variable of joint reports by the second."""
+    """Correct the shares of the first variable of joint reports by the second.
+
+    `chances` says how often careless people give each answer; by default all of them alike.
+    """
     asked, known = joint.variables
-    share = _known_share(share)
-    place = _one_option(known, anchor_option)
-    chance = 1.0 / len(known.labels)
-    if abs(chance - share) < LEAST:
-        raise NotIdentifiedError(
-            f"the anchor's known share {share:g} is what careless people give too, so it cannot tell them apart",
-            "take a question whose share is near 0 or 1",
-        )
+    anchor = read_anchor(known, share, anchor_option)
     if option is not None:
         options = [asked.position(option)]
     else:
         options = [1] if len(asked.labels) == 2 else list(range(len(asked.labels)))
     z = quantile(joint, level)
-    careless = None
     shares = []
     for k in options:
-        means, covariance = _pair(joint, k, place)
-        rate = float(means[1] - share) / (chance - share)
-        slope = 1.0 / (chance - share)
-        rate_variance, mixed = covariance[1, 1] * slope**2, covariance[0, 1] * slope
-        careless = _careless(rate, rate_variance, z)
-        shares.append(
-            _corrected(
-                asked.labels[k],
-                1.0 / len(asked.labels),
-                float(means[0]),
-                rate,
-                (covariance[0, 0], rate_variance, mixed),
-                z,
-            )
+        chance = 1.0 / len(asked.labels) if chances is None else float(chances[k])
+        careless, entry = corrected_share(joint, k, anchor, chance, z)
+        shares.append(AnchoredShare(asked.labels[k], *entry))
+    return _result(joint, anchor, level, careless, shares)
+
+
+def anchored_parts(
+    parts: Sequence[tuple[Any, JointReports]],
+    name: str,
+    share: float,
+    anchor_option: Any,
+    level: float,
+    chances: Sequence[float],
+) -> Anchored:
+    """Correct options that are estimated one by one, each from the joint reports of its own yes/no and the anchor."""
+    shares, notes = [], []
+    for (option, joint), chance in zip(parts, chances, strict=True):
+        alone = anchored_joint(joint, share, None, anchor_option, level, (1.0 - chance, chance))
+        shares.append(replace(alone.shares[0], option=option))
+        notes += alone.notes
+    return replace(alone, question=name, shares=tuple(shares), notes=tuple(dict.fromkeys(notes)))
+
+
+def anchored_mean(
+    joint: JointReports, values: npt.ArrayLike, share: float, anchor_option: Any, level: float
+) -> Anchored:
+    """Correct the mean of the first variable; careless answers average the middle of the range."""
+    numbers = finite_numbers(values, "values")
+    if len(numbers) != len(joint.variables[0].labels):
+        raise AnalysisError(
+            f"values: {len(numbers)} given for {len(joint.variables[0].labels)} answers", "give one for each"
         )
-    assert careless is not None
+    anchor = read_anchor(joint.variables[1], share, anchor_option)
+    low, high = float(numbers.min()), float(numbers.max())
+    careless, entry = corrected_mean(joint, numbers, anchor, (low + high) / 2.0, quantile(joint, level))
+    limits = (min(max(value, low), high) for value in (entry.estimate, entry.low, entry.high))
+    mean = AnchoredShare("mean", *entry._replace(shown=Shown(*limits)))
+    return replace(_result(joint, anchor, level, careless, [mean]), quantity="mean")
+
+
+def _result(
+    joint: JointReports, anchor: Anchor, level: float, careless: Careless, shares: Sequence[AnchoredShare]
+) -> Anchored:
+    asked, known = joint.variables
     notes = (*joint.notes(), *_notes(careless, shares))
-    return Anchored(asked.name, known.name, share, joint.n, level, careless, tuple(shares), notes)
-
-
-def _known_share(share: float) -> float:
-    try:
-        value = float(share)
-    except (TypeError, ValueError):
-        value = math.nan
-    if isinstance(share, bool) or not 0.0 <= value <= 1.0:
-        raise AnalysisError(
-            f"the anchor's share is {share!r}", "give its known true share, a proportion from 0 to 1"
-        )
-    return value
-
-
-def _one_option(known: Variable, option: Any) -> int:
-    if option is not None:
-        return known.position(option)
-    if len(known.labels) != 2:
-        raise AnalysisError(
-            f"the anchor {known.name} has {len(known.labels)} answers",
-            "name the one whose share is known with anchor_option=",
-        )
-    return 1
-
-
-def _pair(joint: JointReports, option: int, place: int) -> tuple[Floats, Floats]:
-    """Give both observed shares and their covariance."""
-    means = np.array([joint.mean({0: option}), joint.mean({1: place})])
-    influence = np.stack(
-        [
-            joint.functional([joint.matrices[0][option], None]) - means[0],
-            joint.functional([None, joint.matrices[1][place]]) - means[1],
-        ]
-    )
-    slopes = np.stack([joint.mean_slopes({0: option}), joint.mean_slopes({1: place})], axis=1)
-    return means, joint.covariance(influence, slopes)
-
-
-def _careless(rate: float, variance: float, z: float) -> Careless:
-    se = math.sqrt(max(variance, 0.0))
-    low, high = rate - z * se, rate + z * se
-    shown = Shown(*(min(max(value, 0.0), 1.0) for value in (rate, low, high)))
-    return Careless(rate, se, low, high, shown)
-
-
-def _corrected(
-    option: Any, chance: float, p: float, rate: float, variances: tuple[float, float, float], z: float
-) -> AnchoredShare:
-    """Solve (p - 1/K - a (1 - r))^2 <= z^2 (V_p + a^2 V_r + 2 a C) for a = pi - 1/K."""
-    own, of_rate, mixed = map(float, variances)
-    careful, gap = 1.0 - rate, p - chance
-    square = careful**2 - z * z * of_rate
-    half = gap * careful + z * z * mixed
-    free = gap**2 - z * z * own
-    if square <= 0.0:
-        low, high = -math.inf, math.inf
-    else:
-        root = math.sqrt(max(half * half - square * free, 0.0))
-        low, high = chance + (half - root) / square, chance + (half + root) / square
-    best = chance + gap / careful if careful > 0.0 else math.nan
-    away = best - chance
-    variance = (own + away**2 * of_rate + 2.0 * away * mixed) / careful**2 if careful > 0.0 else math.nan
-    shown = Shown(*(min(max(value, 0.0), 1.0) for value in (best, low, high)))
-    error = math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
-    return AnchoredShare(option, p, math.sqrt(max(own, 0.0)), best, error, low, high, shown)
+    return Anchored(asked.name, known.name, anchor.share, joint.n, level, careless, tuple(shares), notes)
 
 
 def _notes(careless: Careless, shares: Sequence[AnchoredShare]) -> list[str]:

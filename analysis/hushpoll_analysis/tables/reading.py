@@ -29,8 +29,12 @@ def read_joint(
     names: Sequence[str],
     design: SurveyDesign | None,
     labels: Mapping[str, Sequence[Any]] | None = None,
+    means: Sequence[str] = (),
 ) -> JointReports:
-    """Read joint reports from a table of respondents, or from an array of joint counts (one axis a variable)."""
+    """Read joint reports from a table of respondents, or from an array of joint counts (one axis a variable).
+
+    Of the variables named in `means` only a mean is wanted, which their reports may tell without telling the shares.
+    """
     if len(set(names)) != len(names):
         raise AnalysisError(f"a variable is named twice: {', '.join(names)}", "name each once")
     if len(names) < 2:
@@ -42,7 +46,7 @@ def read_joint(
             return _from_block(reports, mechanisms, names, design, found[1].channel)
     refuse_together(mechanisms, names, "put two questions of a block in a table of their own")
     if isinstance(reports, pd.DataFrame):
-        return _from_rows(reports, mechanisms, names, design, labels)
+        return _from_rows(reports, mechanisms, names, design, labels, means)
     if design is not None:
         raise AnalysisError("weights, strata and clusters need a table of respondents, not joint counts")
     try:
@@ -51,7 +55,7 @@ def read_joint(
         raise AnalysisError(
             "counts: the rows have different lengths", "give one number for each cell"
         ) from None
-    return _from_counts(counts, mechanisms, names, labels)
+    return _from_counts(counts, mechanisms, names, labels, means)
 
 
 def _from_rows(
@@ -60,10 +64,11 @@ def _from_rows(
     names: Sequence[str],
     design: SurveyDesign | None,
     labels: Mapping[str, Sequence[Any]],
+    means: Sequence[str],
 ) -> JointReports:
     if data.empty:
         raise AnalysisError("the table of reports is empty", "there is nothing to estimate")
-    pairs = [read_variable(data, name, mechanisms, labels.get(name)) for name in names]
+    pairs = [read_variable(data, name, mechanisms, labels.get(name), name not in means) for name in names]
     variables = tuple(variable for variable, _ in pairs)
     codes = tuple(values for _, values in pairs)
     shape = tuple(variable.view.outcomes for variable in variables)
@@ -107,6 +112,7 @@ def _from_counts(
     mechanisms: Mechanisms,
     names: Sequence[str],
     labels: Mapping[str, Sequence[Any]],
+    means: Sequence[str],
 ) -> JointReports:
     if counts.ndim != len(names):
         raise AnalysisError(
@@ -122,7 +128,7 @@ def _from_counts(
         raise AnalysisError("all counts are 0", "there is nothing to estimate")
     variables = []
     for axis, name in enumerate(names):
-        variable = randomized_variable(name, mechanisms, labels.get(name))
+        variable = randomized_variable(name, mechanisms, labels.get(name), name not in means)
         if variable is None:
             given = labels.get(name, range(counts.shape[axis]))
             codes = pd.DataFrame({name: list(given)})

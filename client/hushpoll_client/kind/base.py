@@ -55,6 +55,11 @@ class Answers:
         return Fraction(0)
 
     @property
+    def chances(self) -> tuple[Fraction, ...]:
+        """How often each row is given, or each option ticked, by people who pick any possible answer at random."""
+        return (Fraction(1, len(self.labels)),) * len(self.labels)
+
+    @property
     def ordered(self) -> bool:
         """Whether the answers have an order, so that "this or less" means something."""
         return False

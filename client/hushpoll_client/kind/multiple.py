@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 from hushpoll_client.channel.base import Draws
@@ -27,6 +29,13 @@ class MultipleAnswers(Answers):
     """Options, any of them ticked, or at most so many; a true answer is the ticked ones in increasing order."""
 
     at_most: int | None
+
+    @property
+    def chances(self) -> tuple[Fraction, ...]:
+        """The share of the possible sets that hold an option: one half, less where few may be ticked."""
+        options, most = len(self.labels), self.at_most or len(self.labels)
+        holding = sum(comb(options - 1, size - 1) for size in range(1, most + 1))
+        return (Fraction(holding, sum(comb(options, size) for size in range(most + 1))),) * options
 
     def document(self) -> dict[str, Any]:
         """Give the options, and how many may be ticked where that is limited."""

@@ -138,6 +138,13 @@ class Bins(NumberAnswers):
         return tuple(first for first, _ in self.edges) if len(self.labels) == self.steps + 1 else None
 
     @property
+    def chances(self) -> tuple[Fraction, ...]:
+        """The share of the numbers that lie in each bin."""
+        return tuple(
+            ((last - first) / self.step + 1) / Fraction(self.steps + 1) for first, last in self.edges
+        )
+
+    @property
     def edges(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """The first and the last number of each bin."""
         bins, numbers = len(self.labels), self.steps + 1

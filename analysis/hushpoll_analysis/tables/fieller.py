@@ -1,0 +1,186 @@
+"""The correction of one statistic for careless answers, by Fieller's theorem.
+
+An observed statistic is p = (1 - r) pi + r c where a share r of the respondents answers at random and gives c on
+average. An anchor, whose true share is pi_0, tells r = (p_0 - pi_0)/(1/K_0 - pi_0).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import Variable
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.shares.result import Shown
+
+from .joint import JointReports
+
+__all__ = [
+    "Anchor",
+    "Careless",
+    "Corrected",
+    "careless_of",
+    "corrected_mean",
+    "corrected_share",
+    "read_anchor",
+]
+
+LEAST = 1e-9
+
+
+@dataclass(frozen=True)
+class Careless:
+    """The share of respondents who answered at random; unclipped, `shown` within [0, 1]."""
+
+    estimate: float
+    se: float
+    low: float
+    high: float
+    shown: Shown
+
+
+class Anchor(NamedTuple):
+    """The answer of the anchor whose share is known, and by how much one observed share moves the careless share."""
+
+    place: int
+    share: float
+    slope: float
+
+
+class Corrected(NamedTuple):
+    """One statistic as observed and corrected."""
+
+    uncorrected: float
+    uncorrected_se: float
+    estimate: float
+    se: float
+    low: float
+    high: float
+    shown: Shown
+
+
+def read_anchor(known: Variable, share: float, option: Any) -> Anchor:
+    """Check the anchor's known share; by default that of Yes."""
+    share, place = _known_share(share), _one_option(known, option)
+    chance = 1.0 / len(known.labels)
+    if abs(chance - share) < LEAST:
+        raise NotIdentifiedError(
+            f"the anchor's known share {share:g} is what careless people give too, so it cannot tell them apart",
+            "take a question whose share is near 0 or 1",
+        )
+    return Anchor(place, share, 1.0 / (chance - share))
+
+
+def careless_of(joint: JointReports, anchor: Anchor, z: float) -> Careless:
+    """Estimate the careless share from the last variable alone."""
+    axis = len(joint.variables) - 1
+    row = joint.variables[axis].weights[anchor.place]
+    mean, influence = _statistic(joint, axis, row)
+    slopes = _slopes(joint, {axis: anchor.place})[:, [axis]]
+    variance = float(joint.covariance(influence[None], slopes)[0, 0])
+    return _careless((mean - anchor.share) * anchor.slope, variance * anchor.slope**2, z)
+
+
+def corrected_share(
+    joint: JointReports, option: int, anchor: Anchor, chance: float, z: float
+) -> tuple[Careless, Corrected]:
+    """Correct the share of one answer of the first variable; careless people give it with this chance."""
+    return _corrected_by(joint, joint.variables[0].weights[option], option, anchor, chance, z)
+
+
+def corrected_mean(
+    joint: JointReports, values: Floats, anchor: Anchor, chance: float, z: float
+) -> tuple[Careless, Corrected]:
+    """Correct the mean of the first variable, whose answers are these numbers."""
+    return _corrected_by(joint, joint.variables[0].view.solution(values), None, anchor, chance, z)
+
+
+def _corrected_by(
+    joint: JointReports, row: Floats, option: int | None, anchor: Anchor, chance: float, z: float
+) -> tuple[Careless, Corrected]:
+    pairs = [
+        _statistic(joint, 0, row),
+        _statistic(joint, 1, joint.variables[1].weights[anchor.place]),
+    ]
+    slopes = _slopes(joint, {1: anchor.place} if option is None else {0: option, 1: anchor.place})
+    covariance = joint.covariance(np.stack([influence for _, influence in pairs]), slopes)
+    rate = (pairs[1][0] - anchor.share) * anchor.slope
+    of_rate, mixed = covariance[1, 1] * anchor.slope**2, covariance[0, 1] * anchor.slope
+    found = _corrected(chance, pairs[0][0], rate, (covariance[0, 0], of_rate, mixed), z)
+    return _careless(rate, float(of_rate), z), found
+
+
+def _statistic(joint: JointReports, axis: int, row: Floats) -> tuple[float, Floats]:
+    """Give the mean of one variable's report weights, and what each joint report adds to it."""
+    rows: list[Floats | None] = [None] * len(joint.variables)
+    rows[axis] = row
+    weights = joint.functional(rows)
+    mean = float(np.sum(weights * joint.frequencies))
+    return mean, weights - mean
+
+
+def _slopes(joint: JointReports, answers: dict[int, int]) -> Floats:
+    """Tell how the share of the named answer of each variable moves with each estimated decoy share."""
+    result = np.zeros((len(joint.decoys), len(joint.variables)))
+    for number, (axis, decoy) in enumerate(joint.decoys):
+        if axis in answers:
+            rows: list[Floats | None] = [None] * len(joint.variables)
+            rows[axis] = decoy.slope[answers[axis]]
+            result[number, axis] = float(np.sum(joint.functional(rows) * joint.frequencies))
+    return result
+
+
+def _known_share(share: float) -> float:
+    try:
+        value = float(share)
+    except (TypeError, ValueError):
+        value = math.nan
+    if isinstance(share, bool) or not 0.0 <= value <= 1.0:
+        raise AnalysisError(
+            f"the anchor's share is {share!r}", "give its known true share, a proportion from 0 to 1"
+        )
+    return value
+
+
+def _one_option(known: Variable, option: Any) -> int:
+    if option is not None:
+        return known.position(option)
+    if len(known.labels) != 2:
+        raise AnalysisError(
+            f"the anchor {known.name} has {len(known.labels)} answers",
+            "name the one whose share is known with anchor_option=",
+        )
+    return 1
+
+
+def _careless(rate: float, variance: float, z: float) -> Careless:
+    se = math.sqrt(max(variance, 0.0))
+    low, high = rate - z * se, rate + z * se
+    shown = Shown(*(min(max(value, 0.0), 1.0) for value in (rate, low, high)))
+    return Careless(rate, se, low, high, shown)
+
+
+def _corrected(
+    chance: float, p: float, rate: float, variances: tuple[float, float, float], z: float
+) -> Corrected:
+    """Solve (p - c - a (1 - r))^2 <= z^2 (V_p + a^2 V_r + 2 a C) for a = pi - c."""
+    own, of_rate, mixed = map(float, variances)
+    careful, gap = 1.0 - rate, p - chance
+    square = careful**2 - z * z * of_rate
+    half = gap * careful + z * z * mixed
+    free = gap**2 - z * z * own
+    if square <= 0.0:
+        low, high = -math.inf, math.inf
+    else:
+        root = math.sqrt(max(half * half - square * free, 0.0))
+        low, high = chance + (half - root) / square, chance + (half + root) / square
+    best = chance + gap / careful if careful > 0.0 else math.nan
+    away = best - chance
+    variance = (own + away**2 * of_rate + 2.0 * away * mixed) / careful**2 if careful > 0.0 else math.nan
+    shown = Shown(*(min(max(value, 0.0), 1.0) for value in (best, low, high)))
+    error = math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
+    return Corrected(p, math.sqrt(max(own, 0.0)), best, error, low, high, shown)
