@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import AnalysisError, budget, plan
+from hushpoll_analysis.designing.planning import SLIDER_STOPS
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.designing.spending import Spender, read_lock
 from hushpoll_client import Survey
 from hushpoll_client.mechanism.sampled import sampled
+from hushpoll_client.words import at_most, epsilon_text
 from hushpoll_server.cli import main
 
 DRUG = {"id": "drug", "kind": "yes_no", "text": "Drugs?", "mechanism": {"epsilon": "1"}}
@@ -112,7 +114,80 @@ def test_a_lock_that_makes_the_margin_unreachable_says_so_with_three_ways_out() 
         " needs; lock it at epsilon 2.722 instead, ask 1,799 people, or accept the wider margin"
     )
     assert plan("warner", epsilon=1, margin=0.05).n == 1799
-    assert planned(DRUG, n=500, margin=0.05, locks={"drug": "1"}).problems == (), "a lock alone is the wish"
+    wished = planned(DRUG, n=500, margin=0.05, locks={"drug": "1"})
+    assert wished.problems == (), "a lock alone is the wish"
+    assert wished.advice[0] == f"Q{said[1:]}.", "and is never silent about what it costs"
+    assert not wished.met
+    enough = planned(DRUG, n=1800, margin=0.05, locks={"drug": "1"})
+    assert enough.met
+    assert not any("is locked at epsilon 1, which gives" in one for one in enough.advice)
+
+
+def test_what_stays_as_it_is_and_misses_its_margin_is_said() -> None:
+    found = planned(DRUG, {**DRUG, "id": "more"}, n=500, margin=0.08, kept=["drug"])
+    assert found.advice[0] == (
+        'Question "drug" stays as it is and gives ±9.5 points, not the ±8.0 points it needs; ask 703 people, change its'
+        " mechanism, or accept the wider margin."
+    )
+    assert plan("warner", epsilon=1, margin=0.08).n == 703
+
+
+def test_a_lock_above_what_is_needed_says_what_it_could_save() -> None:
+    found = planned(DRUG, FACULTY, n=900, margin=0.08, locks={"drug": "3"})
+    free = planned(DRUG, FACULTY, n=900, margin=0.08)
+    assert found.costliest == "drug"
+    needs = free.questions[0].epsilon
+    (said,) = [one for one in found.advice if one.startswith("It is locked")]
+    assert said == (
+        f"It is locked at epsilon 3; its margin needs epsilon {epsilon_text(needs, 2)} only, and a lock there would"
+        f" save {at_most(3.0 - needs)}."
+    )
+
+
+def test_a_costliest_question_that_is_out_of_reach_gets_remedies_with_figures() -> None:
+    costly = {**FACULTY, "mechanism": {"epsilon": "4"}}
+    found = planned(DRUG, costly, n=300, margin=0.05)
+    assert found.costliest == "faculty"
+    assert len(found.problems) == 2
+    (more,) = [one for one in found.advice if one.startswith("With ") and "answers instead" in one]
+    people, epsilon = int(more.split()[1].replace(",", "")), float(more.split()[-1].rstrip("."))
+    again = planned(costly, n=people, margin=0.05).questions[0]
+    assert again.epsilon == pytest.approx(epsilon, abs=0.01)
+    assert again.met
+
+
+@pytest.mark.parametrize(
+    ("questions", "why"),
+    [
+        ((USED, DRUG), "a block holds questions with one answer out of a list only"),
+        ((FACULTY,), "a block needs a second question beside it that it can hold"),
+        (
+            (DRUG, {**FACULTY, "after": {"question": "drug", "answers": ["Yes"]}}),
+            "no question with a skip rule",
+        ),
+    ],
+)
+def test_where_a_question_cannot_be_asked_of_fewer_people_it_says_why(questions: Any, why: str) -> None:
+    found = planned(*questions, n=900, margin=0.08)
+    (said,) = [one for one in found.advice if one.startswith("It cannot be asked of fewer people")]
+    assert why in said
+
+
+def test_numbers_are_refined_between_the_stops_where_somebody_asks_for_it() -> None:
+    """A number at ±8 % with 900 answers: the stop is 1, and .93 or less is enough; bins stay at a stop, and say so."""
+    stop = planned(HOURS, n=900, margin=0.08, designs=0).questions[0]
+    assert stop.spent == "1"
+    fine = planned(HOURS, n=900, margin=0.08, designs=1).questions[0]
+    assert 0.85 < float(fine.spent) <= 0.95
+    assert fine.margin <= 0.08
+    kept = {**HOURS, "mechanism": {"epsilon": fine.spent}}
+    assert planned(kept, n=900, margin=0.08, designs=0).questions[0].spent == fine.spent, (
+        "what was found is kept"
+    )
+    bins = {**HOURS, "mechanism": {"epsilon": "1", "target": "distribution"}}
+    found = planned(bins, n=4000, margin=0.1, designs=1)
+    assert found.questions[0].spent in {f"{stop:g}" for stop in SLIDER_STOPS}
+    assert any("is one of the slider's stops" in one for one in found.advice)
 
 
 def test_a_margin_that_no_epsilon_reaches_is_said_question_by_question() -> None:
@@ -183,22 +258,6 @@ def test_a_published_survey_is_planned_too() -> None:
     found = budget(again, 1000, margin=0.07)
     assert all(one.margin <= 0.07 for one in found.questions)
     assert Spender(again.questions[1], False).follows_advice
-
-
-def test_questions_of_a_block_keep_its_epsilon_which_counts_once() -> None:
-    members = [
-        {key: value for key, value in DRUG.items() if key != "mechanism"} | {"id": name}
-        for name in ("a", "b")
-    ]
-    block = {"questions": ["a", "b"], "ask": 1, "epsilon": 1.0}
-    survey = read_draft({**document(*members, FACULTY), "blocks": [block]})
-    found = budget(survey, 4000, margin=0.06, recommended=["faculty"])
-    faculty = found.questions[2]
-    assert found.total == pytest.approx(1.0 + faculty.epsilon)
-    assert faculty.margin <= 0.06
-    assert found.questions[0].margin == pytest.approx(plan("warner", epsilon=1, n=2000).margin, rel=1e-6)
-    with pytest.raises(AnalysisError, match='question "a" has no epsilon to lock'):
-        budget(survey, 4000, margin=0.06, locks={"a": 1})
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

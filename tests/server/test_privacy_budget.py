@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace import drafts, planner
 from hushpoll_server.workspace.checklist import checklist
 from hushpoll_server.workspace.drafts import Draft
 
@@ -118,6 +118,76 @@ def test_nothing_is_green_while_the_total_is_in_the_red(owner: FlaskClient, stor
         f"/drafts/{draft.id}/plan.json", query_string={"expected_n": 500, "margin": 8, "epsilon": "own"}
     ).json
     assert (live["met"], live["green"]) == (False, False)
+
+
+def test_saving_is_not_green_while_the_total_is_in_the_red(owner: FlaskClient, store: Store) -> None:
+    many = [{**FACULTY, "id": f"f{number}"} for number in range(3)]
+    draft = make_draft(store, "owner", *many)
+    page = f"/drafts/{draft.id}/privacy"
+    for epsilon, shown in (("2.8", "notice-plain"), ("1", "notice-done")):
+        submit(owner, page, expected_n="500", margin="8", epsilon=epsilon)
+        said = owner.get(page).text
+        assert f'class="notice {shown}" role="status">Saved.' in said
+        assert ("notice-done" in said) == (epsilon == "1")
+
+
+def test_a_lock_that_misses_the_common_margin_is_said_and_not_green(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION, FACULTY)
+    page = f"/drafts/{draft.id}/privacy"
+    submit(owner, page, expected_n="900", margin="8", epsilon="1", lock_0="0.2", solve="yes")
+    shown = html.unescape(owner.get(page).text)
+    assert 'class="notice notice-problem" role="status">Question 1 is locked at epsilon 0.2' in shown
+    assert "not the ±8.0 points it needs; lock it at epsilon" in shown
+    assert "notice-done" not in shown
+
+
+ASKED = [{"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?"} for one in range(1, 6)]
+
+
+def block_draft(store: Store, epsilon: str = "4") -> Draft:
+    """Five questions in a block that asks two of them, and one beside it."""
+    block = {"questions": [one["id"] for one in ASKED], "ask": 2, "epsilon": epsilon}
+    document = {**drafts.blank("Block"), "questions": [*ASKED, FACULTY], "blocks": [block]}
+    return drafts.create(store, "owner", document)
+
+
+def test_a_block_gets_the_privacy_that_fits_as_one(owner: FlaskClient, store: Store) -> None:
+    draft = block_draft(store)
+    page = f"/drafts/{draft.id}/privacy"
+    asked = owner.get(page).text
+    for place in range(5):
+        assert f'name="margin_{place}"' in asked
+        assert f'name="lock_{place}"' in asked
+    assert "the strictest lock among them holds for all" in asked
+    submit(owner, page, expected_n="4000", margin="8", epsilon="1", margin_0="6", solve="yes")
+    kept = read(store, draft)
+    (block,) = kept.document["blocks"]
+    assert block["ask"] == 2
+    survey = kept.compiled()
+    assert planner.margin_at(survey.questions[0], 4000) <= 0.06
+    assert float(block["epsilon"]) < 2
+    less = {**kept.document, "blocks": [{**block, "epsilon": f"{0.99 * float(block['epsilon']):.5f}"}]}
+    assert planner.margin_at(drafts.compiled(less).questions[0], 4000) > 0.06, "not the smallest"
+    shown = html.unescape(owner.get(page).text)
+    assert "for the block of questions 1 to 5" in shown
+    assert "in the block" in shown
+
+
+def test_a_lock_of_a_member_caps_its_block_and_the_slider_leaves_it(owner: FlaskClient, store: Store) -> None:
+    draft = block_draft(store)
+    page = f"/drafts/{draft.id}/privacy"
+    submit(owner, page, expected_n="4000", margin="8", epsilon="2", lock_2="3-fold")
+    kept = read(store, draft)
+    assert kept.document["blocks"][0]["epsilon"] == "1.0986", "a lock holds at once"
+    assert kept.question("faculty")["mechanism"]["epsilon"] == "2"  # type: ignore[index]
+    assert dict(kept.locks) == {"q3": "3-fold"}
+    submit(owner, page, expected_n="4000", margin="3", epsilon="own", lock_2="3-fold", solve="yes")
+    assert read(store, draft).document["blocks"][0]["epsilon"] == "1.0986"
+    shown = html.unescape(owner.get(page).text)
+    assert "The block of questions 1 to 5 is locked at epsilon 1.0986, which gives question 1 ±" in shown
+    assert "notice-done" not in shown
+    submit(owner, page, expected_n="4000", margin="20", epsilon="own", lock_2="3-fold", solve="yes")
+    assert float(read(store, draft).document["blocks"][0]["epsilon"]) < 1, "a cap, not a wish to spend it"
 
 
 def checklist_of(owner: FlaskClient, draft: Draft) -> list[tuple[str, str]]:

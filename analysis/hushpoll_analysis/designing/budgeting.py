@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,10 @@ from hushpoll_client.words import at_most, epsilon_text
 
 from hushpoll_analysis.errors import AnalysisError
 
+from .asking import Asked, AskedBlock
 from .designs import read_number, read_whole
 from .remedies import remedies
-from .spending import HIGH_TOTAL, QuestionBudget, Spender, margin_words, read_lock
+from .spending import HIGH_TOTAL, QuestionBudget, Spender
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,11 @@ class Budget:
     problems: tuple[str, ...]
 
     @property
+    def met(self) -> bool:
+        """Whether every question is as precise as is needed."""
+        return all(one.met for one in self.questions)
+
+    @property
     def too_high(self) -> bool:
         """Whether one person's total is one to warn of."""
         return self.total >= HIGH_TOTAL
@@ -81,8 +87,12 @@ def budget(
     kept: Iterable[str] = (),
     numbered: bool = False,
     level: float = 0.95,
+    designs: int = 3,
 ) -> Budget:
     """Give every question the smallest epsilon that reaches its margin; a locked one keeps its lock.
+
+    A block is one spender: it gets the smallest epsilon that reaches the margins of all its questions, with as many
+    asked of each person as its document says. A lock of one of them, or of the block's own id (block1), is a cap on it.
 
     Parameters
     ----------
@@ -104,110 +114,65 @@ def budget(
         Whether sentences name questions by their numbers, not by their ids.
     level
         Confidence level of the margins.
+    designs
+        Where channels are long to compute (numbers, scales of more than 7 points), how many are computed between the
+        slider's stops, for each question; 0 takes the stops, which are at hand. Bins stay at the stops.
     """
     n, margins, locks = _answers(n), dict(margins or {}), dict(locks or {})
-    _check_ids(survey, margins, "margin")
-    _check_ids(survey, locks, "lock")
+    ids = [question.id for question in survey.questions]
+    _check_ids(ids, margins, "margin")
+    _check_ids([*ids, *(block.id for block in survey.blocks)], locks, "lock")
     needs = {name: _margin(value, name) for name, value in margins.items()}
     usual, open_ones, still = _margin(margin, "margin"), set(recommended), set(kept)
-    made = []
-    for number, question in enumerate(survey.questions, 1):
-        spender = Spender(question, question.id in open_ones, level)
-        asked = _Asked(
-            spender,
+    asked = [
+        Asked(
+            Spender(question, question.id in open_ones, level),
             number,
             f"question {number}" if numbered else f'question "{question.id}"',
             n,
             needs.get(question.id, usual),
             question.id in needs,
+            designs,
         )
-        made.append(asked.planned(locks.get(question.id), question.id in still))
+        for number, question in enumerate(survey.questions, 1)
+    ]
+    made: list[QuestionBudget] = []
+    for one in asked:
+        question = one.spender.question
+        if question.block is None:
+            made.append(one.planned(locks.get(question.id), question.id in still))
+        elif not any(done.spender.question.block == question.block for done in made):
+            inside = tuple(other for other in asked if other.spender.question.block == question.block)
+            given = [
+                locks[name] for name in (question.block, *(other.id for other in inside)) if name in locks
+            ]
+            made += AskedBlock(inside, numbered).planned(given, any(other.id in still for other in inside))
     return _summed(survey, n, made)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is wanted of one question."""
-
-    spender: Spender
-    number: int
-    name: str
-    n: int
-    needed: float
-    insisted: bool
-
-    def planned(self, lock: Any, kept: bool) -> QuestionBudget:
-        """Give what it spends: its lock, what it has, or the least that is enough."""
-        if lock is not None and not self.spender.can_move:
-            raise AnalysisError(
-                f"{self.name} has no epsilon to lock",
-                "give its mechanism an epsilon, or leave it out of the locks",
-            )
-        if lock is not None:
-            return self._locked(read_lock(lock))
-        if kept or not self.spender.can_move:
-            return self._spending(None)
-        found = self.spender.smallest(self.n, self.needed)
-        problem = "" if found is not None else _out_of_reach(self)
-        return self._spending(found or self.spender.spent, problem)
-
-    def _locked(self, lock: str) -> QuestionBudget:
-        problem, spender, question = "", self.spender, self.spender.question
-        reached = spender.margin(self.n, lock)
-        # A lock alone is the wish: only a margin that was asked for as well can be out of its reach.
-        if self.insisted and reached > self.needed * 1.0005:
-            smallest = spender.smallest(self.n, self.needed)
-            more = f"lock it at epsilon {smallest} instead, " if smallest is not None else ""
-            problem = (
-                f"{self.name} is locked at epsilon {lock}, which gives {margin_words(question, reached)} with"
-                f" {self.n:,} answers, not the {margin_words(question, self.needed)} it needs; {more}ask"
-                f" {spender.answers(self.needed, lock):,} people, or accept the wider margin"
-            )
-        return self._spending(lock, problem, locked=True)
-
-    def _spending(self, spent: str | None, problem: str = "", locked: bool = False) -> QuestionBudget:
-        spender = self.spender
-        epsilon = spender.question.epsilon if spent is None else spender.at(spent).epsilon
-        margin = spender.margin(self.n, spent)
-        return QuestionBudget(
-            spender, self.number, epsilon, margin, self.needed, locked, spent, problem, self.name
-        )
-
-
-def _out_of_reach(asked: _Asked) -> str:
-    """Say why no epsilon reaches a margin: too few people, or a mechanism that is not precise enough at any."""
-    spender, question, n, needed = asked.spender, asked.spender.question, asked.n, asked.needed
-    said = f"{asked.name}: {margin_words(question, needed)} cannot be reached with {n:,} answers"
-    alone = spender.open_margin / math.sqrt(n)
-    if alone > needed:
-        people = math.ceil((spender.open_margin / needed) ** 2)
-        return (
-            f"{said}: even without privacy the margin is {margin_words(question, alone)}; ask more than {people:,}"
-            " people, or accept a wider margin"
-        )
-    if question.mechanism.has_decoy:
-        return (
-            f"{said}: its harmless question takes more precision than that at any epsilon; leave its mechanism open,"
-            " ask more people, or accept a wider margin"
-        )
-    return f"{said}: it would need more epsilon than there is; ask more people, or accept a wider margin"
 
 
 def _summed(survey: Survey, n: int, made: list[QuestionBudget]) -> Budget:
     # What does not move keeps its part of the total, whichever way the survey counts it.
-    moved = sum(one.epsilon - one.spender.question.epsilon for one in made if one.spent is not None)
+    moved = sum(
+        one.epsilon - one.spender.question.epsilon for one in made if one.spent is not None and one.leads
+    )
     total = survey.epsilon_total + moved if math.isfinite(survey.epsilon_total) else math.inf
     costliest = max(made, key=lambda one: one.epsilon)
-    first = f"{costliest.name} costs most: epsilon {epsilon_text(costliest.epsilon, 2)}"
+    first = f"{costliest.payer} costs most: epsilon {epsilon_text(costliest.epsilon, 2)}"
     of = f" of {epsilon_text(total, 2)} in total" if math.isfinite(total) and len(made) > 1 else ""
-    advice = [f"{first}{of}", *remedies(made, costliest, n, total)]
+    missed = dict.fromkeys(one.missed for one in made if one.missed)
+    advice = [*missed, f"{first}{of}", *remedies(made, costliest, n, total)]
+    advice += [
+        f"{one.name}: its epsilon is one of the slider's stops, because a channel in between takes minutes to compute"
+        for one in made
+        if one.spender.at_stops and one.spent is not None and not one.locked and not one.problem
+    ]
     if total >= HIGH_TOTAL and math.isfinite(total):
         advice.insert(
             0,
             f"a total of {epsilon_text(total, 2)} is too high: one person's whole report may multiply an onlooker's"
             f" odds by up to {at_most(math.exp(total))}",
         )
-    problems = tuple(one.problem for one in made if one.problem)
+    problems = tuple(dict.fromkeys(one.problem for one in made if one.problem))
     return Budget(n, tuple(made), total, costliest.id, tuple(_sentence(one) for one in advice), problems)
 
 
@@ -222,8 +187,7 @@ def _sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def _check_ids(survey: Survey, given: Mapping[str, Any], what: str) -> None:
-    known = [question.id for question in survey.questions]
+def _check_ids(known: Sequence[str], given: Mapping[str, Any], what: str) -> None:
     for name in given:
         if name not in known:
             raise AnalysisError(

@@ -21,22 +21,63 @@ def remedies(
     made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int, total: float
 ) -> Iterator[str]:
     """Say what would help, best known first: each line a change and the epsilon that it leads to."""
-    if costliest.spender.question.block is not None:
-        yield "it is part of a block: asking fewer of its questions, or a lower epsilon of the block, would help"
-        return
     if costliest.spent is None:
         yield "its mechanism has no epsilon to choose: the recommended one would have"
         return
-    if costliest.locked:
-        yield "it is locked: a lower lock would save most"
-        return
-    if costliest.problem:
-        return
     goal = _goal(costliest.epsilon, total)
+    if costliest.whole is not None:
+        yield from _of_block(made, costliest, n, goal)
+        return
+    if costliest.locked:
+        yield from _lower_lock(costliest, n)
+        return
     yield from _merging(costliest, n)
     yield from _more_people(costliest, n, goal)
     yield from _wider(costliest, n, goal)
     yield from _together(made, costliest, n)
+
+
+def _helps(one: QuestionBudget, found: str | None) -> bool:
+    """Tell whether an epsilon is worth saying: a good deal less, or any where the margin is out of reach as it is."""
+    return found is not None and (bool(one.problem) or float(found) <= _WORTH * one.epsilon)
+
+
+def _lower_lock(one: QuestionBudget, n: int) -> Iterator[str]:
+    """Say what a lock spends beyond what its margin needs."""
+    found = one.spender.smallest(n, one.needed)
+    if found is not None and float(found) <= _WORTH * one.epsilon:
+        yield (
+            f"it is locked at epsilon {_text(str(one.spent))}; its margin needs epsilon {_text(found)} only, and a lock"
+            f" there would save {at_most(one.epsilon - float(found))}"
+        )
+    elif found is not None:
+        yield f"it is locked at epsilon {_text(str(one.spent))}; its margin needs epsilon {_text(found)}"
+    yield from _merging(one, n)
+
+
+def _of_block(
+    made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int, goal: float
+) -> Iterator[str]:
+    """Say what would make a block cheaper: another number of questions asked, more people, wider margins."""
+    whole = costliest.whole
+    assert whole is not None
+    needed = [one.needed for one in made if one.whole == whole]
+    best = whole.best(n, needed)
+    if best is not None and best[0] != whole.ask and _helps(costliest, best[1]):
+        yield (
+            f"asking each person {best[0]} of its {len(needed)} questions instead of {whole.ask} would need epsilon"
+            f" {_text(best[1])}"
+        )
+    at = costliest.spender.usable(goal)
+    more = _round_up(whole.answers(needed, at))
+    found = whole.smallest(more, needed)
+    if more > n and found is not None and _helps(costliest, found):
+        yield f"with {more:,} answers instead of {n:,} it would need epsilon {_text(found)}"
+    wide = math.ceil(200.0 * max(one.margin(n, at) for one in whole.members)) / 200.0
+    found = whole.smallest(n, [max(one, wide) for one in needed]) if wide < 0.5 else None
+    if found is not None and _helps(costliest, found):
+        words = margin_words(costliest.spender.question, wide)
+        yield f"with {words} for all its questions it would need epsilon {_text(found)}"
 
 
 def _goal(epsilon: float, total: float) -> float:
@@ -50,14 +91,14 @@ def _merging(one: QuestionBudget, n: int) -> Iterator[str]:
     fewer = math.ceil(_MERGED * rows)
     short = one.spender.reduced(fewer) if rows > 3 else None
     found = short.smallest(n, one.needed) if short is not None else None
-    if found is not None and float(found) <= _WORTH * one.epsilon:
+    if found is not None and _helps(one, found):
         yield f"merging its {rows:,} answers to {fewer:,} would bring it to epsilon {_text(found)}"
 
 
 def _more_people(one: QuestionBudget, n: int, goal: float) -> Iterator[str]:
     more = _round_up(one.spender.answers(one.needed, one.spender.usable(goal)))
     found = one.spender.smallest(more, one.needed)
-    if more > n and found is not None and float(found) <= _WORTH * one.epsilon:
+    if more > n and found is not None and _helps(one, found):
         yield f"with {more:,} answers instead of {n:,} it would need epsilon {_text(found)}"
 
 
@@ -65,7 +106,7 @@ def _wider(one: QuestionBudget, n: int, goal: float) -> Iterator[str]:
     # Half points, as somebody would say it.
     wider = math.ceil(200.0 * one.spender.margin(n, one.spender.usable(goal))) / 200.0
     found = one.spender.smallest(n, wider) if wider < 0.5 else None
-    if found is not None and float(found) <= _WORTH * one.epsilon:
+    if found is not None and _helps(one, found):
         question = one.spender.question
         yield (
             f"with {margin_words(question, wider)} instead of {margin_words(question, one.needed)} it would need"
@@ -77,6 +118,7 @@ def _together(made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int)
     """Compare asking everybody all of some neighbours with a block, which asks each person a few of them."""
     members = _neighbours(made, costliest)
     if len(members) < 2:
+        yield f"it cannot be asked of fewer people: {_why_alone(costliest)}"
         return
     split = sum(one.epsilon for one in members)
     found = [(epsilon, ask) for ask in range(1, len(members)) if (epsilon := _block(members, ask, n))]
@@ -100,11 +142,23 @@ def _neighbours(made: Sequence[QuestionBudget], costliest: QuestionBudget) -> li
     return list(made[low : high + 1]) if _fits(costliest) else []
 
 
+def _why_alone(one: QuestionBudget) -> str:
+    """Say why no block can hold the question, which would ask each person some of several."""
+    question = one.spender.question
+    if question.kind.several or question.answers.steps is not None:
+        return "a block holds questions with one answer out of a list only"
+    if question.after is not None:
+        return "a block holds no question with a skip rule"
+    if question.mechanism.has_decoy:
+        return "a block holds no harmless question"
+    return "a block needs a second question beside it that it can hold"
+
+
 def _fits(one: QuestionBudget) -> bool:
     question = one.spender.question
     kind = question.kind
     by_option = not kind.several and question.answers.steps is None
-    free = one.spent is not None and not one.locked and not one.problem
+    free = one.spent is not None and not one.locked and one.whole is None
     return by_option and free and question.after is None and not question.mechanism.has_decoy
 
 

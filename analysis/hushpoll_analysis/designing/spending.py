@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import HushpollError, MechanismError, Question, mechanisms
 from hushpoll_client.exact import Number, read_decimal, spell
@@ -21,6 +21,9 @@ from hushpoll_analysis.errors import AnalysisError
 from .designs import Design, recommended_for
 from .planning import SLIDER_STOPS
 
+if TYPE_CHECKING:
+    from .block_spending import BlockSpender
+
 __all__ = ["HIGH_TOTAL", "QuestionBudget", "Spender", "krr_needed", "margin_words", "read_lock"]
 
 HIGH_TOTAL = 5.0
@@ -28,6 +31,7 @@ HIGH_TOTAL = 5.0
 _DIGITS = 4  # of an epsilon that was solved for; rounded up, so that the margin is reached
 _LOWEST = 0.001
 _QUICK = 7  # answers for which a channel is computed while somebody waits; above, those at hand are taken
+_PATIENT = 11  # answers for which it is computed where somebody asked for it; a mean's is quicker
 _FOLD = re.compile(r"(?:at most )?(.{1,40}?)[- ]?fold", re.IGNORECASE)
 
 
@@ -93,9 +97,7 @@ class Spender:
 
     @property
     def can_move(self) -> bool:
-        """Whether there is an epsilon to choose: not where a table, a truth probability or its block fixes it."""
-        if self.question.block is not None:
-            return False
+        """Whether there is an epsilon to choose: not where a table or a truth probability fixes it."""
         return self.follows_advice or "epsilon" in self.question.mechanism.parameters
 
     @property
@@ -115,22 +117,28 @@ class Spender:
         """Give its margin at n answers, as it stands or at another epsilon."""
         return self._design(epsilon).margin(n)
 
-    def answers(self, margin: float, epsilon: Number) -> int:
+    def answers(self, margin: float, epsilon: Number | None = None) -> int:
         """Give the answers that it takes to reach a margin."""
         return self._design(epsilon).answers(margin)
 
     @property
     def open_margin(self) -> float:
-        """The margin of one open answer at the worst truth: divide it by the square root of their number."""
-        return 0.5 * self._z
+        """The margin of one open answer at the worst truth: divide it by the square root of the number of people."""
+        return 0.5 * self._z / math.sqrt(self.question.mechanism.asked)
 
-    def smallest(self, n: int, margin: float) -> str | None:
+    def smallest(self, n: int, margin: float, designs: int = 0) -> str | None:
         """Find the smallest epsilon that reaches a margin with n answers; None where there is none.
 
         Channels that have to be computed for more than a few answers are at hand for the slider's stops alone: then it
-        is the smallest of these.
+        is the smallest of these and of what the question has now, narrowed down by so many further `designs`.
         """
-        return _smallest(self, n, margin)
+        return _smallest(self, n, margin, designs)
+
+    @property
+    def at_stops(self) -> bool:
+        """Whether its channels are too long to compute between the slider's stops, whoever waits."""
+        question = self.question
+        return self.computed and len(question.labels) > _PATIENT and question.answers.optimum[0] != "mean"
 
     def usable(self, epsilon: float) -> str:
         """Give the largest epsilon not above this one for which a channel is at hand."""
@@ -176,6 +184,10 @@ class QuestionBudget:
         Why its margin is out of reach, and what to do; empty where it is reached.
     name : str
         What sentences call it.
+    missed : str
+        Why a lock or a hand leaves it short of its margin, and what to do; empty where it is reached.
+    whole : BlockSpender or None
+        The block that spends for it.
     """
 
     spender: Spender
@@ -187,6 +199,18 @@ class QuestionBudget:
     spent: str | None
     problem: str = ""
     name: str = ""
+    missed: str = ""
+    whole: BlockSpender | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether what it spends counts: of a block's questions, which share it, the first one's."""
+        return self.whole is None or self.whole.members[0].question == self.spender.question
+
+    @property
+    def payer(self) -> str:
+        """What sentences call the one that spends: the question, or its block."""
+        return self.name if self.whole is None else self.whole.name
 
     @property
     def id(self) -> str:
@@ -209,18 +233,27 @@ class QuestionBudget:
             "mechanism": self.spender.question.mechanism.name
             if self.spent is None
             else self.spender.at(self.spent).name,
+            **({} if self.whole is None else {"block": self.spender.question.block}),
         }
 
 
 @lru_cache(maxsize=2048)
-def _smallest(spender: Spender, n: int, margin: float) -> str | None:
+def _smallest(spender: Spender, n: int, margin: float, designs: int) -> str | None:
     if not spender.computed:
         return _bisected(spender, n, margin)
     at_hand = [f"{stop:g}" for stop in SLIDER_STOPS]
     reached = next((stop for stop in at_hand if spender.margin(n, stop) <= margin), None)
-    if reached is None or reached == at_hand[0] or len(spender.question.labels) > _QUICK:
+    if reached is None or reached == at_hand[0]:
         return reached
-    return _between(spender, n, margin, at_hand[at_hand.index(reached) - 1], reached)
+    tries = 4 if len(spender.question.labels) <= _QUICK else 0 if spender.at_stops else designs
+    now = spender.spent
+    # What was found between the stops before is at hand too.
+    if float(now) < float(reached) and spender.margin(n) <= margin:
+        reached = now
+    below = max((stop for stop in at_hand if float(stop) < float(reached)), key=float, default=None)
+    if below is None:
+        return reached
+    return _between(spender, n, margin, below, reached, tries)
 
 
 def _bisected(spender: Spender, n: int, margin: float) -> str | None:
@@ -246,10 +279,10 @@ def _fits(spender: Spender, n: int, margin: float, epsilon: str) -> bool:
         return False  # so little epsilon that the integers cannot hold it
 
 
-def _between(spender: Spender, n: int, margin: float, low: str, high: str) -> str:
+def _between(spender: Spender, n: int, margin: float, low: str, high: str, tries: int) -> str:
     """Narrow it down between two stops with few designs: on logarithms the margin is nearly a straight line."""
     at_low, at_high = spender.margin(n, low), spender.margin(n, high)
-    for _ in range(4):
+    for _ in range(tries):
         if float(high) / float(low) < 1.005 or at_low <= at_high:
             break
         part = math.log(at_low / margin) / math.log(at_low / at_high)

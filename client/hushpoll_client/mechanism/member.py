@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
+from hushpoll_client.exact import Number
 
 from .base import Mechanism
 from .parameters import Parameter
+from .sampled import sampled
 
 __all__ = ["Member"]
 
@@ -45,6 +47,8 @@ class Member(Mechanism):
 
     whole: Channel | None = None
     """The block's channel, from which the device draws."""
+    place: int = 0
+    """Which of the block's questions it is."""
 
     @classmethod
     def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
@@ -56,7 +60,13 @@ class Member(Mechanism):
         """Make the mechanism of one member of a block."""
         own: Channel = block.device.marginal((place,))  # type: ignore[attr-defined]
         note = "of the block: all answers that a person gives in it together"
-        return cls(dict(block.parameters), own, own, note, whole=block.device)
+        return cls(dict(block.parameters), own, own, note, whole=block.device, place=place)
+
+    def at(self, epsilon: Number) -> Mechanism:
+        """Make the same question of the block with another epsilon of the whole block, which asks as many."""
+        assert self.whole is not None
+        sizes: tuple[int, ...] = self.whole.sizes  # type: ignore[attr-defined]
+        return Member.of(sampled(sizes, epsilon, int(self.parameters["ask"])), self.place)
 
     @property
     def asked(self) -> Fraction:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hushpoll_client import SurveyError
 from hushpoll_client.kind import KINDS
 
-__all__ = ["block_at", "can_be_member", "dissolved", "follow", "grown", "place_of", "shrunk", "with_block"]
+__all__ = [
+    "block_at",
+    "can_be_member",
+    "dissolved",
+    "epsilons",
+    "follow",
+    "grown",
+    "place_of",
+    "shrunk",
+    "spend",
+    "with_block",
+]
 
 Document = dict[str, Any]
 
@@ -79,6 +90,21 @@ def shrunk(document: Document, question_id: str, slider: str) -> Document:
     smaller = {**block, "questions": names, "ask": min(block["ask"], len(names))}
     blocks = [smaller if one is block else one for one in document["blocks"]]
     return {**document, "blocks": blocks}
+
+
+def epsilons(document: Document) -> dict[str, str]:
+    """Give the epsilon of its block for every question that stands in one."""
+    return {
+        name: str(block["epsilon"]) for block in document.get("blocks", []) for name in block["questions"]
+    }
+
+
+def spend(document: Document, given: Mapping[str, str]) -> None:
+    """Give blocks the epsilons that are named for their questions, the smallest where several are, in place."""
+    for block in document.get("blocks", []):
+        own = [given[name] for name in block["questions"] if name in given]
+        if own:
+            block["epsilon"] = min(own, key=float)
 
 
 def place_of(document: Document, question_id: str, by: int) -> int:

@@ -102,16 +102,26 @@ class Draft:
 
     def at(self, epsilon: str) -> Draft:
         """Give the draft with the slider at another stop: it moves what is not locked."""
-        free = [one["id"] for one in self.questions if one["id"] not in self.locks]
+        free = [
+            one["id"] for one in self.questions if self.follows_slider(one) and one["id"] not in self.locks
+        ]
         return replace(self.spending(dict.fromkeys(free, epsilon)), epsilon=epsilon)
 
     def spending(self, epsilons: Mapping[str, str]) -> Draft:
-        """Give the draft with other epsilons of the questions that the plan may set."""
+        """Give the draft with other epsilons of what the plan may set: questions, and blocks by their questions."""
         changed = copy.deepcopy(self.document)
+        block_rules.spend(changed, epsilons)
         for question in changed["questions"]:
             if self.follows_slider(question) and question["id"] in epsilons:
                 question["mechanism"]["epsilon"] = epsilons[question["id"]]
         return replace(self, document=changed)
+
+    def locked(self, locks: Mapping[str, str]) -> Draft:
+        """Give the draft with its locks held: a question spends its lock, a block no more than its strictest."""
+        spent = block_rules.epsilons(self.document)
+        return self.spending(
+            {name: min(lock, spent.get(name, lock), key=float) for name, lock in locks.items()}
+        )
 
     def renamed(self, before: str | None, after: str) -> Draft:
         """Give the draft whose plan knows a question by its new id."""

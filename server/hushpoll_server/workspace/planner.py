@@ -14,6 +14,7 @@ from hushpoll_client import Question, Survey, words
 
 from hushpoll_server.fields import sentence
 
+from . import block_rules
 from .drafts import Draft
 from .kinds import EDITORS, margin_text
 
@@ -67,6 +68,11 @@ class QuestionPlan:
     """The protection that it keeps, as it was typed."""
     leads_block: bool | None = None
     """In a block, whether it is the first question, beside which the block's epsilon stands; None outside."""
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether nothing but the editor moves it: neither the slider nor the search for the smallest epsilon."""
+        return not self.automatic and self.leads_block is None
 
     @property
     def met(self) -> bool:
@@ -189,11 +195,16 @@ def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
     return max(plans, key=lambda one: (one.automatic, one.plan.margin))
 
 
-def solve(draft: Draft, survey: Survey) -> Budget:
-    """Find the smallest epsilon of every question that the plan may set; locked ones keep their lock."""
+def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
+    """Find the smallest epsilon of every question and block that the plan may set; locked ones keep their lock.
+
+    While somebody types, channels that are long to compute stand at the slider's stops; `designs` of them are computed
+    in between where somebody asks for it.
+    """
     from hushpoll_analysis.designing.budgeting import budget
 
-    ids = [question["id"] for question in draft.questions]
+    free = [one for one in draft.questions if draft.follows_slider(one)]
+    moved = {one["id"] for one in free} | set(block_rules.epsilons(draft.document))
     return budget(
         survey,
         draft.expected_n,
@@ -203,9 +214,10 @@ def solve(draft: Draft, survey: Survey) -> Budget:
         recommended=[
             one["id"] for one in draft.questions if "name" not in one.get("mechanism", {"name": ""})
         ],
-        kept=[name for name in ids if not draft.follows_slider(draft.question(name) or {})],
+        kept=[one["id"] for one in draft.questions if one["id"] not in moved],
         numbered=True,
         level=LEVEL,
+        designs=designs,
     )
 
 
@@ -213,16 +225,21 @@ def advice(found: Budget) -> str:
     """Say in one sentence what the margins need."""
     if found.problems:
         return " ".join(sentence(problem) for problem in found.problems)
-    moved = [one for one in found.questions if one.spent is not None and not one.locked]
+    missed = dict.fromkeys(sentence(one.missed) for one in found.questions if one.missed)
+    return " ".join([*missed, _needs(found)])
+
+
+def _needs(found: Budget) -> str:
+    moved = [one for one in found.questions if one.spent is not None and not one.locked and one.leads]
     if not moved:
         return "Every question is locked or set by hand: there is nothing to find."
     n = whole(found.n)
-    if len(moved) == 1:
+    if len(moved) == 1 and moved[0].whole is None:
         wanted = margin_text(moved[0].spender.question, moved[0].needed)
         return (
             f"{wanted} with {n} answers needs epsilon {epsilon_text(moved[0].epsilon)} for {moved[0].name}."
         )
-    each = ", ".join(f"{epsilon_text(one.epsilon)} for {one.name}" for one in moved[:6])
+    each = ", ".join(f"{epsilon_text(one.epsilon)} for {one.payer}" for one in moved[:6])
     more = f" and more for {len(moved) - 6} others" if len(moved) > 6 else ""
     return f"With {n} answers the margins need epsilon {each}{more}: a total of {epsilon_text(found.total)} per person."
 
@@ -286,7 +303,7 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
 def _can_move(focus: QuestionPlan) -> bool:
     """Tell whether the question has an epsilon to vary: not where its table came with the document."""
     mechanism = focus.question.mechanism
-    if not mechanism.has_epsilon() or not math.isfinite(mechanism.epsilon):
+    if not math.isfinite(mechanism.epsilon) or not (mechanism.has_epsilon() or focus.leads_block is not None):
         return False
     return mechanism.recompiled or focus.recommended
 

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from hushpoll_server.fields import choices, decimal
 from hushpoll_server.store.surveys import get_store
 
-from . import drafts, planner
+from . import block_rules, drafts, planner
 from .autosave import errors_of, kept
 from .drafts import Draft, StaleDraft
 from .forms import PlanForm, plan_form
@@ -126,18 +126,21 @@ def privacy(draft_id: str) -> Page:
     if not form.validate():
         return _show(draft, form, form.focus.data, 422)
     wanted = _with_plan(draft, form)
-    solved = "solve" in request.form
+    solved, said = "solve" in request.form, ("Saved.", "done")
     if solved:
-        wanted, said, good = _solved(wanted)
-        flash(said, "done" if good else "problem")
+        wanted, words, good = _solved(wanted)
+        said = (words, "done" if good else "problem")
+    elif not _in_the_green(wanted):
+        said = ("Saved.", "plain")
     try:
         drafts.save(get_store(), wanted, form.read_revision(), form.read_opened())
     except StaleDraft:
         return _show(draft, form, form.focus.data, 409, stale=True)
     if request.form.get("next") == "preview":
+        if solved:
+            flash(*said)
         return redirect(url_for("workspace.phone", draft_id=draft.id))
-    if not solved:
-        flash("Saved.", "done")
+    flash(*said)
     return redirect(url_for("workspace.privacy", draft_id=draft.id, focus=form.focus.data or None))
 
 
@@ -154,29 +157,36 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
     """Give the draft as the form has it: a lock holds at once, and the slider moves everything else."""
     from hushpoll_analysis.designing.spending import read_lock
 
-    margins, locks = {}, {}
+    margins, locks, in_blocks = {}, {}, block_rules.epsilons(draft.document)
     for place, question in enumerate(draft.questions):
         margin, lock = form.of_question(place)
         if margin.data is not None:
             margins[question["id"]] = margin.data / 100
-        if (lock.data or "").strip() and draft.follows_slider(question):
+        may_lock = draft.follows_slider(question) or question["id"] in in_blocks
+        if (lock.data or "").strip() and may_lock:
             locks[question["id"]] = decimal(lock.data)
     plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
     wanted = replace(draft, **plan, margins=margins, locks=locks)
     if form.epsilon.data != OWN:
         wanted = wanted.at(form.epsilon.data)
-    return wanted.spending({name: read_lock(lock) for name, lock in locks.items()})
+    return wanted.locked({name: read_lock(lock) for name, lock in locks.items()})
 
 
 def _solved(wanted: Draft) -> tuple[Draft, str, bool]:
     """Give the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
-    found = planner.solve(wanted, wanted.compiled())
+    found = planner.solve(wanted, wanted.compiled(), designs=1)
     spent = {one.id: one.spent for one in found.questions if one.spent is not None and not one.problem}
     moved = wanted.spending(spent)
     free = {moved.own_epsilon(one) for one in moved.questions if moved.follows_slider(one)}
     if len(free) == 1:
         moved = replace(moved, epsilon=free.pop())
-    return moved, planner.advice(found), not found.problems and not found.too_high
+    return moved, planner.advice(found), found.met and not found.problems and not found.too_high
+
+
+def _in_the_green(draft: Draft) -> bool:
+    """Tell whether one person's total is neither one to warn of nor above what this server publishes."""
+    survey = draft.compiled()
+    return not (planner.total_text(survey)[1] or _over_cap(survey))
 
 
 def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:

@@ -1,0 +1,198 @@
+"""What is wanted of a question or a block, what that makes it spend, and what is out of reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hushpoll_analysis.errors import AnalysisError
+
+from .block_spending import BlockSpender
+from .spending import QuestionBudget, Spender, margin_words, read_lock
+
+__all__ = ["Asked", "AskedBlock"]
+
+_CLOSE = 1.0005
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of one question."""
+
+    spender: Spender
+    number: int
+    name: str
+    n: int
+    needed: float
+    insisted: bool
+    designs: int = 0
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.spender.question.id
+
+    def planned(self, lock: Any, kept: bool) -> QuestionBudget:
+        """Give what it spends: its lock, what it has, or the least that is enough."""
+        if lock is not None and not self.spender.can_move:
+            raise AnalysisError(
+                f"{self.name} has no epsilon to lock",
+                "give its mechanism an epsilon, or leave it out of the locks",
+            )
+        if lock is not None:
+            return self._locked(read_lock(lock))
+        if kept or not self.spender.can_move:
+            return self.spending(None, missed=self._by_hand())
+        found = self.spender.smallest(self.n, self.needed, self.designs)
+        problem = "" if found is not None else _out_of_reach(self)
+        return self.spending(found or self.spender.spent, problem)
+
+    def spending(
+        self,
+        spent: str | None,
+        problem: str = "",
+        missed: str = "",
+        locked: bool = False,
+        whole: BlockSpender | None = None,
+    ) -> QuestionBudget:
+        """Give what it spends and what that makes of it."""
+        spender = self.spender
+        epsilon = spender.question.epsilon if spent is None else spender.at(spent).epsilon
+        margin = spender.margin(self.n, spent)
+        plan = (spender, self.number, epsilon, margin, self.needed, locked, spent)
+        return QuestionBudget(*plan, problem, self.name, missed, whole)
+
+    def words(self, margin: float) -> str:
+        """Write a margin in the question's unit."""
+        return margin_words(self.spender.question, margin)
+
+    def _locked(self, lock: str) -> QuestionBudget:
+        said, spender = "", self.spender
+        reached = spender.margin(self.n, lock)
+        if reached > self.needed * _CLOSE:
+            smallest = spender.smallest(self.n, self.needed)
+            more = f"lock it at epsilon {smallest} instead, " if smallest is not None else ""
+            said = (
+                f"{self.name} is locked at epsilon {lock}, which gives {self.words(reached)} with"
+                f" {self.n:,} answers, not the {self.words(self.needed)} it needs; {more}ask"
+                f" {spender.answers(self.needed, lock):,} people, or accept the wider margin"
+            )
+        # A lock alone is the wish, and said; only a margin that was asked for as well is refused.
+        return self.spending(lock, said if self.insisted else "", "" if self.insisted else said, locked=True)
+
+    def _by_hand(self) -> str:
+        """Say that what stays as it is misses its margin."""
+        reached = self.spender.margin(self.n)
+        if reached <= self.needed * _CLOSE:
+            return ""
+        said = f"{self.name} stays as it is and gives {self.words(reached)}, not the {self.words(self.needed)} it needs"
+        try:
+            people = self.spender.answers(self.needed)
+        except AnalysisError:
+            return f"{said}; choose another mechanism, or accept the wider margin"
+        return f"{said}; ask {people:,} people, change its mechanism, or accept the wider margin"
+
+
+@dataclass(frozen=True)
+class AskedBlock:
+    """What is wanted of the questions of one block, which spend together."""
+
+    members: tuple[Asked, ...]
+    numbered: bool
+
+    @property
+    def name(self) -> str:
+        """What sentences call it."""
+        first, last = self.members[0], self.members[-1]
+        if self.numbered:
+            return f"the block of questions {first.number} to {last.number}"
+        return f'the block of questions "{first.id}" to "{last.id}"'
+
+    @property
+    def n(self) -> int:
+        """The number of answers expected."""
+        return self.members[0].n
+
+    @property
+    def needed(self) -> tuple[float, ...]:
+        """The margins of its questions."""
+        return tuple(one.needed for one in self.members)
+
+    def planned(self, locks: Sequence[Any], kept: bool) -> list[QuestionBudget]:
+        """Give what it spends, question by question: the least that is enough, never more than its strictest lock."""
+        whole = BlockSpender(tuple(one.spender for one in self.members), self.name)
+        if kept:
+            return [one.spending(None, whole=whole) for one in self.members]
+        found = whole.smallest(self.n, self.needed)
+        lock = min(map(read_lock, locks), key=float, default=None)
+        if lock is not None and (found is None or float(found) > float(lock)):
+            said = self._capped(whole, lock, found)
+            # A margin that was asked for is refused; a lock alone is the wish.
+            short = any(
+                one.insisted and one.spender.margin(self.n, lock) > one.needed * _CLOSE
+                for one in self.members
+            )
+            said = (said, "") if short else ("", said)
+            return [one.spending(lock, *said, locked=True, whole=whole) for one in self.members]
+        problem = "" if found is not None else self._out_of_reach(whole)
+        spent, locked = found or whole.spent, lock is not None
+        return [one.spending(spent, problem, locked=locked, whole=whole) for one in self.members]
+
+    def _short(self, whole: BlockSpender, epsilon: str | None) -> Asked:
+        return self.members[whole.hardest(self.n, self.needed, epsilon)]
+
+    def _capped(self, whole: BlockSpender, lock: str, found: str | None) -> str:
+        """Say what a lock makes of the margins, and the ways out."""
+        short = self._short(whole, lock)
+        reached = short.spender.margin(self.n, lock)
+        ways = [f"lock it at epsilon {found} instead"] if found is not None else []
+        ways += [f"ask {whole.answers(self.needed, lock):,} people", *self._other(whole, lock)]
+        return (
+            f"{self.name} is locked at epsilon {lock}, which gives {short.name} {short.words(reached)} with {self.n:,}"
+            f" answers, not the {short.words(short.needed)} it needs; {', '.join(ways)}, or accept a wider margin"
+        )
+
+    def _other(self, whole: BlockSpender, lock: str | None = None) -> list[str]:
+        """Say what another number of questions asked would need, where that is enough."""
+        best = whole.best(self.n, self.needed)
+        if best is None or best[0] == whole.ask or (lock is not None and float(best[1]) > float(lock)):
+            return []
+        d = len(self.members)
+        return [f"ask each person {best[0]} of its {d} questions, which needs epsilon {best[1]}"]
+
+    def _out_of_reach(self, whole: BlockSpender) -> str:
+        """Say why no epsilon is enough, with the figures of the best number of questions to ask."""
+        short = self._short(whole, "20")
+        each = float(short.spender.question.mechanism.asked) * self.n
+        said = (
+            f"{self.name}: {short.words(short.needed)} of {short.name} cannot be reached with {self.n:,} answers, of"
+            f" which about {each:,.0f} are to each of its questions"
+        )
+        alone = short.spender.open_margin / math.sqrt(self.n)
+        if alone > short.needed:
+            said += f" (even without privacy the margin is {short.words(alone)})"
+            people = f"ask more than {whole.people(self.needed):,} people"
+        else:
+            people = "ask more people"
+        return f"{said}; {', '.join([*self._other(whole), people])}, or accept a wider margin"
+
+
+def _out_of_reach(asked: Asked) -> str:
+    """Say why no epsilon reaches a margin: too few people, or a mechanism that is not precise enough at any."""
+    spender, n, needed = asked.spender, asked.n, asked.needed
+    said = f"{asked.name}: {asked.words(needed)} cannot be reached with {n:,} answers"
+    alone = spender.open_margin / math.sqrt(n)
+    if alone > needed:
+        people = math.ceil((spender.open_margin / needed) ** 2)
+        return (
+            f"{said}: even without privacy the margin is {asked.words(alone)}; ask more than {people:,}"
+            " people, or accept a wider margin"
+        )
+    if spender.question.mechanism.has_decoy:
+        return (
+            f"{said}: its harmless question takes more precision than that at any epsilon; leave its mechanism open,"
+            " ask more people, or accept a wider margin"
+        )
+    return f"{said}: it would need more epsilon than there is; ask more people, or accept a wider margin"
