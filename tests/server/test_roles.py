@@ -211,8 +211,8 @@ def _outcome(response: Any) -> str:
         return "sign-in"
     if response.status_code in (401, 403, 404):
         return {401: "token", 403: "no", 404: "hidden"}[response.status_code]
-    # 415 and 422: the route did its work and found the empty form wanting.
-    assert response.status_code < 400 or response.status_code in (415, 422), response.text
+    # 409, 415 and 422: the route did its work and found the empty form wanting.
+    assert response.status_code < 400 or response.status_code in (409, 415, 422), response.text
     return "ok"
 
 

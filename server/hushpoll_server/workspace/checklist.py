@@ -6,9 +6,7 @@ import math
 from typing import Any
 
 from hushpoll_client import Survey, SurveyError
-from hushpoll_client.assurance import assurance
 from hushpoll_client.report import FEWEST_REPORTS
-from hushpoll_client.words import at_most
 
 from hushpoll_server.store.surveys import get_store
 
@@ -169,19 +167,6 @@ def _access_items(survey: Survey) -> list[tuple[str, str]]:
     if survey.settings.invitation:
         return [("ok", "Only people with an invitation code can answer, once each.")]
     return [("look", "Anybody with the link can answer, also more than once. Invitation codes prevent that.")]
-
-
-def weak_protection(draft: Draft) -> str | None:
-    """Say why respondents are told that a survey protects little; None where they are not."""
-    promised = assurance(draft.survey(cap()))
-    if promised.tier != "weak":
-        return None
-    factor = at_most(float(promised.factor))
-    if not promised.weakest:
-        return f"All answers of one person together change the odds up to {factor}-fold (a total epsilon above 10)."
-    places = " and ".join(map(str, promised.weakest))
-    kept = f": in at least {promised.kept} of 100 cases what is sent is the answer" if promised.kept else ""
-    return f"Question {places} changes the odds up to {factor}-fold{kept}."
 
 
 def one_sided(draft: Draft) -> list[dict[str, Any]]:
