@@ -15,6 +15,7 @@ from .drafts import Draft
 from .groups import group_items
 from .kinds import margin_text
 from .mechanisms import what_it_reveals
+from .on_paper import paper_items
 from .privacy import cap
 
 NONE = ("none", "none of these", "none of the above")
@@ -48,7 +49,8 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
         + _none_items(survey)
     )
     items += group_items(survey)
-    return items + _privacy_items(survey) + _accuracy_items(draft, survey) + _access_items(survey)
+    items += _privacy_items(survey) + _accuracy_items(draft, survey)
+    return items + _access_items(survey) + paper_items(survey)
 
 
 def _alike_items(draft: Draft) -> list[tuple[str, str]]:

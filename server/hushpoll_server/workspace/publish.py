@@ -22,6 +22,7 @@ from hushpoll_server.fields import sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
 from hushpoll_server.people.errors import AccountError
+from hushpoll_server.respond import paper
 from hushpoll_server.respond.languages import poster_lead
 from hushpoll_server.store.surveys import SurveyState, get_store
 from hushpoll_server.weakness import is_weak, weakness
@@ -157,6 +158,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         mailing=mailing.read(store, survey_hash) if published.settings.invitation else None,
         sends_mail=mail.is_configured(store.config),
         weak=is_weak(published),
+        on_paper=paper.is_possible(published),
         waves=[one for one in store.waves(survey_hash) if can_read_survey(current_user, one.hash)],
         **(fresh | forms),
     )
