@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
+from hushpoll_server.cli import hushpoll
+from hushpoll_server.people import tokens
 from hushpoll_server.store.surveys import Store
 
 from tests.server.accounts_kit import OR_POLL, make_draft, open_place, signed_in, submit
@@ -123,3 +128,39 @@ def test_nothing_is_typed_for_a_survey_that_protects(owner: FlaskClient, store: 
     assert "protects its respondents little" not in owner.get(f"/drafts/{draft.id}/publish").text
     done = submit(owner, f"/drafts/{draft.id}/publish", frozen="y", revision=str(draft.revision))
     assert done.status_code == 302
+
+
+def _written(folder: Path, epsilon: str) -> str:
+    document = {"hushpoll": 1, "title": f"At {epsilon}", "questions": at(epsilon)}
+    path = folder / "survey.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_the_command_line_warns_of_what_protects_little_and_publishes_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    weak = CliRunner().invoke(hushpoll, ["survey", "publish", _written(tmp_path, "2.4"), "--json"])
+    assert weak.exit_code == 0
+    said = (
+        "Question 1 changes the odds up to 11.1-fold: in at least 91 of 100 cases what is sent is the answer."
+    )
+    assert said in weak.stderr
+    assert weak.stderr.startswith("warning: This survey protects its respondents little")
+    assert said in json.loads(weak.stdout)["warning"]
+    fair = CliRunner().invoke(hushpoll, ["survey", "publish", _written(tmp_path, "2"), "--json"])
+    assert (fair.exit_code, fair.stderr) == (0, "")
+    assert "warning" not in json.loads(fair.stdout)
+
+
+def test_a_program_is_told_in_the_answer_and_the_list_marks_it(owner: FlaskClient, store: Store) -> None:
+    headers = {"Authorization": f"Bearer {tokens.make(store, 'owner', 'test', ['publish'], actor='owner')}"}
+    for epsilon, weak in (("2.4", True), ("2", False)):
+        draft = {"hushpoll": 1, "title": f"By a program at {epsilon}", "questions": at(epsilon)}
+        answer = owner.post("/api/surveys", json=draft, headers=headers)
+        assert answer.status_code == 201
+        assert ("warning" in answer.json) == weak
+        card = owner.get("/surveys").text.partition(draft["title"])[2].partition("</li>")[0]
+        assert ("protects little" in card) == weak

@@ -135,6 +135,9 @@ def test_the_list_is_searched_archived_and_copied(place: tuple[Flask, Store]) ->
     assert draft.title in found
     assert other.title not in found
     assert "Nothing found" in owner.get("/surveys?q=nowhere").text
+    by_question = owner.get("/surveys?q=HAVE+you").text
+    assert survey.title in by_question, "questions of published surveys are searched too"
+    assert draft.title not in by_question
     for path, title in ((f"/drafts/{draft.id}", draft.title), (f"/surveys/{survey.hash}", survey.title)):
         submit(owner, f"{path}/archive", "/surveys", archived="yes")
         owner.get("/surveys")  # which shows what was done

@@ -86,6 +86,7 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.around": OWN_DRAFT,
     "workspace.logo": OWN_DRAFT,
     "workspace.decline_all": OWN_DRAFT,
+    "workspace.on_paper": OWN_DRAFT,
     "workspace.languages": OWN_DRAFT,
     "workspace.upload_languages": OWN_DRAFT,
     "workspace.language": OWN_DRAFT,
@@ -124,6 +125,8 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.plan_deletion": EDITORS,
     "workspace.qr": EDITORS,
     "workspace.poster": EDITORS,
+    "workspace.slips": EDITORS,
+    "workspace.enter": EDITORS,
     "workspace.schedule_closing": EDITORS,
     "workspace.close_survey": EDITORS,
     "results.show": READERS,
@@ -211,8 +214,8 @@ def _outcome(response: Any) -> str:
         return "sign-in"
     if response.status_code in (401, 403, 404):
         return {401: "token", 403: "no", 404: "hidden"}[response.status_code]
-    # 415 and 422: the route did its work and found the empty form wanting.
-    assert response.status_code < 400 or response.status_code in (415, 422), response.text
+    # 409, 415 and 422: the route did its work and found the empty form wanting.
+    assert response.status_code < 400 or response.status_code in (409, 415, 422), response.text
     return "ok"
 
 

@@ -213,6 +213,11 @@ class Mechanism(ABC):
         """Find coins or dice that make the odds exactly; None where there are none."""
         return None
 
+    @classmethod
+    def points_by_hand(cls, options: int) -> tuple[dict[str, Any], ...]:
+        """Give parameters at which coins or dice make the odds of so many options, the most private first."""
+        return ()
+
     def at(self, epsilon: Number) -> Mechanism:
         """Make the same mechanism with another epsilon."""
         given = {key: value for key, value in self.parameters.items() if key != "epsilon"}

@@ -60,6 +60,16 @@ class Forced(Mechanism):
         ]
         return dice([branch for branch in shares if branch[0]], "truth")
 
+    @classmethod
+    def points_by_hand(cls, options: int) -> tuple[dict[str, Any], ...]:
+        """Force every option by as many numbers of one or two rolls of a die, and leave the rest to the truth."""
+        shares = (Fraction(1, 6), Fraction(1, 9), Fraction(1, 12), Fraction(1, 18))
+        # Below a third of truth there is little left to estimate; above ten-fold odds there is little protection.
+        useful = [
+            one for one in shares if 1 - options * one >= Fraction(1, 3) and 1 / one - options + 1 <= 10
+        ]
+        return tuple({"forced": [spell(one)] * options} for one in useful) if options > 2 else ()
+
 
 def forced(shares: Sequence[Number]) -> Mechanism:
     """Make forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971)."""

@@ -53,6 +53,13 @@ class Warner(Mechanism):
         rare, often = ("opposite", "truth") if truth > _HALF else ("truth", "opposite")
         return coins_or_dice(min(truth, 1 - truth), rare, often)
 
+    @classmethod
+    def points_by_hand(cls, options: int) -> tuple[dict[str, Any], ...]:
+        """Tell the truth as often as two or three coins, or one roll of a die, let people do."""
+        return (
+            tuple({"truth": truth} for truth in ("5/8", "2/3", "3/4", "5/6", "7/8")) if options == 2 else ()
+        )
+
     def at(self, epsilon: Number) -> Mechanism:
         """Make the same mechanism with another epsilon, which takes the place of a given truth."""
         return warner(epsilon)

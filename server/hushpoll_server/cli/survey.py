@@ -15,6 +15,7 @@ from hushpoll_client.link import fingerprint, survey_link
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.people.log import COMMAND_LINE, record
 from hushpoll_server.store.surveys import Store, SurveyState
+from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
 
 from .group_sizes import read_sizes
 from .output import json_option, print_json, read_survey
@@ -50,6 +51,8 @@ survey.add_command(import_)
 def publish(file: str, public_results: bool, live_results: bool, target: int | None, as_json: bool) -> None:
     """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing.
 
+    A survey that protects its respondents little is published with a warning.
+
     \b
     Example:
       hushpoll survey publish survey.json --target 500
@@ -63,9 +66,13 @@ def publish(file: str, public_results: bool, live_results: bool, target: int | N
             record(store, COMMAND_LINE, "published", document.hash, document.title)
         address = store.config.address
         url = survey_link(address, document.hash)
-    links = group_links(address, document)
+    links, weak = group_links(address, document), weakness(document)
+    if weak:
+        click.echo(f"warning: {PROTECTS_LITTLE} {weak} Lower the epsilons if you can.", err=True)
     if as_json:
-        print_json({"hash": document.hash, "url": url, "new": new, **({"links": links} if links else {})})
+        more = {"links": links, "warning": weak and f"{PROTECTS_LITTLE} {weak}"}
+        shown = {key: value for key, value in more.items() if value}
+        print_json({"hash": document.hash, "url": url, "new": new, **shown})
         return
     click.echo(f"{'Published' if new else 'Published before'}: {document.title}")
     click.echo(f"hash  {document.hash}\nurl   {url}")

@@ -14,6 +14,7 @@ from hushpoll_server.documents import parse_survey
 from hushpoll_server.people.access import audit, can_edit, needed_account
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import get_store
+from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
 
 from . import invitations
 from .intake import read_body, unknown
@@ -45,6 +46,8 @@ def publish() -> Response:
     if survey.groups:
         named = enumerate(survey.groups)
         value["links"] = {name: survey_link(address, survey.hash, group=place) for place, name in named}
+    if weak := weakness(survey):
+        value["warning"] = f"{PROTECTS_LITTLE} {weak}"
     return _answer(201 if new else 200, value)
 
 

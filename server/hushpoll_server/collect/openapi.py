@@ -127,6 +127,8 @@ _PROBLEM = {
     },
 }
 
+_PUBLISHED = "Published; 200 where it was before. `warning` says why a survey protects little, where it does."
+
 
 def openapi() -> dict[str, Any]:
     """Describe every route that outsiders may call."""
@@ -191,7 +193,10 @@ def openapi() -> dict[str, Any]:
                     "summary": "Publish a survey document (scope publish)",
                     "security": _ACCOUNT,
                     "requestBody": _json({"type": "object"}),
-                    "responses": _made("Published; 200 where it was before.", ("200",)),
+                    "responses": _made(
+                        "Published; 200 where it was before. `warning` says where it protects little.",
+                        ("200",),
+                    ),
                 },
             },
             "/api/surveys/{hash}/invitations": {

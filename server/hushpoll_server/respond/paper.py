@@ -7,6 +7,7 @@ given only where coins or dice make its odds exactly; otherwise the page says wh
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, render_template, request, url_for
@@ -175,7 +176,9 @@ def send(survey_hash: str) -> BaseResponse:
         return _render(known.survey, form, 422)
     if not form.validate():
         return _render(known.survey, form, 422)
-    outcome = get_store().writer.submit([_incoming(known, form, group)])[0]
+    reports = [int(form[f"q{index}"].data) for index in range(len(known.survey.questions))]
+    code = form["invitation"].data if known.survey.settings.invitation else ""
+    outcome = get_store().writer.submit([incoming(known, form["id"].data, reports, code, group)])[0]
     if outcome in (Outcome.NEW, Outcome.KNOWN):
         return _render(known.survey, None, outcome.value, sent=True)
     problems = {
@@ -205,17 +208,16 @@ def _group(survey: Survey) -> int | None:
     return number if number < len(survey.groups) else None
 
 
-def _incoming(known: Published, form: Form, group: int | None) -> Incoming:
+def incoming(
+    known: Published, report_id: str, reports: Sequence[int], code: str, group: int | None
+) -> Incoming:
+    """Give a report that was mixed by hand as the writer takes it."""
     survey = known.survey
-    reports = [int(form[f"q{index}"].data) for index in range(len(survey.questions))]
-    report = Report(form["id"].data, tuple(reports), group)
-    code = (
-        invitations.digest(survey.hash, form["invitation"].data.strip(), group)
-        if survey.settings.invitation
-        else None
-    )
+    report = Report(report_id, tuple(reports), group)
+    asked = survey.settings.invitation
+    spent = invitations.digest(survey.hash, code.strip(), group) if asked else None
     name = get_store().id_digest(survey.hash, bytes.fromhex(report.id))
-    return Incoming(known.number, name, known.format.pack(report.values), code)
+    return Incoming(known.number, name, known.format.pack(report.values), spent)
 
 
 def rule(survey: Survey, question: Question) -> str | None:

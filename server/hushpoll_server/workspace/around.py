@@ -99,8 +99,8 @@ def around_form(draft: Draft, data: Any, blank: int = 1) -> AroundForm:
         fields[f"text_{place}"] = TextAreaField(f"Text of section {n}")
     made = type("DraftAroundForm", (AroundForm,), fields)
     # What is not sent is empty, not what it was before.
-    values = _values(document) if data is None else {}
-    form: AroundForm = made(formdata=data, revision=draft.revision, **values)
+    values = _values(document) | {"revision": draft.revision} if data is None else {}
+    form: AroundForm = made(formdata=data, **values)
     return form
 
 

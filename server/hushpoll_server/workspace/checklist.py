@@ -6,9 +6,7 @@ import math
 from typing import Any
 
 from hushpoll_client import Survey, SurveyError
-from hushpoll_client.assurance import assurance
 from hushpoll_client.report import FEWEST_REPORTS
-from hushpoll_client.words import at_most
 
 from hushpoll_server.store.surveys import get_store
 
@@ -17,6 +15,7 @@ from .drafts import Draft
 from .groups import group_items
 from .kinds import margin_text
 from .mechanisms import what_it_reveals
+from .on_paper import paper_items
 from .privacy import cap
 
 NONE = ("none", "none of these", "none of the above")
@@ -50,7 +49,8 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
         + _none_items(survey)
     )
     items += group_items(survey)
-    return items + _privacy_items(survey) + _accuracy_items(draft, survey) + _access_items(survey)
+    items += _privacy_items(survey) + _accuracy_items(draft, survey)
+    return items + _access_items(survey) + paper_items(survey)
 
 
 def _alike_items(draft: Draft) -> list[tuple[str, str]]:
@@ -169,19 +169,6 @@ def _access_items(survey: Survey) -> list[tuple[str, str]]:
     if survey.settings.invitation:
         return [("ok", "Only people with an invitation code can answer, once each.")]
     return [("look", "Anybody with the link can answer, also more than once. Invitation codes prevent that.")]
-
-
-def weak_protection(draft: Draft) -> str | None:
-    """Say why respondents are told that a survey protects little; None where they are not."""
-    promised = assurance(draft.survey(cap()))
-    if promised.tier != "weak":
-        return None
-    factor = at_most(float(promised.factor))
-    if not promised.weakest:
-        return f"All answers of one person together change the odds up to {factor}-fold (a total epsilon above 10)."
-    places = " and ".join(map(str, promised.weakest))
-    kept = f": in at least {promised.kept} of 100 cases what is sent is the answer" if promised.kept else ""
-    return f"Question {places} changes the odds up to {factor}-fold{kept}."
 
 
 def one_sided(draft: Draft) -> list[dict[str, Any]]:

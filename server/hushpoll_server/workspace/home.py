@@ -6,6 +6,7 @@ decides), preview, rehearsal, publish (checklist, share, monitor, close).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,8 @@ from hushpoll_server.documents import parse_survey, split_plan
 from hushpoll_server.fields import decimal
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
-from hushpoll_server.store.surveys import get_store
+from hushpoll_server.store.surveys import Store, get_store
+from hushpoll_server.weakness import is_weak
 
 from . import (
     around,
@@ -29,10 +31,12 @@ from . import (
     inviting,
     languages,
     live,
+    on_paper,
     preview,
     privacy,
     publish,
     rehearsal,
+    sheets,
     shelf,
     sizes,
 )
@@ -55,10 +59,12 @@ __all__ = [
     "inviting",
     "languages",
     "live",
+    "on_paper",
     "preview",
     "privacy",
     "publish",
     "rehearsal",
+    "sheets",
     "shelf",
     "sizes",
 ]
@@ -82,7 +88,10 @@ def home() -> str:
     readable = sharing.readable(store, user, store.list_surveys())
     written = [] if user.role == "analyst" else drafts.unpublished(store, user.name)
     listed = [
-        one for one in readable if (one.hash in shelved) == away and shelf.matches(words, one.title, one.hash)
+        one
+        for one in readable
+        if (one.hash in shelved) == away
+        and shelf.matches(words, one.title, one.hash, *(_asked(store, one.hash) if words else ()))
     ]
     own_drafts = [
         one
@@ -96,12 +105,24 @@ def home() -> str:
         mine=[one for one in listed if one.owner == user.name],
         others=[one for one in listed if one.owner != user.name],
         counts={one.hash: store.count(one.hash) for one in listed},
+        weak={one.hash for one in listed if _is_weak(store, one.hash)},
         words=words,
         away=away,
         anything=bool(readable or written),
         in_archive=len(shelved & ({one.hash for one in readable} | {one.id for one in written})),
         may_edit={one.hash for one in listed if can_edit(user, one.hash)},
     )
+
+
+def _asked(store: Store, survey_hash: str) -> Iterator[str]:
+    """Give the texts of the questions of a published survey, to be searched."""
+    survey = store.get_survey(survey_hash)
+    return (one.text for one in survey.questions) if survey else iter(())
+
+
+def _is_weak(store: Store, survey_hash: str) -> bool:
+    survey = store.get_survey(survey_hash)
+    return survey is not None and is_weak(survey)
 
 
 @bp.get("/surveys/new")

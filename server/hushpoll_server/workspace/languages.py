@@ -229,14 +229,14 @@ def _texts_of(draft: Draft, tag: str) -> Document:
 
 
 def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
-    texts, fields, values = _texts_of(draft, tag), {}, {}
+    texts, fields, values = _texts_of(draft, tag), {}, {"revision": draft.revision}
     for place, (at, _) in enumerate(about_rules.pieces(draft.document)):
         several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
         label = piece_label(draft.document, at)
         fields[f"t_{place}"] = (TextAreaField if several else StringField)(label)
         values[f"t_{place}"] = about_rules.text_at(texts, at)
     made = type("TextsForm", (RevisionForm,), fields)
-    form: RevisionForm = made(formdata=data, revision=draft.revision, **(values if data is None else {}))
+    form: RevisionForm = made(formdata=data, **(values if data is None else {}))
     return form
 
 

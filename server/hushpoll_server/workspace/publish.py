@@ -22,11 +22,13 @@ from hushpoll_server.fields import sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
 from hushpoll_server.people.errors import AccountError
+from hushpoll_server.respond import paper
 from hushpoll_server.respond.languages import poster_lead
 from hushpoll_server.store.surveys import SurveyState, get_store
+from hushpoll_server.weakness import is_weak, weakness
 
 from . import drafts, mailing, opens, planner
-from .checklist import checklist, one_sided, weak_protection
+from .checklist import checklist, one_sided
 from .drafts import Draft, DraftIsPublished
 from .forms import CloseForm, DeleteForm, InviteForm, PublishForm, ShareForm
 from .groups import chosen_group, handouts, sizes_form
@@ -52,7 +54,7 @@ def publish(draft_id: str) -> Page:
     items = checklist(draft)
     ready = all(state != "stop" for state, _ in items)
     open_ones = one_sided(draft) if ready else []
-    weak = weak_protection(draft) if ready else None
+    weak = weakness(draft.survey(cap())) if ready else ""
     g.csp = {"frame-src": "'self'"}
     status, stale = 200, False
     if form.validate_on_submit() and ready:
@@ -155,7 +157,8 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         embed=embed_code(published) if kept.embeddable else "",
         mailing=mailing.read(store, survey_hash) if published.settings.invitation else None,
         sends_mail=mail.is_configured(store.config),
-        weak=assurance(published).tier == "weak",
+        weak=is_weak(published),
+        on_paper=paper.is_possible(published),
         waves=[one for one in store.waves(survey_hash) if can_read_survey(current_user, one.hash)],
         **(fresh | forms),
     )

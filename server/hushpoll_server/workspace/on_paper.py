@@ -1,0 +1,155 @@
+"""A draft on paper: which questions coins or dice can answer, and odds to snap to where they cannot yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flask import flash, redirect, render_template, request, url_for
+from hushpoll_client import Mechanism, Question, Survey, SurveyError
+from hushpoll_client.channel import SCALE
+from hushpoll_client.kind import KINDS
+from hushpoll_client.mechanism import Instruction
+from hushpoll_client.words import epsilon_text
+from wtforms import SelectField
+
+from hushpoll_server.fields import choices, sentence
+from hushpoll_server.respond.paper import by_hand
+from hushpoll_server.store.surveys import get_store
+
+from . import drafts
+from .drafts import Document, Draft, StaleDraft
+from .forms import RevisionForm
+from .mechanisms import OFFERED
+from .pages import Page, bp, designer, open_draft
+
+__all__ = ["Point", "paper_items", "points_of", "tools_of"]
+
+_COINS = {2: "two coins", 3: "three coins", 4: "four coins"}
+_ROLLS = {1: "one die", 2: "a die rolled twice", 3: "a die rolled three times"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """Odds that coins or dice make exactly."""
+
+    mechanism: Mechanism
+    given: Document
+    """The parameters to write into the document."""
+
+    @property
+    def label(self) -> str:
+        """What it takes and what it does."""
+        how, channel = self.mechanism.by_hand(), self.mechanism.device
+        assert how is not None
+        kept = 100 * channel.kept // SCALE
+        epsilon = epsilon_text(self.mechanism.epsilon, 2)
+        return f"works with {tools_of(how)}: {kept} of 100 recorded as chosen, epsilon {epsilon}"
+
+
+def tools_of(how: Instruction) -> str:
+    """Say what somebody needs who answers on paper."""
+    return _COINS[how.coins] if how.coins else _ROLLS.get(how.rolls, "nothing but a pencil")
+
+
+def points_of(question: Question) -> list[Point]:
+    """Give the odds to snap to, the most private first; none for a question with a decoy or in a block."""
+    if question.mechanism.has_decoy or question.block is not None or question.answers.spacing:
+        return []
+    many = len(question.labels)
+    fitting = [one for one in question.kind.fitting(many) if one.name in OFFERED]
+    found = [
+        Point(one.compile(many, given), {"name": one.name, **given})
+        for one in fitting
+        for given in one.points_by_hand(many)
+    ]
+    return sorted(found, key=lambda one: one.mechanism.epsilon)
+
+
+def paper_items(survey: Survey) -> list[tuple[str, str]]:
+    """Say before publishing whether a survey can be answered on paper."""
+    without = [str(n) for n, one in enumerate(survey.questions, 1) if by_hand(one) is None]
+    if not without:
+        return [("ok", "It can be answered on paper too, with coins or dice.")]
+    some = f"Question{'s' if len(without) > 1 else ''} {' and '.join(without)}"
+    return [
+        (
+            "ok",
+            f"Not for paper: {some} would need odds that coins or dice can make. See “On paper” in step 1.",
+        )
+    ]
+
+
+def _form(draft: Draft, survey: Survey, data: Any) -> RevisionForm:
+    fields: dict[str, Any] = {}
+    for place, question in enumerate(survey.questions):
+        offered = [(str(n), point.label) for n, point in enumerate(points_of(question))]
+        if offered:
+            kept = ("", f"as it is: {question.mechanism.label}, epsilon {epsilon_text(question.epsilon, 2)}")
+            fields[f"point_{place}"] = SelectField(f"Question {place + 1}", choices=choices([kept, *offered]))
+    made = type("PaperForm", (RevisionForm,), fields)
+    form: RevisionForm = made(formdata=data, **({} if data is not None else {"revision": draft.revision}))
+    return form
+
+
+@bp.route("/drafts/<draft_id>/paper", methods=["GET", "POST"])
+@designer
+def on_paper(draft_id: str) -> Page:
+    """Show which questions coins or dice can answer, and write the odds that are chosen."""
+    draft = open_draft(draft_id)
+    if not draft.questions:
+        return render_template("workspace/no_questions.html", draft=draft, step="questions")
+    survey = draft.compiled()
+    if request.method == "GET":
+        return _show(draft, survey, _form(draft, survey, None))
+    form = _form(draft, survey, request.form)
+    if not form.validate():
+        return _show(draft, survey, form, 422)
+    try:
+        drafts.save(get_store(), _with_points(draft, survey, form), form.read_revision())
+    except SurveyError as error:
+        flash(f"Nothing was changed: {error}.", "problem")
+        return _show(draft, survey, form, 422)
+    except StaleDraft:
+        form.revision.data = draft.revision
+        return _show(draft, survey, form, 409, stale=True)
+    flash("Saved.", "done")
+    return redirect(url_for("workspace.on_paper", draft_id=draft.id))
+
+
+def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
+    """Give the draft with the odds that are chosen; these questions follow the slider no more."""
+    document, linked = draft.document, draft.linked
+    for place, question in enumerate(survey.questions):
+        chosen = form[f"point_{place}"].data if f"point_{place}" in form else ""
+        if not chosen:
+            continue
+        before = next(one for one in document["questions"] if one["id"] == question.id)
+        own = {
+            key: before["mechanism"][key]
+            for key in KINDS[before["kind"]].in_mechanism
+            if key in before["mechanism"]
+        }
+        written = {key: value for key, value in before.items() if key != "channel"}
+        written["mechanism"] = {**points_of(question)[int(chosen)].given, **own}
+        document = drafts.with_question(document, written, question.id)
+        linked = tuple(name for name in linked if name != question.id)
+    return replace(draft, document=document, linked=linked)
+
+
+def _show(draft: Draft, survey: Survey, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:
+    rows = []
+    for place, question in enumerate(survey.questions):
+        how, name = by_hand(question), f"point_{place}"
+        tools = sentence(tools_of(how)) if how else ""
+        rows.append({"text": question.text, "tools": tools, "field": getattr(form, name, None)})
+    page = render_template(
+        "workspace/paper.html",
+        draft=draft,
+        form=form,
+        rows=rows,
+        possible=all(row["tools"] for row in rows),
+        stale=stale,
+        step="questions",
+    )
+    return page, status

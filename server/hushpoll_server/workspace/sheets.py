@@ -1,0 +1,183 @@
+"""Paper for a published survey: slips to cut out and hand out, and a page that takes a stack of sheets back."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from flask import abort, flash, redirect, render_template, request, url_for
+from flask_wtf import FlaskForm
+from hushpoll_client import Survey
+from hushpoll_client.group import named_group
+from hushpoll_client.link import survey_link
+from wtforms import HiddenField, IntegerField, SelectField, StringField
+from wtforms.validators import InputRequired, Length, NumberRange, Regexp
+
+from hushpoll_server.collect import invitations
+from hushpoll_server.collect.accept import Outcome
+from hushpoll_server.people.access import audit
+from hushpoll_server.respond import paper
+from hushpoll_server.store.surveys import get_store
+
+from .pages import Page, address, bp, designer, editable_survey
+
+__all__ = ["MOST_SLIPS", "SlipsForm"]
+
+MOST_SLIPS = 500
+_WHOLE = f"Type a whole number from 1 to {MOST_SLIPS}."
+
+
+class SlipsForm(FlaskForm):  # type: ignore[misc]
+    """How many slips to print, and for which group."""
+
+    n = IntegerField("Number of slips", [InputRequired(_WHOLE), NumberRange(1, MOST_SLIPS, _WHOLE)])
+    group = SelectField("Group", choices=[], validate_choice=False)
+
+
+@dataclass(frozen=True)
+class Slip:
+    """One slip: the code in its link, and the link as a picture."""
+
+    code: str
+    picture: str
+
+
+@bp.route("/surveys/<survey_hash>/slips", methods=["GET", "POST"])
+@designer
+def slips(survey_hash: str) -> Page:
+    """Show slips to print and cut out; those of an invitation survey have a fresh code each and are shown once."""
+    survey = editable_survey(survey_hash)
+    form = SlipsForm(formdata=request.form if request.method == "POST" else request.args or None)
+    form.group.choices = list(survey.groups)
+    asked = request.method == "POST" or ("n" in request.args and not survey.settings.invitation)
+    if not asked:
+        return _slips_page(survey, form, [])
+    named = form.group.data if survey.groups else None
+    if not form.n.validate(form) or (survey.groups and named not in survey.groups):
+        if not form.n.errors:
+            form.group.errors = ["Choose the group that the slips are for."]
+        return _slips_page(survey, form, [], 422)
+    group = named_group(survey.groups, named)
+    codes = [""] * form.n.data
+    if survey.settings.invitation:
+        codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
+        audit("invitations made", survey_hash, f"{len(codes)}{'' if group is None else f'-g{group}'}")
+    made = [_slip(survey_link(address(), survey_hash, code or None, group), code) for code in codes]
+    return _slips_page(survey, form, made)
+
+
+def _slip(link: str, code: str) -> Slip:
+    import segno
+
+    drawn = segno.make(link, error="m", micro=False)
+    # Inside the page, so that five hundred codes are one answer and no code is part of an address that is asked for.
+    return Slip(code, drawn.svg_data_uri(scale=3, border=2, dark="#12211f", light="#ffffff"))
+
+
+def _slips_page(survey: Survey, form: SlipsForm, made: list[Slip], status: int = 200) -> Page:
+    page = render_template(
+        "workspace/slips.html",
+        survey=survey,
+        form=form,
+        slips=made,
+        group=form.group.data if made and survey.groups else "",
+        short=address() + url_for("respond.page", survey_hash=survey.hash[:12]),
+        on_paper=address() + paper.address(survey.hash) if paper.is_possible(survey) else "",
+    )
+    return page, status
+
+
+# A stack of sheets ----------------------------------------------------------------------------------------------
+
+
+def _sheet_form(survey: Survey) -> FlaskForm:
+    """Make the form of one sheet: for every question the number of what is ticked on it, counted from 1."""
+    fields: dict[str, Any] = {
+        "id": HiddenField(validators=[Regexp(r"^[0-9a-f]{32}\Z", message="Load the page again.")]),
+        "done": HiddenField(),
+    }
+    if survey.groups:
+        fields["group"] = SelectField("Group", choices=list(survey.groups))
+    if survey.settings.invitation:
+        missing = "Copy the code from the sheet."
+        checks = [InputRequired(missing), Length(max=64, message=missing)]
+        fields["invitation"] = StringField("Code", checks)
+    for index, question in enumerate(survey.questions):
+        most = question.channel.outcomes
+        said = f"Type a whole number from 1 to {most}."
+        fields[f"q{index}"] = IntegerField(
+            f"Question {index + 1}", [InputRequired(said), NumberRange(1, most, said)]
+        )
+    return type("SheetForm", (FlaskForm,), fields)()
+
+
+@bp.route("/surveys/<survey_hash>/enter", methods=["GET", "POST"])
+@designer
+def enter(survey_hash: str) -> Page:
+    """Take one sheet after the other, as they were ticked: what is on paper is mixed already."""
+    survey = editable_survey(survey_hash)
+    if not paper.is_possible(survey):
+        abort(
+            422,
+            "this survey cannot be answered on paper: no coins or dice make the odds of all its questions",
+        )
+    form = _sheet_form(survey)
+    if request.method == "GET":
+        form["id"].data = secrets.token_hex(16)
+        form["done"].data = str(_counted(request.args.get("done", "")))
+        if survey.groups and request.args.get("group") in survey.groups:
+            form["group"].data = request.args["group"]
+        return _sheet_page(survey, form)
+    if not form.validate():
+        return _sheet_page(survey, form, 422)
+    return _stored(survey, form)
+
+
+def _counted(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+
+
+def _stored(survey: Survey, form: FlaskForm) -> Page:
+    """Hand a sheet to the writer, and go on to the next."""
+    known = get_store().published(survey.hash)
+    assert known is not None
+    group = named_group(survey.groups, form["group"].data if survey.groups else None)
+    reports = [form[f"q{index}"].data - 1 for index in range(len(survey.questions))]
+    code = form["invitation"].data if survey.settings.invitation else ""
+    sheet = paper.incoming(known, form["id"].data, reports, code, group)
+    outcome = get_store().writer.submit([sheet])[0]
+    done = _counted(form["done"].data or "")
+    if outcome is Outcome.NOT_INVITED:
+        form["invitation"].errors = ["This code is not known or was used already. The sheet was not stored."]
+        return _sheet_page(survey, form, 422)
+    if outcome is Outcome.NEW:
+        done += 1
+    else:
+        told = {
+            Outcome.KNOWN: "This sheet was stored before; it is counted once.",
+            Outcome.OTHER_CONTENT: "This page was sent before with other answers. Nothing was changed.",
+            Outcome.CLOSED: "This survey is closed. The sheet was not stored.",
+        }
+        flash(told[outcome], "problem")
+    again = {"done": done, "group": form["group"].data if survey.groups else None}
+    return redirect(url_for("workspace.enter", survey_hash=survey.hash, **again))
+
+
+def _sheet_page(survey: Survey, form: FlaskForm, status: int = 200) -> Page:
+    state = get_store().state(survey.hash)
+    assert state is not None
+    items = [
+        {"question": one, "labels": paper.report_labels(one), "field": form[f"q{index}"]}
+        for index, one in enumerate(survey.questions)
+    ]
+    page = render_template(
+        "workspace/enter.html",
+        survey=survey,
+        form=form,
+        items=items,
+        closed=not state.is_open,
+        done=_counted(form["done"].data or ""),
+        count=get_store().count(survey.hash),
+    )
+    return page, status
