@@ -123,12 +123,25 @@ def test_an_engine_gives_the_same_groups(tmp_path: Path) -> None:
     assert tally_parts(SURVEY, tmp_path, "group").groups == counted.groups
 
 
-def test_it_is_not_exported_in_parts(tmp_path: Path) -> None:
-    """A part does not know how many reports a group has in all."""
-    with pytest.raises(
-        AnalysisError, match="a survey with groups is not exported in parts; export it in one piece"
-    ):
-        write_parts(SURVEY, records(frame_of([60, 60, 0, 0])), tmp_path)
+def test_parts_name_no_small_group(tmp_path: Path) -> None:
+    """A part does not know how many reports a group has in all: whoever counted them says it."""
+    frame = frame_of([200, 150, 30, 70])
+    with pytest.raises(AnalysisError, match="say which groups are shown on their own"):
+        write_parts(SURVEY, records(frame), tmp_path)
+    counted = tally(SURVEY, records(frame), "group")
+    paths = write_parts(SURVEY, records(frame), tmp_path, 40, shown=counted.groups)
+    assert {name for path in paths for name in pd.read_parquet(path)["group"]} == {
+        "Science",
+        "Arts, fine",
+        "other",
+    }
+    found = tally_parts(SURVEY, tmp_path, "group")
+    assert found.groups == counted.groups
+    for name, table in counted.joint.items():
+        assert (found.joint[name] == table).all()
+    # When a group has grown, parts that named it otherwise are written again.
+    again = write_parts(SURVEY, records(frame), tmp_path, 40, shown=SURVEY.groups)
+    assert {name for path in again for name in pd.read_parquet(path)["group"]} == set(SURVEY.groups)
 
 
 def test_the_export_names_no_small_group(tmp_path: Path) -> None:

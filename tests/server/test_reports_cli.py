@@ -14,6 +14,7 @@ from hushpoll_server.cli import main
 from hushpoll_server.collect import closing
 from hushpoll_server.store.surveys import Store
 
+from tests.server.every_form import EVERY_FORM, send
 from tests.server.reporting import TRUTH, fill
 from tests.serving import DRAFT
 
@@ -237,3 +238,23 @@ def test_bad_input_is_one_line_and_status_2(
     assert out == ""
     assert re.fullmatch(r"[^\n]+\n", err), err
     assert said in err
+
+
+def test_a_large_export_of_groups_blocks_and_bitmaps_is_reported_from_its_parts(
+    folder: Path, client: FlaskClient, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = Survey.from_draft(EVERY_FORM)
+    store.publish(every)
+    send(client, every, 700)
+    closing.close(store, every.hash)
+    assert run(capsys, "export", every.hash, "--out", "out", "--parts", "200")[0] == 0
+    assert len(list((folder / "out" / "parts").iterdir())) == 4
+    for by in (["--by", "group"], ["--by", "e"], []):
+        made = []
+        for source in ([], ["--data", "out/parts/*.parquet"]):
+            status, out, _ = run(capsys, "report", every.hash, "--json", *by, *source)
+            assert status == 0
+            made.append(json.loads(out))
+        assert made[1]["n"] == 700
+        assert made[1]["questions"] == made[0]["questions"]
+        assert made[1].get("groups") == made[0].get("groups")

@@ -33,6 +33,9 @@ from .tally import (
 
 __all__ = ["count_expression", "tally_table", "weighted_counts"]
 
+# The group of those who were not asked a block's question.
+_NOT_ASKED = "-1"
+
 
 def count_expression(table: Any, columns: Mapping[str, int], group: str | None = None) -> Any:
     """Give one Ibis expression whose rows are (question, place, group, code, n).
@@ -47,11 +50,9 @@ def count_expression(table: Any, columns: Mapping[str, int], group: str | None =
         keys = {"grp": table[group]} if group else {}
         places: dict[str, Any] = {}
         if digits:
-            # One row for each digit; which one it is, is where it stands in the list of all, or -1.
-            cut = table.select(text=table[column], at=ibis.range(0, digits).unnest(), **keys)
-            places = {"place": cut["at"].cast("int64")}
-            digit = ibis.literal("0123456789abcdef").find(cut.text.substr(places["place"], 1)).cast("int64")
-            chosen = cut.select(*keys, **places, code=digit)
+            cut = table.select(**_digits(ibis, table[column], digits), **keys)
+            places = {"place": cut["place"]}
+            chosen = cut.select(*keys, **places, code=_digit(ibis, cut.text, cut.place))
         else:
             chosen = table.select(code=table[column], **keys)
         counted = chosen.group_by([*keys, *places, "code"]).agg(n=ibis._.count())
@@ -79,17 +80,47 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
             raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
     if by is not None and grouping is None:
         refuse_as_group(question_of(survey, by))
-        if question_of(survey, by).block is not None:
-            raise AnalysisError(
-                f'"{by}" stands in a block, and a query engine cannot group by it',
-                "read the reports from a file",
-            )
     _check_text(survey, table)
-    group = None if by is None else (grouping or column_of(by))
-    rows = count_expression(table, columns, group).execute()
+    rows = count_expression(table, columns, _group_column(survey, by, grouping)).execute()
+    rows = _said(survey, rows, by, grouping, "grp", ["question", "place", "code"], ["n"])
     if grouping and rows["grp"].isna().any():
         raise AnalysisError(f'table: column "{grouping}" has empty cells', "fill them before grouping by it")
     return _collect(survey, rows, by, grouping)
+
+
+def _group_column(survey: Survey, by: str | None, grouping: str | None) -> str | None:
+    """Give the column that the engine groups by; for a question of a block it is the block's."""
+    if by is None or grouping is not None:
+        return grouping
+    found = survey.block_of(question_of(survey, by))
+    return column_of(by if found is None else found[0].id)
+
+
+def _said(
+    survey: Survey,
+    rows: pd.DataFrame,
+    by: str | None,
+    grouping: str | None,
+    group: str,
+    keys: list[str],
+    sums: list[str],
+) -> pd.DataFrame:
+    """Put the groups of a block's reports together by what these say of one of its questions; "-1" did not ask it."""
+    found = None if by is None or grouping is not None else survey.block_of(question_of(survey, by))
+    if found is None:
+        return rows
+    block, place = found
+    whole = sampler(block.channel)
+    reports = pd.to_numeric(rows[group], errors="coerce").to_numpy(dtype=np.float64)
+    codes, wrong = whole.read(reports)
+    if wrong is not None:
+        raise foreign_code(block, rows[group].iloc[wrong], "table")
+    told = whole.part_codes(whole.parts[place], codes)
+    return (
+        rows.assign(**{group: told.astype(str)})
+        .groupby([*keys, group], as_index=False, sort=False)[sums]
+        .sum()
+    )
 
 
 def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = None) -> pd.DataFrame:
@@ -109,34 +140,70 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     Returns
     -------
     DataFrame
-        A row for each question, group and report: `n`, the sum of `weight`, the sum of `weight_squared`.
+        A row for each question or block, group and report: `n`, the sum of `weight`, the sum of `weight_squared`. Where
+        reports are sets of options, a row for each `question[option]`: not held (0), or held (1).
     """
     ibis = _ibis()
-    listed = [entry for entry in survey.entries if not sampler(entry.channel).digits]
-    if not listed:
-        raise AnalysisError(
-            "no question of this survey has reports that are codes",
-            "weigh a table in memory with weighted_estimate",
-        )
-    columns = [column_of(entry.id) for entry in listed]
+    columns = {column_of(entry.id): sampler(entry.channel).digits for entry in survey.entries}
     grouping = grouping_column(survey, by)
-    check_columns(table.columns, columns, grouping, "table")
+    check_columns(table.columns, list(columns), grouping, "table")
     if weights not in table.columns:
         raise AnalysisError(f'table: no column "{weights}"', "name the column of the weights")
-    group = None if by is None else (grouping or column_of(by))
-    weight = table[weights].cast("float64")
+    _check_text(survey, table)
+    group = _group_column(survey, by, grouping)
     parts = []
-    for column in columns:
-        keys = {"group": table[group].cast("string") if group else ibis.literal("")}
-        chosen = table.select(**keys, code=table[column].cast("int64"), weight=weight)
-        summed = chosen.group_by(["group", "code"]).agg(
+    for column, digits in columns.items():
+        chosen = table.select(
+            group=table[group].cast("string") if group else ibis.literal(""),
+            weight=table[weights].cast("float64"),
+            **(_digits(ibis, table[column], digits) if digits else _whole(ibis, table[column])),
+        )
+        if digits:
+            chosen = chosen.mutate(code=_digit(ibis, chosen.text, chosen.place))
+        summed = chosen.group_by(["group", "place", "code"]).agg(
             n=ibis._.count(), weight=ibis._.weight.sum(), weight_squared=(ibis._.weight * ibis._.weight).sum()
         )
         parts.append(summed.mutate(question=ibis.literal(column.removesuffix(COLUMN_SUFFIX))))
     whole = ibis.union(*parts) if len(parts) > 1 else parts[0]
     order = ["question", "group", "code"]
-    frame: pd.DataFrame = whole.execute().sort_values(order, ignore_index=True)
-    return frame[[*order, "n", "weight", "weight_squared"]]
+    rows = _said(survey, whole.execute(), by, grouping, "group", ["question", "place", "code"], _SUMS)
+    if by is not None and grouping is None:
+        rows = rows[rows["group"] != _NOT_ASKED]
+    frame = pd.concat([_options(entry, rows[rows["question"] == entry.id]) for entry in survey.entries])
+    frame = frame.sort_values(order, ignore_index=True)
+    return frame[[*order, *_SUMS]].astype({"n": np.int64, "code": np.int64})
+
+
+_SUMS = ["n", "weight", "weight_squared"]
+
+
+def _whole(ibis: Any, column: Any) -> dict[str, Any]:
+    return {"code": column.cast("int64"), "place": ibis.literal(0, type="int64")}
+
+
+def _digits(ibis: Any, column: Any, digits: int) -> dict[str, Any]:
+    """Give one row for each digit of a bitmap."""
+    return {"text": column, "place": ibis.range(0, digits).unnest().cast("int64")}
+
+
+def _digit(ibis: Any, text: Any, place: Any) -> Any:
+    """Give which digit stands at a place: where it stands in the list of all, or -1."""
+    return ibis.literal("0123456789abcdef").find(text.substr(place, 1)).cast("int64")
+
+
+def _options(entry: Question | Block, rows: pd.DataFrame) -> pd.DataFrame:
+    """Take the sums of a bitmap's digits apart into sums of options: held (1) or not (0), named like columns."""
+    whole = sampler(entry.channel)
+    if not whole.digits:
+        return rows
+    found = []
+    for group, mine in rows.groupby("group", sort=False):
+        for option, label in enumerate(entry.labels):
+            here = mine[mine["place"] == whole.digits - 1 - option // 4]
+            held = here["code"].to_numpy() >> (option % 4) & 1
+            sums = here.groupby(held)[_SUMS].sum().reset_index(names="code")
+            found.append(sums.assign(question=f"{entry.id}[{label}]", group=group))
+    return pd.concat(found) if found else rows
 
 
 def _check_text(survey: Survey, table: Any) -> None:
@@ -155,7 +222,7 @@ def _check_text(survey: Survey, table: Any) -> None:
 
 def _collect(survey: Survey, rows: Any, by: str | None, grouping: str | None) -> Tally:
     if by is not None and grouping is None:
-        names = [str(code) for code in range(question_of(survey, by).channel.outcomes)]
+        names = [*map(str, range(question_of(survey, by).channel.outcomes)), _NOT_ASKED]
     else:
         names = sorted(set(rows["grp"].dropna()))
     tables = {}
@@ -167,7 +234,8 @@ def _collect(survey: Survey, rows: Any, by: str | None, grouping: str | None) ->
     total = total_of(first, counts[first.id])
     if by is None:
         return Tally(survey, total, with_member_counts(survey, counts))
-    joint = {name: table for name, table in tables.items() if name != by}
+    kept = slice(None) if grouping else slice(-1)
+    joint = {name: table[kept] for name, table in tables.items() if name != by}
     counts, joint = with_member_counts(survey, counts), with_member_counts(survey, joint)
     return Tally(survey, total, counts, by, joint, tuple(names) if grouping else None)
 

@@ -10,7 +10,7 @@ import glob
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.group import FIELD, OTHER
 from hushpoll_client.record import RecordFormat
 
 from hushpoll_analysis.errors import AnalysisError
@@ -39,22 +40,27 @@ def write_parts(
     folder: Path,
     rows: int = ROWS,
     progress: Progress | None = None,
+    shown: Sequence[str] | None = None,
 ) -> list[Path]:
     """Write the database's records as Parquet parts of so many reports; give their paths.
 
-    Memory holds one part. Rows are shuffled within a part; across parts they come in the order of random keys.
+    Memory holds one part. Rows are shuffled within a part; across parts they come in the order of random keys. Of a
+    survey with groups those that are `shown` are named, as `tally` by group names them; the others are put together.
     """
     if rows < 1:
         raise AnalysisError(f"a part of {rows} reports", "give a whole number of 1 or more")
-    if survey.groups:
+    if survey.groups and shown is None:
         # Which groups are large enough to be named depends on all reports, not on those of a part.
-        raise AnalysisError("a survey with groups is not exported in parts", "export it in one piece")
+        raise AnalysisError(
+            "a part does not know how many reports each group has", "say which groups are shown on their own"
+        )
+    named = {name: name if name in (shown or ()) else OTHER for name in survey.groups}
     paths = []
     for number, part in enumerate(_cut(records, RecordFormat.of(survey).size, rows)):
         path = folder / f"part-{number:05d}.parquet"
-        source = hashlib.sha256(part).hexdigest().encode()
+        source = hashlib.sha256(part + repr(sorted(named.items()) or "").encode()).hexdigest().encode()
         if _source_of(path) != source:
-            _write(survey, part, source, path)
+            _write(survey, part, source, path, named)
         paths.append(path)
         if progress is not None:
             progress(len(part) // RecordFormat.of(survey).size)
@@ -88,12 +94,14 @@ def _source_of(path: Path) -> bytes:
     return metadata.get(_SOURCE_KEY, b"")
 
 
-def _write(survey: Survey, part: bytes, source: bytes, path: Path) -> None:
+def _write(survey: Survey, part: bytes, source: bytes, path: Path, named: Mapping[str, str]) -> None:
     """Write one part under another name first: what has the name of a part is whole."""
     import pyarrow
     import pyarrow.parquet
 
-    frame = shuffled(read_frame(survey, [part]))
+    frame = shuffled(read_frame(survey, [part], 0))
+    if named:
+        frame[FIELD] = frame[FIELD].map(named)
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode(), _SOURCE_KEY: source})
     unfinished = path.with_name(f"{path.name}.unfinished")

@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -61,14 +61,22 @@ def write_export(
 
 
 def write_large_export(
-    survey: Survey, records: Iterable[bytes], folder: Path, level: float = 0.95, *, rows: int, n: int
+    survey: Survey,
+    records: Iterable[bytes],
+    folder: Path,
+    level: float = 0.95,
+    *,
+    rows: int,
+    n: int,
+    shown: Sequence[str] | None = None,
 ) -> list[Path]:
     """Write the database's records as Parquet parts of so many rows, with everything else of an export beside them.
 
-    Memory does not grow with n; parts that are whole from an earlier run are kept.
+    Memory does not grow with n; parts that are whole from an earlier run are kept. Groups that are not `shown` are put
+    together.
     """
     _make_folder(folder / PARTS)
-    written = write_parts(survey, records, folder / PARTS, rows)
+    written = write_parts(survey, records, folder / PARTS, rows, shown=shown)
     return sorted([*_write_around(survey, folder, n, level, PARTS), *written])
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 from hushpoll_client import HushpollError
+from hushpoll_client.group import FIELD
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.results.tallies import Tallies
 
 from .output import json_option, print_json
 from .stored import find_survey, opened_store
@@ -67,8 +69,10 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                 assert state is not None
                 files = write_export(survey, records, folder, level, state.fewest)
             else:
+                # Groups only grow: what is large enough before the first part is so after the last.
+                shown = Tallies().get(store, survey, FIELD).groups if survey.groups else None
                 total = store.sealed_count(survey_hash)
-                files = write_large_export(survey, records, folder, level, rows=parts, n=total)
+                files = write_large_export(survey, records, folder, level, rows=parts, n=total, shown=shown)
         n = sum(read)
         record(store, COMMAND_LINE, "exported", survey_hash, f"{n} reports")
     if as_json:
