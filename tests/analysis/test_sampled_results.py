@@ -14,6 +14,7 @@ from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampl
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_client import mechanisms
 from hushpoll_server.cli import main
 
 DRAFT = {
@@ -163,12 +164,28 @@ def test_every_surface_shows_it(
     assert parts[name]["estimates"] or parts[name]["mean"]["se"] > 0
 
 
+@pytest.mark.parametrize("counts", [(59, 1), (58, 2), (40, 20)])
+@pytest.mark.parametrize("population", [60, 61, 100, 10_000])
+def test_counts_and_rows_agree_on_a_finite_population(counts: tuple[int, int], population: int) -> None:
+    """(1 - f) se^2 + f se_privacy^2, also where by chance the reports vary less than their randomization would."""
+    coin = mechanisms.warner(epsilon=3)
+    rows = pd.DataFrame({"y": np.repeat([0, 1], counts)})
+    f = 60 / population
+    plain, one = (estimate(counts, coin, population=size)["Yes"] for size in (None, population))
+    assert one.se == pytest.approx(np.sqrt((1 - f) * plain.se**2 + f * plain.se_privacy**2))
+    other = weighted_estimate(rows, {"y": coin}, "y", population=population)[1]
+    assert other.se == pytest.approx(one.se, rel=1e-3)
+    assert other.se_privacy == pytest.approx(one.se_privacy, rel=1e-3)
+    # A finite population never makes an interval longer.
+    assert one.high - one.low <= plain.high - plain.low + 1e-12
+
+
 def test_a_population_alone_shrinks_every_kind(people: pd.DataFrame) -> None:
     plain, census = report(KINDS, people), report(KINDS, people, population=900)
     for name in ("used", "mood", "town"):
         for a, b in zip(plain[name].lines, census[name].lines, strict=True):
             asked = 0.5 if name == "used" else 1.0
-            wanted = (1 - asked) * a.entry.se**2 + asked * min(a.entry.se_privacy, a.entry.se) ** 2
+            wanted = (1 - asked) * a.entry.se**2 + asked * a.entry.se_privacy**2
             assert b.entry.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
     for name in ("hours", "mood"):
         assert census[name].numbers.mean.se <= plain[name].numbers.mean.se

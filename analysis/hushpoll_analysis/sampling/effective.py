@@ -25,12 +25,14 @@ def effective_quantity(
     variance: float,
     kish: float,
     n: float = math.inf,
+    plain: float | None = None,
 ) -> Quantity:
     """Give the quantity b.f of weighted report frequencies, with counts that add up to the effective size.
 
     The size is (sum b^2 f - (b.f)^2) / variance, for one frequency f (1 - f) / variance, but at most Kish's
     (sum w)^2 / sum w^2. With heavy weights a few respondents make the linearised variance, and it is far too small when
-    they happen to agree; Kish's size does not depend on what they say. `variance` is without the decoy's own part.
+    they happen to agree; Kish's size does not depend on what they say. `variance` is without the decoy's own part,
+    `plain` is what it would be without a finite population, which cannot make an answer worth less.
 
     References
     ----------
@@ -39,6 +41,8 @@ def effective_quantity(
     weights = view.solution(target)
     spread = float((weights - weights @ frequencies) ** 2 @ frequencies)
     size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else min(kish, n)
+    if plain is not None and plain > 0.0 and spread > 0.0:
+        size = max(size, min(spread / plain, kish))
     shares: Floats | None
     try:
         shares = view.shares(frequencies)

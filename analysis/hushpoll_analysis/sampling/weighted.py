@@ -299,11 +299,14 @@ class WeightedReports:
     def quantity(self, target: Floats) -> Quantity:
         """Estimate a.h, with the linearised standard error and the counts that it is worth."""
         variance, design = self.variance(target), self.design
-        kish = design.effective_n
-        if design.fractions is not None and variance > 0.0:
+        kish, plain = design.effective_n, None
+        if design.fractions is not None:
+            plain = self.variance(target, design.without_population)
             # A finite population makes each answer worth more, whatever the weights are.
-            kish *= max(self.variance(target, design.without_population) / variance, 1.0)
-        found = effective_quantity(self.view, self.frequencies, target, self.decoy, variance, kish)
+            kish *= max(plain / variance, 1.0) if variance > 0.0 else 1.0
+        found = effective_quantity(
+            self.view, self.frequencies, target, self.decoy, variance, kish, plain=plain
+        )
         drift = max(found.se**2 - variance, 0.0)
         return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))
 

@@ -16,7 +16,8 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
     """Give the quantity for a population of which this fraction was drawn at random without replacement.
 
     Its variance is (1 - f) se^2 + f se_privacy^2. Counts are scaled to the number of answers that would have this
-    variance in a population without end, so that every interval method holds.
+    variance in a population without end, so that every interval method holds; never to fewer, where by chance the
+    reports vary less than their randomization alone would let them.
     """
     if fraction <= 0.0:
         return wanted
@@ -26,9 +27,9 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
         shares = wanted.view.shares(frequencies)
         extra = wanted.decoy.slope(shares, wanted.weights) ** 2 * wanted.decoy.variance
     sampling, privacy = (max(one**2 - extra, 0.0) for one in (wanted.se, wanted.se_privacy))
-    variance = (1.0 - fraction) * sampling + fraction * min(privacy, sampling)
+    variance = (1.0 - fraction) * sampling + fraction * privacy
     if not 0.0 < variance < sampling:
-        return replace(wanted, se=math.sqrt(min(variance, sampling) + extra))
+        return replace(wanted, se=math.sqrt(variance + extra))
     growth = sampling / variance
     line = wanted.line
     if line is not None:

@@ -39,7 +39,8 @@ class CrossTable:
         Unbiased share of each cell, its standard error (n - 1) and its interval; unclipped, so a cell may be below zero
         by chance.
     interval
-        The method of low and high: "score", or "wald" (t for a sample design) where that does not apply.
+        The method of low and high: "score"; "clopper-pearson" for cells held together; "mover" beside a counted decoy;
+        "wald" for very large tables.
     test
         Test of independence; None where it cannot be made.
     remarks

@@ -77,7 +77,9 @@ def crosstab(
     designs: the decoys are independent of the answers and of each other). A cell is estimated by
     :math:`\hat p_{ij} = \sum_{z} b_{iz_1} b_{jz_2} f_z`, with variance
     :math:`(\sum_z b_{iz_1}^2 b_{jz_2}^2 f_z - \hat p_{ij}^2)/(n-1)`. Its interval holds the values that a score test
-    does not reject; normal (t) intervals stand in for a sample design, an estimated decoy share, and very large tables.
+    does not reject; under a sample design at the number of equal answers that the cell is worth, with t in place of z.
+    An estimated decoy share joins by MOVER. Cells held together have exact limits of the frequencies behind them,
+    joined by MOVER. Only very large tables have normal (t) intervals.
 
     References
     ----------

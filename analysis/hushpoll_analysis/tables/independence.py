@@ -17,7 +17,6 @@ from scipy import stats
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes
-from hushpoll_analysis.errors import AnalysisError
 
 from .joint import JointReports
 
@@ -132,7 +131,7 @@ def _pearson(table: Floats, n: int) -> IndependenceTest:
     return IndependenceTest(statistic, (float(df),), float(stats.chi2.sf(statistic, df)), "Pearson", note)
 
 
-def _rao_scott(joint: JointReports) -> IndependenceTest:
+def _rao_scott(joint: JointReports) -> IndependenceTest | None:
     """Correct to second order (Rao and Scott 1984; Thomas and Rao 1987), in the F form."""
     assert joint.design is not None
     # Independence is a statement about where people come from, whatever part of them was asked.
@@ -155,7 +154,7 @@ def _rao_scott(joint: JointReports) -> IndependenceTest:
     effects = np.linalg.solve(contrast.T @ simple @ contrast, contrast.T @ covariance @ contrast)
     trace, square = float(np.trace(effects)), float(np.trace(effects @ effects))
     if not trace > 0:
-        raise AnalysisError("the design leaves no variance for a test of independence")
+        return None  # the design leaves no variance for a test
     numerator = trace**2 / square
     denominator = numerator * design.degrees_of_freedom
     f_value = statistic / trace

@@ -2,51 +2,120 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
+from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.shares.interval.combination import exact_limits
+from hushpoll_analysis.shares.interval.mover import DecoyError, Mover, Part, with_decoys
 from hushpoll_analysis.shares.interval.score import Score, linear_score_limits
 from hushpoll_analysis.shares.interval.wald import Wald
 
-from .joint import JointReports
+from .joint import JointReports, along_axes
 from .within import quantile
 
 __all__ = ["cell_limits"]
 
 MOST_NUMBERS = 4_000_000  # cells times joint reports: beyond, the score interval costs seconds and memory
+MOST_TOGETHER = 4_000  # cells that are held together by exact limits, one after the other
 BATCH = 200_000
 
 
 def cell_limits(
     joint: JointReports, se: Floats, level: float, together: int = 1
 ) -> tuple[Floats, Floats, str]:
-    """Lower and upper limits of every cell, and the method that gave them; Bonferroni over `together`."""
+    """Lower and upper limits of every cell, and the method that gave them; Bonferroni over `together`.
+
+    Under a sample design a cell counts as many answers as it is worth with equal weights, as in `effective_quantity`.
+    """
     each = 1.0 - (1.0 - level) / together
-    if joint.design is None and not joint.decoys and joint.estimate.size * joint.counts.size <= MOST_NUMBERS:
-        return *_score(joint, each), Score.name
-    half = quantile(joint, each) * se
-    return joint.estimate - half, joint.estimate + half, Wald.name
+    if joint.estimate.size * joint.counts.size > MOST_NUMBERS:
+        half = quantile(joint, each) * se
+        return joint.estimate - half, joint.estimate + half, Wald.name
+    exact = together > 1 and joint.estimate.size <= MOST_TOGETHER
+    low, high = _limits(joint, each, exact)
+    if not joint.decoys:
+        return low, high, "clopper-pearson" if exact else Score.name
+    return *_beside_decoys(joint, low, high, each), Mover.name
 
 
-def _score(joint: JointReports, level: float) -> tuple[Floats, Floats]:
-    """Score limits, in batches of cells."""
+def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Floats]:
+    """Limits from the reports alone, in batches of cells."""
     cells = list(np.ndindex(*joint.estimate.shape))
     flat = joint.frequencies.reshape(-1)
     possible = np.flatnonzero(
         joint.functional([one.view.possible.astype(float) for one in joint.variables]).reshape(-1)
     )
     step = max(1, BATCH // max(1, possible.size))
+    method = exact_limits if exact else linear_score_limits
+    worth = None if joint.design is None else _worth(joint)
     lows, highs = [], []
     for start in range(0, len(cells), step):
+        batch = cells[start : start + step]
         rows = [
             joint.functional([matrix[k] for matrix, k in zip(joint.matrices, cell, strict=True)]).reshape(-1)
-            for cell in cells[start : start + step]
+            for cell in batch
         ]
         weights = np.stack(rows)[:, possible]
-        low, high = linear_score_limits(
-            weights, np.broadcast_to(flat[possible], weights.shape), joint.n, level
-        )
+        frequencies = np.broadcast_to(flat[possible], weights.shape)
+        sizes = _sizes(joint, weights, frequencies, worth, batch, level)
+        low, high = method(weights, frequencies, sizes, level)
         lows.append(low)
         highs.append(high)
     shape = joint.estimate.shape
     return np.concatenate(lows).reshape(shape), np.concatenate(highs).reshape(shape)
+
+
+def _worth(joint: JointReports) -> Sequence[Floats]:
+    """Give every cell's variance under the design, and where the population is finite also as if it were not."""
+    assert joint.design is not None
+    return [
+        joint.report_variances(finite)
+        for finite in ((True, False) if joint.design.fractions is not None else (True,))
+    ]
+
+
+def _sizes(
+    joint: JointReports,
+    weights: Floats,
+    frequencies: Floats,
+    variances: Sequence[Floats] | None,
+    cells: Sequence[tuple[int, ...]],
+    level: float,
+) -> Floats:
+    """Give how many equal answers each cell is worth, made fewer by (z/t)^2 for the design's degrees of freedom."""
+    design = joint.design
+    if design is None or variances is None:
+        return np.full(len(weights), float(joint.n))
+    means = np.einsum("ij,ij->i", weights, frequencies)
+    spread = np.einsum("ij,ij,ij->i", weights, weights, frequencies) - means**2
+    # What a finite population makes smaller, the linearised variance decides alone; it makes no answer worth less.
+    most = design.effective_n if design.fractions is None else math.inf
+    worth = np.zeros(len(weights))
+    for table in variances:
+        variance = np.array([table[cell] for cell in cells])
+        varies = (variance > 0.0) & (spread > 1e-15)
+        worth = np.maximum(worth, np.where(varies, spread / np.where(varies, variance, 1.0), float(joint.n)))
+    tail = (1.0 - level) / 2.0
+    shrink = float(stats.norm.isf(tail) / stats.t.isf(tail, design.degrees_of_freedom))
+    return np.asarray(np.maximum(np.minimum(worth, most), 2.0) * shrink**2, dtype=np.float64)
+
+
+def _beside_decoys(joint: JointReports, low: Floats, high: Floats, level: float) -> tuple[Floats, Floats]:
+    """Join the limits from the reports with those of the decoys' own polls."""
+    errors = []
+    for axis, _ in joint.decoys:
+        decoy = joint.variables[axis].counted_decoy
+        assert decoy is not None
+        slope = dict(joint.decoys)[axis].slope
+        matrices = [*joint.matrices[:axis], slope, *joint.matrices[axis + 1 :]]
+        errors.append((decoy, along_axes(joint.frequencies, matrices)))
+    lows, highs = np.empty_like(low), np.empty_like(high)
+    for cell in np.ndindex(*low.shape):
+        moves = [DecoyError.of(decoy, float(slopes[cell]), level) for decoy, slopes in errors]
+        part = Part(float(joint.estimate[cell]), float(low[cell]), float(high[cell]))
+        lows[cell], highs[cell] = with_decoys(part, moves)
+    return lows, highs

@@ -96,6 +96,14 @@ class JointReports:
             variance = variance + along_axes(self.frequencies, matrices) ** 2 * decoy.variance
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=np.float64)
 
+    def report_variances(self, finite: bool = True) -> Floats:
+        """Give every cell's variance under the sample design, without what estimated decoy shares add.
+
+        Without `finite` as if the population had no end.
+        """
+        assert self.design is not None
+        return self._design_variances(self.design if finite else self.design.without_population)
+
     def _design_variances(self, design: SurveyDesign) -> Floats:
         assert self.codes is not None
         result = np.empty(self.estimate.shape)

@@ -148,21 +148,31 @@ def _table_share(
     if decoy is not None:
         drift = decoy.slope(view.shares(frequencies), view.solution(target)) ** 2 * decoy.variance
     variance = max(error**2 - drift, 0.0)
+    plain = None
+    if joint.design.fractions is not None:
+        # The same statistic without a finite population, which cannot make an answer worth less.
+        weights = view.solution(target)
+        plain = float((weights - weights @ frequencies) ** 2 @ frequencies) / _kish_of(joint, places)
     wanted = effective_quantity(
-        view, frequencies, target, decoy, variance, _kish(joint, places), float(counts.sum())
+        view, frequencies, target, decoy, variance, _kish(joint, places), float(counts.sum()), plain
     )
     return TableShare(estimate, error, "", joint, wanted)
 
 
 def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
+    """Give the most answers that a share can be worth; no limit where the population is finite."""
+    assert joint.design is not None
+    # The linearised variance, which a finite population makes smaller, then decides alone.
+    return math.inf if joint.design.fractions is not None else _kish_of(joint, places)
+
+
+def _kish_of(joint: JointReports, places: tuple[int, int] | None) -> float:
     """Give (sum w)^2 / sum w^2 of all respondents, or of one group."""
     assert joint.design is not None
     weights = joint.design.weights
     if places is not None:
         assert joint.codes is not None
         weights = weights[joint.codes[places[0]] == places[1]]
-    if joint.design.fractions is not None:
-        return math.inf  # the linearised variance, which a finite population makes smaller, decides alone
     return float(weights.sum() ** 2 / np.sum(weights**2))
 
 

@@ -8,17 +8,18 @@ Zou (2012), Stat. Methods Med. Res. 21, 347-359.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.shares.quantities import Quantity
 
 from .adaptive import frequency_limits
 from .base import Limits, Resampling
 
-__all__ = ["Mover", "Part", "decoy_limits", "difference_limits", "ratio_limits"]
+__all__ = ["DecoyError", "Mover", "Part", "decoy_limits", "difference_limits", "ratio_limits", "with_decoys"]
 
 FARTHEST = 1e4  # a limit beyond this many times the possible range is none
 
@@ -87,6 +88,45 @@ def decoy_limits(quantity: Quantity, reports: Part, level: float) -> Limits:
     best = (quantity.estimate - no) / (yes - no)
     ends = [no + (yes - no) * _edge(room, best, side) for side in (-1.0, 1.0)]
     return min(ends), max(ends)
+
+
+@dataclass(frozen=True)
+class DecoyError:
+    """What a decoy's estimated share q does to an estimate h(q).
+
+    D(q) (h(q) - v) is linear in q, with D(q) the determinant of the decoy's channel, so that at a value v it moves by
+    `slope` + `bend` (h - v) in units of D.
+    """
+
+    share: Part
+    slope: float
+    bend: float
+
+    @classmethod
+    def of(cls, decoy: EstimatedDecoy, slope: float, level: float) -> DecoyError:
+        """Read it from the decoy's poll and dh/dq."""
+        bend = 0.0
+        if decoy.without.shape == (2, 2):
+            at_none, at_full = (float(one[1, 1] - one[0, 1]) for one in (decoy.without, decoy.within))
+            here = at_none + decoy.share * (at_full - at_none)
+            bend = (at_full - at_none) / here if here else 0.0
+        return cls(Part(decoy.share, *frequency_limits(decoy.yes, decoy.of, level)), slope, bend)
+
+    def side(self, gap: float) -> float:
+        """Give how far the limit of q moves the estimate towards a value that lies `gap` below it."""
+        move = self.slope + self.bend * gap
+        return move * (self.share.above if (gap > 0.0) == (move < 0.0) else self.share.below)
+
+
+def with_decoys(reports: Part, decoys: Sequence[DecoyError]) -> Limits:
+    """Give all values v whose distance is compatible with the limits from the reports and from every decoy's poll."""
+
+    def room(value: float) -> float:
+        gap = reports.estimate - value
+        side = reports.below if gap > 0.0 else reports.above
+        return math.hypot(side, *(one.side(gap) for one in decoys)) - abs(gap)
+
+    return _edge(room, reports.estimate, -1.0), _edge(room, reports.estimate, 1.0)
 
 
 def _edge(room: Callable[[float], float], best: float, side: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from hushpoll_analysis.channel.view import Floats
@@ -46,9 +47,9 @@ class Score:
 
 
 def linear_score_limits(
-    weights: Floats, frequencies: Floats, n: float, level: float
+    weights: Floats, frequencies: Floats, n: npt.ArrayLike, level: float
 ) -> tuple[Floats, Floats]:
-    """Score limits of b.p for multinomials of size n, one quantity a row.
+    """Score limits of b.p for multinomials of size n (one for all, or one each), one quantity a row.
 
     The most likely p with b.p = v are f_z / (alpha + beta b_z): one family, tilted away from f, along which b.p runs
     from the estimate to the least or largest weight. For two weights this is Wilson's interval.
@@ -59,14 +60,15 @@ def linear_score_limits(
     Biometrika 75, 237-249 (the family).
     """
     z = -float(ndtri((1.0 - level) / 2.0))
+    sizes = np.broadcast_to(np.asarray(n, dtype=np.float64), len(weights))
     low = weights.min(axis=-1)
     width = weights.max(axis=-1) - low
     scaled = (weights - low[:, None]) / np.where(width > 0.0, width, 1.0)[:, None]
-    down = 1.0 - _reach(1.0 - scaled, frequencies, n, z)
-    return low + width * down, low + width * _reach(scaled, frequencies, n, z)
+    down = 1.0 - _reach(1.0 - scaled, frequencies, sizes, z)
+    return low + width * down, low + width * _reach(scaled, frequencies, sizes, z)
 
 
-def _reach(weights: Floats, frequencies: Floats, n: float, z: float) -> Floats:
+def _reach(weights: Floats, frequencies: Floats, n: Floats, z: float) -> Floats:
     """Give the largest v that the test does not reject, row by row; weights run from 0 to 1."""
     end = _tilted(weights, frequencies, np.full(len(weights), FURTHEST))
     estimate = np.einsum("ij,ij->i", weights, frequencies)
@@ -80,21 +82,21 @@ def _reach(weights: Floats, frequencies: Floats, n: float, z: float) -> Floats:
         (beyond, _mix(weights[beyond], end[beyond]), 1.0),
     ):
         if np.any(rows):
-            excess = partial(_along, path, weights[rows], estimate[rows], n, z)
+            excess = partial(_along, path, weights[rows], estimate[rows], n[rows], z)
             value[rows] = np.einsum("ij,ij->i", weights[rows], path(_first(excess, int(rows.sum()), length)))
     return value
 
 
-def _excess(weights: Floats, estimate: Floats, shares: Floats, n: float, z: float) -> Floats:
+def _excess(weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: float) -> Floats:
     """How far beyond the estimate these shares lie, in units of the test: positive where it rejects them."""
     value = np.einsum("ij,ij->i", weights, shares)
     spread = np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2
-    result: Floats = (value - estimate) * math.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
+    result: Floats = (value - estimate) * np.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
     return result
 
 
 def _along(
-    path: Callable[[Floats], Floats], weights: Floats, estimate: Floats, n: float, z: float, at: Floats
+    path: Callable[[Floats], Floats], weights: Floats, estimate: Floats, n: Floats, z: float, at: Floats
 ) -> Floats:
     return _excess(weights, estimate, path(at), n, z)
 
