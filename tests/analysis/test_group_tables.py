@@ -113,5 +113,5 @@ def test_a_long_list_by_groups_is_folded() -> None:
     truth = {"cheated": [0.7, 0.3], "town": [1 / 30] * 30}
     data = {f"{name}_reported": codes for name, codes in simulate_survey(survey, 3000, truth, seed=1)}
     page = report(survey, data, by="cheated").to_html()
-    start = page.index("All 30 options by")
+    start = page.index("All 30 options")
     assert page.rindex("<details", 0, start) < start < page.index("</details>", start)
