@@ -215,7 +215,8 @@ def test_epsilons_at_the_edges(epsilon: float, target: str) -> None:
 def test_a_target_that_needs_few_directions_only() -> None:
     one = best(4, 1.0, [[0, 0, 1, 0]])
     assert one.channel.outcomes == 2
-    assert one.n_variance == pytest.approx(one.bound, rel=1e-5)  # as close as certificates are compared
+    # The search ends within 1e-5 of its certificate; how much nearer depends on the machine's arithmetic.
+    assert one.n_variance == pytest.approx(one.bound, rel=1e-5)
     assert variance_by_hand(one.channel, np.array([[0, 0, 1.0, 0]])) == pytest.approx(one.n_variance)
 
 

@@ -40,6 +40,13 @@ CASES = [
     ("mangat", "--truth 0.7", "240,260", mechanisms.mangat(truth=0.7)),
     ("kuk", "--red 4/5,1/5", "360,240", mechanisms.kuk(0.8, 0.2)),
     ("kuk", "--red 4/5,1/5 --draws 3", "50,100,120,70", mechanisms.kuk(0.8, 0.2, 3)),
+    ("geometric", "--epsilon 2", "310,240,180,150,120", mechanisms.geometric(options=5, epsilon=2)),
+    ("exponential", "--epsilon 2", "310,240,180,150,120", mechanisms.exponential(options=5, epsilon=2)),
+    ("one_bit", "--epsilon 2", "310,240", mechanisms.one_bit(options=2, epsilon=2)),
+    ("square_wave", "--epsilon 1", "31,24,18,15,12,40,30", mechanisms.square_wave(options=5, epsilon=1)),
+    ("subset", "--epsilon .5", "310,240,180,150,120", mechanisms.subset(options=5, epsilon=0.5)),
+    ("padded", "--epsilon 2 --at-most 2", "31,24,18,15,12,40", mechanisms.padded(options=4, epsilon=2, at_most=2)),
+    ("sampled", "--epsilon 2 --ask 1", "31,24,18,15,12,40", mechanisms.sampled([2, 2, 2], 2, 1)),
 ]  # fmt: skip
 
 
@@ -208,3 +215,46 @@ def test_help_names_every_option(run: Run) -> None:
         "interval",
     ):
         assert f"--{flag}" in out
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "counts", "needed"),
+    [
+        (mechanisms.subset(options=5, epsilon=0.5), [310, 240, 180, 150, 120], 5),
+        (mechanisms.sampled([2, 2, 2], 2, 1), [31, 24, 18, 15, 12, 40], 6),
+        (mechanisms.padded(options=4, epsilon=2, at_most=2), [31, 24, 18, 15, 12, 40], 6),
+        (mechanisms.square_wave(options=5, epsilon=1), [31, 24, 18, 15, 12, 40, 30], 7),
+        (mechanisms.krr(options=3, epsilon=1), [31, 24, 18], 3),
+    ],
+)
+def test_a_channel_file_may_have_any_published_form(
+    mechanism: Any, counts: list[int], needed: int, run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "channel.json"
+    path.write_text(json.dumps(mechanism.device.to_json()))
+    written = ",".join(map(str, counts))
+    code, out, err = run("--channel", str(path), "--counts", written, "--json")
+    assert (code, err) == (0, "")
+    found, expected = json.loads(out), estimate(counts, mechanism).to_dict()
+    assert found["epsilon"] == expected["epsilon"]
+    for one, other in zip(found["estimates"], expected["estimates"], strict=True):
+        assert one["estimate"] == pytest.approx(other["estimate"])
+        assert one["se"] == pytest.approx(other["se"])
+    code, _, err = run("--channel", str(path), "--counts", written + ",1")
+    assert code == 2
+    assert str(needed) in err
+
+
+def test_what_makes_no_reports_is_refused(run: Run) -> None:
+    code, _, err = run("--mechanism", "one_bit", "--epsilon", "2", "--counts", "3,4,5")
+    assert code == 2
+    assert "no number of options makes 3 reports of one_bit" in err
+    code, _, err = run("--mechanism", "padded", "--epsilon", "2", "--counts", "3,4,5")
+    assert code == 2
+    assert "padded needs --at-most" in err
+    code, _, err = run("--mechanism", "krr", "--epsilon", "2", "--at-most", "2", "--counts", "3,4,5")
+    assert code == 2
+    assert "--at-most does not belong to krr" in err
+    code, _, err = run("--mechanism", "designed", "--counts", "3,4,5")
+    assert code == 2
+    assert "designed needs --channel" in err

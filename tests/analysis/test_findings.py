@@ -234,3 +234,26 @@ def test_the_file_speaks_the_language(language: str) -> None:
     text = made().to_html(language)
     assert f'<html lang="{language}" dir="{wording(language).direction}">' in text
     assert wording(language)("findings") in text
+
+
+def test_options_are_said_as_the_designer_wrote_them() -> None:
+    document = {
+        "hushpoll": 1,
+        "title": "Phones",
+        "questions": [
+            {
+                "id": "phone",
+                "kind": "choice",
+                "text": "Which?",
+                "options": ["iPhone", "y", "other"],
+                "mechanism": {"name": "krr", "epsilon": 1},
+            }
+        ],
+    }
+    survey = Survey.from_draft(document)
+    for counts in ([420, 410, 170], [200, 600, 200]):
+        for language in LANGUAGES:
+            said = report(survey, Tally.from_counts(survey, {"phone": counts})).findings(language)[0].text
+            assert "IPhone" not in said
+            assert not re.search(r"\bY\b ?:", said)
+            assert "iPhone" in said or "y" in said

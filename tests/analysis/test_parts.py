@@ -386,5 +386,5 @@ def test_a_truth_that_does_not_fit_is_refused(question: str, truth: Any, problem
 
 
 def test_a_channel_without_a_table_sends_people_to_its_parts() -> None:
-    with pytest.raises(AnalysisError, match="parts"):
+    with pytest.raises(AnalysisError, match=r"question\[option\]"):
         channel_view(mechanisms.subset(6, 1, 2))

@@ -105,6 +105,8 @@ class Sampler(ABC):
     cells: int
     """How many numbers the counts of a question are."""
     channel: Any
+    counted: str = "one for each possible report"
+    """What somebody else's counts are."""
     digits: int = 0
     """Hexadecimal digits of a report where it is text; 0 where it is a number."""
 
@@ -165,13 +167,16 @@ class Sampler(ABC):
         """Count reports that are text, from how often each digit stood in each place."""
         raise AnalysisError("reports of this channel are numbers, not text")
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many counts `from_counts` takes."""
+        return (self.cells,)
+
     def from_counts(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Take counts as somebody may have them: one for each report, or those that are kept."""
         if len(counts) == self.cells:
             return counts
-        raise AnalysisError(
-            f"counts: {len(counts)} given", f"give {self.cells}, one for each possible report"
-        )
+        raise AnalysisError(f"counts: {len(counts)} given", f"give {self.lengths[-1]}, {self.counted}")
 
     def total(self, cells: npt.NDArray[np.int64]) -> int:
         """Give the number of reports behind a question's counts."""

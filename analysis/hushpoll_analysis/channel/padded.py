@@ -46,6 +46,10 @@ class PaddedSampler(Sampler):
         items = named[: self.options]
         return np.stack([named.sum() - items, items], axis=1).reshape(-1)
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return self.cells, self.outcomes
+
     def from_counts(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Take how often each item and each dummy was reported."""
         if len(counts) == self.outcomes and self.outcomes != self.cells:

@@ -110,6 +110,10 @@ class SampledSampler(Sampler):
         rank, joint = np.divmod(codes.astype(np.int64), self.channel.largest)
         return first_true(joint >= np.prod(self._sizes[self._members(rank)], axis=1))
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return self.cells, self.outcomes
+
     def from_counts(self, counts: Whole) -> Whole:
         """Take how often each report came."""
         if len(counts) == self.outcomes and self.outcomes != self.cells:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.sampled import SampledChannel
-from hushpoll_client.channel.subset import SubsetChannel
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -207,36 +206,15 @@ def _moments(mechanism: Mechanism, wanted: tuple[float, ...]) -> tuple[tuple[flo
     """Give E[b_z^2 | x] of every answer x, and the largest |b_z|."""
     import numpy as np
 
-    from .view import channel_view
+    from .view import channel_view, set_view
 
-    channel = mechanism.analysis
-    if isinstance(channel, SubsetChannel):
-        return _subset_moments(channel, wanted)
+    sets = set_view(mechanism)
+    if sets is not None:
+        heaviest = max(map(abs, sets.ends(wanted)))
+        return tuple(float(one) for one in sets.moments(wanted)), heaviest
     view = channel_view(mechanism)
     weights = view.solution(np.array(wanted))
     return tuple(float(one) for one in view.backward(weights**2)), float(np.abs(weights).max())
-
-
-def _subset_moments(channel: SubsetChannel, wanted: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
-    """From the chances that a set holds one option, and two: b = (sum over the set - q sum over all) / (p - q)."""
-    import numpy as np
-
-    target, options, size = np.array(wanted), channel.options, channel.size
-    low, high = (float(chance) for chance in channel.member(0))
-    total, squares = target.sum(), (target**2).sum()
-    with_truth = high * (size - 1) / (options - 1)
-    without = (high * (size - 1) * (size - 2) + (1 - high) * size * (size - 1)) / (
-        (options - 1) * (options - 2)
-    )
-    rest = total - target
-    first = high * target + low * rest
-    second = high * target**2 + low * (squares - target**2) + 2 * with_truth * target * rest
-    second += without * (rest**2 - (squares - target**2))
-    shift, gap = low * total, high - low
-    ranked = np.sort(target)
-    ends = [ranked[:size].sum() - shift, ranked[-size:].sum() - shift]
-    moments = (second - 2 * shift * first + shift**2) / gap**2
-    return tuple(float(one) for one in moments), float(max(map(abs, ends)) / gap)
 
 
 def _hit_or_miss(low: float, high: float) -> Spread:

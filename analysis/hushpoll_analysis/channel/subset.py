@@ -43,6 +43,8 @@ _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=
 class SubsetSampler(Sampler):
     """A report is a row of bytes, option 0 the lowest bit of the first."""
 
+    counted = "for each option how many reports hold it"
+
     def __init__(self, channel: SubsetChannel) -> None:
         self.options = channel.options
         self.channel = channel
@@ -94,6 +96,10 @@ class SubsetSampler(Sampler):
             bits = np.unpackbits(codes[start : start + COUNTED], axis=1, bitorder="little")
             held += bits[:, : self.options].sum(axis=0, dtype=np.int64)
         return np.stack([len(codes) - held, held], axis=1).reshape(-1)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        return self.cells, self.options
 
     def from_counts(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Take how many sets hold each option: together they are `size` times the number of reports."""

@@ -71,9 +71,9 @@ class TableView(ChannelView):
         if np.max(np.abs(residual)) <= RESIDUAL * max(1.0, float(np.max(np.abs(wanted)))):
             return
         raise NotIdentifiedError(
-            f"the {self.options} x {self.outcomes} channel is singular for this quantity ({self._fault()}), so the "
-            "reports do not determine it",
-            "change the mechanism (truth = 1/2 tells nothing) or ask for another quantity",
+            f"the reports do not determine this quantity: their channel, {self.options} answers to {self.outcomes} "
+            f"reports, is singular for it ({self._fault()})",
+            "ask for another quantity, such as the mean, or change the mechanism (truth = 1/2 tells nothing)",
         )
 
     def _fault(self) -> str:

@@ -15,13 +15,16 @@ from .base import ChannelView, Floats, Sampler
 from .krr import KarySampler, KaryView
 from .padded import PaddedSampler
 from .sampled import SampledSampler
+from .sets import SetView
 from .subset import SubsetSampler
 from .table import TableSampler, TableView
 
-__all__ = ["ChannelView", "Floats", "Sampler", "analysis_channel", "channel_view", "sampler"]
+__all__ = ["ChannelView", "Floats", "Sampler", "analysis_channel", "channel_view", "sampler", "set_view"]
 
 # Where a form has no view of its own its whole table is inverted.
 _VIEWS: dict[str, Any] = {"krr": KaryView}
+# Where a report is a set that may hold the one answer.
+_SETS: dict[str, Any] = {"subset": SetView}
 _SAMPLERS: dict[str, Any] = {
     "krr": KarySampler,
     "matrix": TableSampler,
@@ -60,8 +63,8 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
     channel = analysis_channel(mechanism)
     if not channel.listed:
         raise AnalysisError(
-            "reports of this channel speak of several things at once",
-            "take its parts one by one, as estimate does",
+            "one report of this channel speaks of several options at once, so it is not inverted as a whole",
+            "take one option at a time: `question[option]` in tables and models, `estimate` for all shares",
         )
     if channel.form in _VIEWS:
         view: ChannelView = _VIEWS[channel.form](channel)
@@ -71,6 +74,13 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
         number = np.arange(channel.outcomes, dtype=np.float64)
         return TableView(table, basis=np.stack([np.ones_like(number), number], axis=1))
     return TableView(table)
+
+
+def set_view(mechanism: Channel | Mechanism) -> SetView | None:
+    """Give the view of reports that are sets which may hold the one answer; None where reports are something else."""
+    channel = analysis_channel(mechanism)
+    made: SetView | None = _SETS[channel.form](channel) if channel.form in _SETS else None
+    return made
 
 
 @lru_cache(maxsize=256)

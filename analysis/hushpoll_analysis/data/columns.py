@@ -15,7 +15,7 @@ from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
+from hushpoll_analysis.channel.view import ChannelView, Floats, analysis_channel, channel_view
 from hushpoll_analysis.errors import AnalysisError
 
 from .row_designs import RowDesigns
@@ -188,7 +188,7 @@ def randomized_variable(
 def _variable(
     name: str, mechanism: Mechanism | Channel | RowDesigns, labels: Sequence[Any] | None, of_shares: bool
 ) -> Variable:
-    view = mechanism.view(name) if isinstance(mechanism, RowDesigns) else channel_view(mechanism)
+    view = mechanism.view(name) if isinstance(mechanism, RowDesigns) else _view_of(name, mechanism, labels)
     if of_shares:
         view.shares(np.zeros(view.outcomes))  # a singular channel is refused here, by name
     if labels is None:
@@ -204,6 +204,18 @@ def _variable(
     elif isinstance(mechanism, RowDesigns):
         decoy = _shared_decoy(name, mechanism, view)
     return Variable(name, tuple(labels), view, True, decoy, mechanism)
+
+
+def _view_of(name: str, mechanism: Mechanism | Channel, labels: Sequence[Any] | None) -> ChannelView:
+    """Give the view of reports that speak of one answer; refuse others with what to name instead."""
+    channel = analysis_channel(mechanism)
+    if not channel.listed:
+        option = labels[0] if labels else 0
+        raise AnalysisError(
+            f'one report of "{name}" speaks of several options at once, so it is no variable as a whole',
+            f"name one option, as in '{name}[{option}]': whether it was chosen or ticked",
+        )
+    return channel_view(mechanism)
 
 
 def _shared_decoy(name: str, designs: RowDesigns, view: ChannelView) -> EstimatedShare | None:

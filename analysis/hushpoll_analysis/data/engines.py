@@ -26,6 +26,7 @@ from .tally import (
     column_of,
     foreign_code,
     grouping_column,
+    grouping_question,
     question_of,
     refuse_as_group,
     total_of,
@@ -79,6 +80,11 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
             wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
             raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
     if by is not None and grouping is None:
+        if grouping_question(survey, by).id != by:
+            raise AnalysisError(
+                f'"{by}" is one option of many, and a query engine cannot group by it',
+                "read the reports from a file",
+            )
         refuse_as_group(question_of(survey, by))
     _check_text(survey, table)
     rows = count_expression(table, columns, _group_column(survey, by, grouping)).execute()

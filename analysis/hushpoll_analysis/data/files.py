@@ -25,6 +25,7 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .link_groups import by_link, folded_frame, folded_tally
 from .members import member_codes, with_member_counts
+from .option_columns import YES_NO
 from .tally import (
     Counts,
     Tally,
@@ -32,6 +33,8 @@ from .tally import (
     column_of,
     foreign_code,
     grouping_column,
+    grouping_question,
+    option_groups,
     question_of,
     refuse_as_group,
 )
@@ -169,7 +172,8 @@ def _count(
 ) -> Tally:
     entries = survey.entries
     totals = {one.id: np.zeros(sampler(one.channel).cells, dtype=np.int64) for one in entries}
-    joint: dict[str, dict[str, Counts]] = {one.id: {} for one in entries if by is not None and one.id != by}
+    own = None if by is None or grouping else grouping_question(survey, by).id
+    joint: dict[str, dict[str, Counts]] = {one.id: {} for one in entries if by is not None and one.id != own}
     n = 0
     for block in blocks:
         codes = {one.id: _checked_codes(one, block[column_of(one.id)], where, n) for one in entries}
@@ -201,7 +205,9 @@ def _block_groups(
     survey: Survey, codes: Codes, block: Codes, by: str, grouping: str | None, where: str
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     if grouping is None:
-        told = member_codes(survey, question_of(survey, by), codes)
+        told = option_groups(survey, by, codes)
+        if told is None:
+            told = member_codes(survey, question_of(survey, by), codes)
         return (codes[by].astype(np.int64) if told is None else told), _report_names(survey, by)
     values = pd.Series(block[grouping])
     if values.isna().any():
@@ -231,7 +237,9 @@ def _add_joint(
 
 
 def _report_names(survey: Survey, by: str) -> list[str]:
-    question = question_of(survey, by)
+    question = grouping_question(survey, by)
+    if question.id != by:
+        return [str(code) for code in range(len(YES_NO))]
     refuse_as_group(question)
     return [str(code) for code in range(question.channel.outcomes)]
 

@@ -15,6 +15,7 @@ from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .members import with_member_counts
+from .option_columns import option_of
 
 __all__ = [
     "COLUMN_SUFFIX",
@@ -24,6 +25,8 @@ __all__ = [
     "column_of",
     "foreign_code",
     "grouping_column",
+    "grouping_question",
+    "option_groups",
     "question_of",
     "refuse_as_group",
     "total_of",
@@ -84,10 +87,25 @@ def question_of(survey: Survey, name: str) -> Question:
 
 
 def grouping_column(survey: Survey, by: str | None) -> str | None:
-    """Give the name of an exact grouping column; None when grouping by a question or not at all."""
+    """Give the name of an exact grouping column; None when grouping by a question, an option or not at all."""
     if by is None or any(question.id == by for question in survey.questions):
         return None
-    return by
+    return by if option_of(by, survey) is None else None
+
+
+def grouping_question(survey: Survey, by: str) -> Question:
+    """Give the question that reports are grouped by, or whose option they are grouped by."""
+    found = option_of(by, survey)
+    return question_of(survey, by if found is None else found[0])
+
+
+def option_groups(survey: Survey, by: str, codes: Mapping[str, Any]) -> Counts | None:
+    """Give what each report says of the option to group by, -1 where nothing; None when grouping by a question."""
+    found = option_of(by, survey)
+    if found is None:
+        return None
+    question, part, whole = found
+    return whole.part_codes(part, codes[question])
 
 
 def check_columns(present: Iterable[Any], columns: list[str], grouping: str | None, where: str) -> None:
@@ -119,7 +137,7 @@ def refuse_as_group(question: Question) -> None:
     if sampler(question.channel).parts:
         raise AnalysisError(
             f'reports of "{question.id}" speak of several options at once, so they make no groups',
-            "group by a question with one answer and few options",
+            f"group by one option, as in '{question.id}[{question.labels[0]}]'",
         )
 
 

@@ -106,12 +106,12 @@ def _found(part: QuestionResults, say: Wording) -> str:
         return " ".join(said)
     lines = _named(part)
     if len(lines) == 1:
-        return say("sentence", text=_capital(_share(lines[0].entry, say)))
+        return say("sentence", text=_share(lines[0].entry, say))
     lines.sort(key=lambda line: -line.entry.estimate)
     first, second = (_share(line.entry, say) for line in lines[:2])
     if _leads(part, lines):
         return " ".join([say("most_often", share=first), say("then", share=second)])
-    return " ".join([say("sentence", text=_capital(one)) for one in (first, second)] + [say("not_ahead")])
+    return " ".join([say("sentence", text=one) for one in (first, second)] + [say("not_ahead")])
 
 
 def _named(part: QuestionResults) -> list[Line]:
@@ -295,7 +295,3 @@ def _decimals(value: float) -> int:
     """Give the decimals that a number of the answers' own scale is written with."""
     text = f"{value:.6g}"
     return len(text.partition(".")[2]) if "e" not in text else 0
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hushpoll_client import Channel, Mechanism, Survey
 from hushpoll_client.group import OTHER
 from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
@@ -17,7 +18,8 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
 from hushpoll_analysis.data.link_groups import by_link, folded_rows, shown_as
 from hushpoll_analysis.data.members import pair_of
-from hushpoll_analysis.data.tally import Tally, total_of
+from hushpoll_analysis.data.option_columns import YES_NO, option_of
+from hushpoll_analysis.data.tally import Tally, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.interval import in_words
 from hushpoll_analysis.tables.cells import CrossTable
@@ -166,14 +168,15 @@ def group_tables(
     """
     by = counted.by
     assert by is not None
-    asked = next((question for question in counted.survey.questions if question.id == by), None)
+    asked = _asked(counted.survey, by)
     text = "Group" if by_link(counted.survey, by) else by if asked is None else asked.text
-    if asked is not None and not _determines_shares(asked):
+    if asked is not None and not asked.option and not _determines_shares(asked.question):
         raise AnalysisError(
             f'question "{by}", mechanism: its reports do not determine shares, so they make no groups',
             "group by another question, or by a column of the data",
         )
-    questions = [q for q in counted.survey.questions if q.id != by and (only is None or q.id in only)]
+    own = by if asked is None else asked.question.id
+    questions = [q for q in counted.survey.questions if q.id != own and (only is None or q.id in only)]
     if not questions:
         raise AnalysisError(
             f'"{by}" is the only question, so nothing is left to show by it', "leave `by` out"
@@ -187,7 +190,7 @@ def _table(
     counted: Tally,
     question: Question,
     by_text: str,
-    asked: Question | None,
+    asked: _Asked | None,
     level: float,
     minimum: int,
     reference: str | None,
@@ -205,7 +208,7 @@ def _table(
             reason = f"{error.problem[0].upper()}{error.problem[1:]}; {error.remedy}."
             return GroupTable(question, by, by_text, True, (), None, None, (reason,))
         assert asked is not None
-        joint = _folded(joint, len(asked.options), len(question.options))
+        joint = _folded(joint, len(asked.question.options), len(question.options))
     labels: tuple[str, ...] = () if asked is None else asked.labels
     if asked is None:
         joint, labels, rows, told = _exact_groups(counted, question, minimum, rows)
@@ -226,7 +229,8 @@ def _table(
     names = {by: labels, question.id: question.labels}
     known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
     # Two questions of a block were randomized together, and what randomizes a question of a block stands in the survey.
-    known = survey if together or (rows is not None and survey.blocks) else known
+    in_rows = rows is not None and (survey.blocks or (asked is not None and asked.option))
+    known = survey if together or in_rows else known
     reports, keys = (joint, {}) if rows is None else _chosen(rows, by, labels, asked is None)
     cross = None
     if question.channel.listed:
@@ -311,7 +315,37 @@ def _determines_shares(question: Question) -> bool:
     return True
 
 
-def _groups(by: str, labels: tuple[str, ...], asked: Question | None) -> Variable:
+@dataclass(frozen=True)
+class _Asked:
+    """The randomized question, or the one option of it, that makes the groups."""
+
+    question: Question
+    text: str
+    labels: tuple[str, ...]
+    mechanism: Mechanism | Channel
+    option: bool = False
+
+    @property
+    def block(self) -> str | None:
+        """The block that the question stands in."""
+        return self.question.block
+
+
+def _asked(survey: Survey, by: str) -> _Asked | None:
+    """Find what makes the groups; None where a column of the data does, or the link."""
+    found = option_of(by, survey)
+    if found is not None:
+        question = question_of(survey, found[0])
+        (member,) = found[1].members
+        text = f"{question.text} {question.labels[member]}"
+        return _Asked(question, text, YES_NO, found[1].channel, True)
+    asked = next((one for one in survey.questions if one.id == by), None)
+    if asked is None:
+        return None
+    return _Asked(asked, asked.text, asked.labels, asked.mechanism)
+
+
+def _groups(by: str, labels: tuple[str, ...], asked: _Asked | None) -> Variable:
     if asked is None:
         return Variable(by, labels, ExactView(len(labels)), randomized=False)
     made = randomized_variable(by, {by: asked.mechanism}, labels)

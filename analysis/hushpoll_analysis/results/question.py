@@ -11,13 +11,13 @@ import numpy as np
 from hushpoll_client.survey import Question
 from hushpoll_client.words import at_most, epsilon_text
 
-from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.channel.view import Floats, channel_view, set_view
 from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.estimation import estimate
-from hushpoll_analysis.shares.parts import PartsEstimate
+from hushpoll_analysis.shares.parts import Pair, PartsEstimate, figures
 from hushpoll_analysis.shares.quantiles import Quantile
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate
 from hushpoll_analysis.shares.sample import read_sample
@@ -168,6 +168,17 @@ class QuestionResults:
             return ()
         return self.estimate.top(TOP)
 
+    @cached_property
+    def ticked(self) -> LinearEstimate | None:
+        """The mean number of options that a person ticks; None where the reports do not tell it."""
+        return self.estimate.number_ticked() if isinstance(self.estimate, PartsEstimate) else None
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Pairs of options, where reports speak of two at once; of a long list they would be too many to read."""
+        several = isinstance(self.estimate, PartsEstimate) and len(self.lines) <= LONG_LIST
+        return self.estimate.pairs() if several else ()  # type: ignore[union-attr]
+
     @property
     def interval(self) -> str | None:
         """The method of the intervals."""
@@ -215,6 +226,8 @@ class QuestionResults:
             "dishonest_weight": None if self.estimate is None else self.dishonest_weight,
             "estimates": [line.to_dict() for line in self.lines],
             **({"top": [entry.to_dict() for entry in self.top]} if self.top else {}),
+            **({} if self.ticked is None else {"ticked": figures(self.ticked)}),
+            **({"pairs": [pair.to_dict() for pair in self.pairs]} if self.pairs else {}),
             **({} if self.numbers is None else self.numbers.to_dict()),
             "notes": list(self.remarks),
         }
@@ -274,11 +287,16 @@ def _of_rows(
     rows = (with_members(rows[0], counted.survey, [question.id]), rows[1])
     z = _normal_quantile(level)
     if not question.channel.listed:
+        numbers = None
+        if set_view(question.mechanism) is not None:
+            numbers = sample_numbers(question, rows, level, interval)
+        if question.answers.spacing:
+            return QuestionResults(question, counted.n, counts, (), None, numbers)
         parts, all_parts = (
             sample_parts(question, counted, rows, level, interval, both) for both in (False, True)
         )
         lines = _lines(question, parts.possible_shares().tolist(), parts, all_parts, z)
-        return QuestionResults(question, counted.n, counts, lines, parts)
+        return QuestionResults(question, counted.n, counts, lines, parts, numbers)
     numbers = sample_numbers(question, rows, level, interval)
     if read_sample(counts, question.mechanism).shares is None or question.answers.spacing:
         return QuestionResults(question, counted.n, counts, (), None, numbers)
@@ -298,7 +316,13 @@ def _in_parts(
     interval: str,
     population: float | None,
 ) -> QuestionResults:
-    """Estimate options one by one, where reports speak of several at once."""
+    """Estimate options one by one, where reports speak of several at once, and what follows from their order."""
+    numbers = None
+    if set_view(question.mechanism) is not None:
+        sample = read_sample(counts, question.mechanism, population=population)
+        numbers = numbers_of(question, sample, level, interval)
+    if question.answers.spacing:
+        return QuestionResults(question, n, counts, (), None, numbers)
     found, together = (
         estimate(
             counts,
@@ -312,7 +336,7 @@ def _in_parts(
         for both in (False, True)
     )
     lines = _lines(question, found.possible_shares().tolist(), found, together, _normal_quantile(level))
-    return QuestionResults(question, n, counts, lines, found)
+    return QuestionResults(question, n, counts, lines, found, numbers)
 
 
 def _lines(
@@ -413,15 +437,24 @@ def _number_remarks(part: QuestionResults) -> list[str]:
 
 
 def _dishonest_mean(part: QuestionResults, numbers: Numbers) -> str:
-    view = channel_view(part.question.mechanism)
     values = values_of(part.question)
     assert values is not None
     assert numbers.mean is not None
-    weights = view.solution(values)[view.possible]
+    low, high = _ends(part.question, values)
     middle = numbers.mean.shown.estimate
-    shift = DISHONEST * max(float(weights.max()) - middle, middle - float(weights.min()))
+    shift = DISHONEST * max(high - middle, middle - low)
     unit = f" {numbers.unit}" if numbers.unit else ""
     return f"If 1 % of the respondents were dishonest, the mean could move by {at_most(shift)}{unit}."
+
+
+def _ends(question: Question, values: Floats) -> tuple[float, float]:
+    """Give the least and the largest number that one report can stand for in the mean."""
+    sets = set_view(question.mechanism)
+    if sets is not None:
+        return sets.ends(values)
+    view = channel_view(question.mechanism)
+    weights = view.solution(values)[view.possible]
+    return float(weights.min()), float(weights.max())
 
 
 def _normal_quantile(level: float) -> float:

@@ -204,6 +204,7 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
         lines += _wrapped(words[0].lower() + words[1:], "  ", "  ")
     if part.numbers is not None:
         lines += _number_text(part.numbers, f"{100 * report.level:g} %")
+    lines += _tick_text(part, f"{100 * report.level:g} %")
     for line in part.lines:
         unclipped = percent(line.entry.estimate)
         if line.outside and unclipped != percent(line.shown_estimate):
@@ -229,6 +230,27 @@ def _share_text(part: QuestionResults, level: str) -> list[str]:
         row += [f"{entry.reported:,}"] if part.reports_are_options else []
         rows.append(row)
     return _aligned(rows)
+
+
+def _tick_text(part: QuestionResults, level: str) -> list[str]:
+    """Write the number ticked, and how often two options are ticked together."""
+    lines = []
+    if part.ticked is not None:
+        shown, se = part.ticked.shown, part.ticked.se
+        limits = f"{rounded(shown.low, se)} – {rounded(shown.high, se)}"
+        rows = [
+            ["", "estimate", f"{level} interval"],
+            ["options ticked, on average", rounded(shown.estimate, se), limits],
+        ]
+        lines += _aligned(rows)
+    if part.pairs:
+        rows = [["ticked together", "estimate", f"{level} interval"]]
+        for pair in part.pairs:
+            name = f"{_cut(pair.first, 20)} and {_cut(pair.second, 20)}"
+            both = pair.both.shown
+            rows.append([name, percent(both.estimate), _interval(both.low, both.high)])
+        lines += _aligned(rows)
+    return lines
 
 
 def _number_text(numbers: Numbers, level: str) -> list[str]:

@@ -29,7 +29,7 @@ from hushpoll_analysis.sampling.weighted import (
 from hushpoll_analysis.shares.constrained import ConstrainedEstimate, maximise
 from hushpoll_analysis.shares.interval import Resampling
 from hushpoll_analysis.shares.interval.listed import listed_interval
-from hushpoll_analysis.shares.parts import PartsEstimate, estimate_parts
+from hushpoll_analysis.shares.parts import Pair, PartsEstimate, estimate_parts
 from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate, with_interval
 
@@ -115,6 +115,10 @@ class SampleParts(PartsEstimate):
     def pair(self, first: str, second: str) -> tuple[LinearEstimate, ...]:
         """Refuse: the rows are needed."""
         raise AnalysisError("under a sample design only the shares are estimated", "leave the weights out")
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Give none: the rows are needed."""
+        return ()
 
     def number_ticked(self) -> LinearEstimate | None:
         """Give nothing: the sum's error needs the rows."""

@@ -13,16 +13,20 @@ from hushpoll_client.mechanism import Mechanism
 from scipy import stats
 
 from hushpoll_analysis.channel.decoy import estimated_decoy
-from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.channel.sets import SetView
+from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.data.columns import Codes, column_of, report_codes
+from hushpoll_analysis.data.option_columns import part_codes
 from hushpoll_analysis.errors import NotIdentifiedError
-from hushpoll_analysis.shares.constrained import constrained_shares
+from hushpoll_analysis.shares.constrained import constrained_shares, nearest_on_simplex
 from hushpoll_analysis.shares.interval import AUTO, METHODS
 from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.sample import Sample
 
 from .keys import SampleKeys
+from .sets import WeightedSets
 from .weighted import WeightedReports
+from .weights import SurveyDesign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,13 +76,15 @@ class DesignSample(Sample):
 
     @cached_property
     def likeliest(self) -> Floats:
-        """The shares, none below 0, that make the weighted reports likeliest."""
+        """The shares, none below 0, that make the weighted reports likeliest; of sets the nearest possible ones."""
+        if isinstance(self.reports, WeightedSets):
+            return nearest_on_simplex(self.view.shares(self.reports.frequencies))
         return constrained_shares(self.reports.frequencies * self.n, self.view).shares
 
     def covariance(self, targets: Floats) -> Floats:
         """Linearised covariance of the estimates of several a.h (rows)."""
         design = self.reports.design.without_population
-        values = np.stack([self.view.solution(target) for target in targets], axis=1)[self.reports.codes]
+        values = np.stack([self.reports.values(target) for target in targets], axis=1)
         return design.covariance(values - design.mean(values))
 
     def plainly(self, entry: Any) -> Any:
@@ -95,9 +101,12 @@ def design_sample(
     rounding: float = 0.0,
 ) -> DesignSample:
     """Read one question's reports with their sample design."""
+    design, _ = keys.design_or_simple(frame)
+    sets = set_view(mechanism)
+    if sets is not None:
+        return _design_sets(frame, mechanism, name, design, sets, level, rounding)
     view = channel_view(mechanism)
     codes: Codes = report_codes(column_of(frame, name), view.outcomes)
-    design, _ = keys.design_or_simple(frame)
     reports = WeightedReports(view, codes, design, estimated_decoy(mechanism), rounding)
     shares: Floats | None
     try:
@@ -106,6 +115,23 @@ def design_sample(
         shares = None
     counts = np.bincount(codes, minlength=view.outcomes)
     return DesignSample(view, counts, shares, reports.decoy, reports=reports, level=level)
+
+
+def _design_sets(
+    frame: pd.DataFrame,
+    mechanism: Channel | Mechanism,
+    name: str,
+    design: SurveyDesign,
+    sets: SetView,
+    level: float,
+    rounding: float,
+) -> DesignSample:
+    whole = sampler(analysis_channel(mechanism))
+    held = np.stack([part_codes(frame, name, part, whole) for part in whole.parts], axis=1)
+    reports = WeightedSets(sets, held, design, None, rounding, sets=sets)
+    counts = np.stack([len(held) - held.sum(axis=0), held.sum(axis=0)], axis=1).reshape(-1)
+    shares = sets.shares(reports.frequencies)
+    return DesignSample(sets, counts, shares, None, reports=reports, level=level)
 
 
 def plain_method(interval: str) -> str:

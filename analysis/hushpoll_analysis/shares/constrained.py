@@ -28,7 +28,14 @@ from .newton import newton
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["ConstrainedEstimate", "Maximum", "constrained_estimate", "constrained_shares", "maximise"]
+__all__ = [
+    "ConstrainedEstimate",
+    "Maximum",
+    "constrained_estimate",
+    "constrained_shares",
+    "maximise",
+    "nearest_on_simplex",
+]
 
 Map = Callable[[Floats], Floats]
 
@@ -239,3 +246,12 @@ def constrained_shares(counts: npt.NDArray[np.int64] | Floats, view: ChannelView
             "the channel is close to singular, use a larger epsilon",
         )
     return best
+
+
+def nearest_on_simplex(shares: Floats) -> Floats:
+    """Give the nearest shares that are not negative and sum to one (Euclidean projection)."""
+    ordered = np.sort(shares)[::-1]
+    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(shares) + 1)
+    last = int(np.flatnonzero(ordered > excess)[-1])
+    result: Floats = np.maximum(shares - excess[last], 0.0)
+    return result

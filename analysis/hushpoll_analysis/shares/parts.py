@@ -17,6 +17,7 @@ from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, ch
 from hushpoll_analysis.data.counts import Counts, check_level, check_population, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 
+from .constrained import nearest_on_simplex
 from .finite import finite_population
 from .interval import AUTO, Resampling, check_method, method_for
 from .interval.listed import listed_interval
@@ -28,9 +29,32 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["PartsEstimate", "estimate_parts"]
+__all__ = ["Pair", "PartsEstimate", "estimate_parts", "figures"]
 
 _YES = 1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How often two options are ticked together."""
+
+    first: str
+    second: str
+    neither: LinearEstimate
+    only_second: LinearEstimate
+    only_first: LinearEstimate
+    both: LinearEstimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the two options, and for each combination the figures of the JSON contract."""
+        cells = ("both", "only_first", "only_second", "neither")
+        return {"options": [self.first, self.second]} | {cell: figures(getattr(self, cell)) for cell in cells}
+
+
+def figures(entry: LinearEstimate) -> dict[str, Any]:
+    """Give the figures of an estimate without what only a share of its own has."""
+    whole = entry.to_dict()
+    return {key: whole[key] for key in ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")}
 
 
 @dataclass(frozen=True)
@@ -129,6 +153,15 @@ class PartsEstimate:
             linear_estimate(wanted[cell], names[cell], None, method, self.level, self.resampling)
             for cell in order
         )
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Estimate all pairs of options that reports speak of together; none where people are asked about one each."""
+        found = []
+        for part in sampler(self.channel).pairs:
+            first, second = (self.options[place] for place in part.members)
+            if int(part.counts(np.asarray(self.counts)).sum()) >= 2:
+                found.append(Pair(first, second, *self.pair(first, second)))
+        return tuple(found)
 
     def _place(self, option: str) -> int:
         if option not in self.options:
@@ -324,12 +357,3 @@ def _notes(whole: Sampler, found: Sequence[LinearEstimate]) -> tuple[str, ...]:
             "compute with the unclipped ones."
         )
     return tuple(notes)
-
-
-def nearest_on_simplex(shares: Floats) -> Floats:
-    """Give the nearest shares that are not negative and sum to one (Euclidean projection)."""
-    ordered = np.sort(shares)[::-1]
-    excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(shares) + 1)
-    last = int(np.flatnonzero(ordered > excess)[-1])
-    result: Floats = np.maximum(shares - excess[last], 0.0)
-    return result

@@ -71,11 +71,13 @@ class Quantity:
     line: OneFrequency | None
     decoy: EstimatedDecoy | None
     design_effect: float | None
+    answers: float | None = None
+    """The number of reports, where the counts are others that are worth as much."""
 
     @property
     def n(self) -> int:
         """The number of reports; effective ones of a weighted sample are rounded."""
-        return round(self.size)
+        return round(self.size if self.answers is None else self.answers)
 
     @property
     def size(self) -> float:

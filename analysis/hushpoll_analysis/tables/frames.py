@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from hushpoll_client import Survey
+from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.channel.view import sampler
+from hushpoll_analysis.data.columns import (
+    ExactView,
+    Mechanisms,
+    Variable,
+    column_of,
+    randomized_variable,
+    read_variable,
+)
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import option_reports, options_of, with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 
 from .cells import CrossTable
 from .differences import Comparison, compare_groups, stacked
 from .independence import independence_test
 from .intervals import cell_limits
+from .means import MeanComparison, compare_means
 from .reading import read_joint
 
 __all__ = ["compare", "crosstab"]
@@ -136,7 +149,8 @@ def compare(
     reports, mechanisms, labels, weights, strata, clusters, margins, designs, population, replicates
         As in `crosstab`; a single column of names belongs to the outcome.
     outcome
-        The variable whose shares are compared; one option after the other where reports speak of several at once.
+        The variable whose shares are compared; one option after the other where reports speak of several at once. Of a
+        number whose reports tell the mean only, the means are compared, and a `MeanComparison` is given.
     by
         The variable that makes the groups: an exact column, or a randomized question.
     option
@@ -161,6 +175,10 @@ def compare(
     Methods Med. Res. 21 (2012).
     """
     check_level(level)
+    number = _rounded_number(mechanisms, outcome)
+    if number is not None:
+        means = _compare_numbers(reports, mechanisms, number, by, reference, labels, level, sample)
+        return means  # type: ignore[return-value]
     asked = options_of(outcome, mechanisms, labels)
     if asked:
         chosen = asked if option is None else (option,)
@@ -182,6 +200,53 @@ def compare(
     else:
         options = [1] if len(answers.labels) == 2 else list(range(len(answers.labels)))
     return compare_groups(joint, options, reference, level, simultaneous)
+
+
+def _rounded_number(mechanisms: Mechanisms, outcome: str) -> Question | None:
+    """Find the question whose numbers were rounded at random, so that only their mean is told."""
+    if not isinstance(mechanisms, Survey):
+        return None
+    found = next((one for one in mechanisms.questions if one.id == outcome), None)
+    return found if found is not None and found.answers.spacing else None
+
+
+def _compare_numbers(
+    reports: Reports,
+    survey: Mechanisms,
+    question: Question,
+    by: str,
+    reference: Any,
+    labels: Mapping[str, Sequence[Any]] | None,
+    level: float,
+    sample: SampleKeys,
+) -> MeanComparison:
+    """Count the reports of each group, or take their joint counts, and compare the means."""
+    if sample.given:
+        raise AnalysisError(
+            f"{question.id}: means are not compared under a sample design here",
+            f"use linear('{question.id} ~ {by}', ...), which takes weights, strata and clusters",
+        )
+    whole = sampler(question.channel)
+    reports, known, named = _with_options(reports, survey, [by], labels)
+    given = (named or {}).get(by)
+    if isinstance(reports, pd.DataFrame):
+        groups, codes = read_variable(reports, by, known, given)
+        column = column_of(reports, question.id)
+        outcome, wrong = whole.read(column.to_numpy())
+        if wrong is not None:
+            raise AnalysisError(
+                f"column {column.name!r} holds {column.iloc[wrong]!r} in row {wrong}, which is no report of it",
+                "check that column and survey belong together",
+            )
+        outcomes = groups.view.outcomes if groups.randomized else len(groups.labels)
+        counts = np.stack([whole.tally(outcome[codes == code]) for code in range(outcomes)])
+    else:
+        counts = np.asarray(reports)
+        found = randomized_variable(by, known, given)
+        groups = found or Variable(by, tuple(given or range(len(counts))), ExactView(len(counts)), False)
+    values = np.array([float(value) for value in question.answers.values or ()])
+    rounding = float(question.answers.spacing)
+    return compare_means(counts, groups, question.mechanism, values, level, reference, rounding)
 
 
 def _with_options(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
@@ -21,6 +21,7 @@ from hushpoll_analysis.shares.sample import read_sample
 from .cells import FAINT
 
 if TYPE_CHECKING:
+    import pandas as pd
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
@@ -63,6 +64,20 @@ class MeanComparison:
     level: float
     means: tuple[GroupMean, ...]
     differences: tuple[GroupMeanDifference, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per difference, as a pandas table."""
+        import pandas as pd
+
+        return pd.DataFrame([vars(one) for one in self.differences]).set_index(["group", "reference"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the comparison as JSON values."""
+        return {
+            "level": self.level,
+            "means": [vars(one) for one in self.means],
+            "differences": [vars(one) for one in self.differences],
+        }
 
 
 def compare_means(
@@ -133,8 +148,9 @@ class _Exact:
     ) -> None:
         self.groups = groups
         self.found: list[LinearEstimate | None] = []
+        whole = sampler(analysis_channel(outcome))
         for row in np.rint(table).astype(np.int64):
-            enough = row.sum() >= 2
+            enough = whole.total(row) >= 2
             sample = read_sample(row, outcome) if enough else None
             self.found.append(None if sample is None else mean_of(sample, values, level, rounding=rounding))
 
@@ -159,14 +175,12 @@ class _Randomized:
     def __init__(
         self, table: Floats, groups: Variable, outcome: Channel | Mechanism, values: Floats, level: float
     ) -> None:
-        n = float(table.sum())
+        n, margin, weighted, squared = _moments(table, outcome, values)
         if n < 2:
             raise AnalysisError(f"a standard error needs at least 2 respondents, got {n:.0f}")
         self.groups = groups
         self.z = float(stats.norm.isf((1.0 - level) / 2.0))
-        frequencies = table / n
-        members, numbers = groups.weights, channel_view(outcome).solution(values)
-        margin, weighted = frequencies.sum(axis=1), frequencies @ numbers
+        members = groups.weights
         slope, extra = np.zeros_like(members), 0.0
         if groups.decoy is not None:
             slope, extra = groups.decoy.slope, groups.decoy.variance
@@ -176,10 +190,13 @@ class _Randomized:
         self.faint = self.sizes < FAINT * self.spread
         sizes = np.where(self.faint, np.nan, self.sizes)
         self.means = members @ weighted / sizes
-        influence = members[:, :, None] * (numbers - self.means[:, None, None]) / sizes[:, None, None]
-        flat = influence.reshape(len(sizes), -1)
         moved = (slope @ weighted - self.means * (slope @ margin)) / sizes
-        self.covariance = (flat * frequencies.reshape(-1)) @ flat.T / (n - 1) + np.outer(moved, moved) * extra
+        # The mean of b_g (b - m_g) b_h (b - m_h) over the reports, report by report of the groups.
+        ratio, centre = members / sizes[:, None], self.means[:, None]
+        crossed = (ratio * squared) @ ratio.T + centre * ((ratio * margin) @ ratio.T) * centre.T
+        mixed = (ratio * weighted) @ ratio.T
+        self.covariance = (crossed - centre * mixed - mixed * centre.T) / (n - 1)
+        self.covariance += np.outer(moved, moved) * extra
 
     def mean(self, g: int) -> GroupMean:
         label = self.groups.labels[g]
@@ -200,6 +217,24 @@ class _Randomized:
         se = math.sqrt(max(float(both), 0.0))
         figures = (gap, se, gap - self.z * se, gap + self.z * se, _p(gap, se), "wald")
         return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+
+
+def _moments(
+    table: Floats, outcome: Channel | Mechanism, values: Floats
+) -> tuple[float, Floats, Floats, Floats]:
+    """Give n, and of each report of the groups its share with the sums of b and of b^2 of the outcome's reports."""
+    sets = set_view(outcome)
+    if sets is None:
+        n = float(table.sum())
+        frequencies = table / max(n, 1.0)
+        numbers = channel_view(outcome).solution(values)
+        return n, frequencies.sum(axis=1), frequencies @ numbers, frequencies @ numbers**2
+    sizes = table[:, :2].sum(axis=1)
+    n = float(sizes.sum())
+    shares = sets.shares(table / np.maximum(sizes, 1.0)[:, None])
+    margin = sizes / max(n, 1.0)
+    # E[b^2 | x] is linear in the shares too: sets are counted option by option, not one by one.
+    return n, margin, margin * (shares @ values), margin * (shares @ sets.moments(values))
 
 
 def _p(difference: float, se: float) -> float:

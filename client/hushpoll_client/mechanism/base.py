@@ -78,6 +78,8 @@ class Mechanism(ABC):
     """Parameters of which exactly one has to be given."""
     needs: ClassVar[tuple[str, ...]] = ()
     """What it also has to know of the question; given beside the parameters, not published among them."""
+    needs_channel: ClassVar[bool] = False
+    """Whether its integers have to come along: name and parameters alone do not tell them."""
     fits: ClassVar[str] = "option"
     """The answers it takes: one "option" of several, "ordered" ones only, or a "set" of them."""
     in_surveys: ClassVar[bool] = True

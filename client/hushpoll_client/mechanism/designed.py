@@ -35,6 +35,7 @@ class Designed(Mechanism):
     takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
     fits = "ordered"
     recompiled = False
+    needs_channel = True
     reports_answers = False
 
     @classmethod

@@ -31,6 +31,7 @@ class Matrix(Mechanism):
     )
     takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
     recompiled = False
+    needs_channel = True
 
     @classmethod
     def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:

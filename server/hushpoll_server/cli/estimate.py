@@ -7,20 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from hushpoll_client import Channel, mechanisms
+from hushpoll_client import Channel, MechanismError, mechanisms
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.parameters import CHANNEL
 from hushpoll_client.strict_json import loads
 from hushpoll_client.words import at_most, epsilon_text, factor_text
 
 from .output import json_option, print_json
-from .parameters import check_complete, flag, parameter_options, read_counts, read_parameters
+from .parameters import (
+    check_complete,
+    flag,
+    needed_options,
+    parameter_options,
+    read_counts,
+    read_needed,
+    read_parameters,
+)
 
 if TYPE_CHECKING:
     from hushpoll_analysis import Estimate
 
 TABLE = "channel"  # another word for the mechanism whose table is given
-COMPILED = {name: one for name, one in MECHANISMS.items() if one.recompiled}
+COMPILED = {name: one for name, one in MECHANISMS.items() if not one.needs_channel}
+NEEDED = sorted({key for one in COMPILED.values() for key in one.needs})
 INTERVALS = (
     "auto",
     "wilson",
@@ -42,9 +51,11 @@ INTERVALS = (
     "--counts",
     required=True,
     metavar="C0,C1,...",
-    help="Reports in option order (No,Yes; different,same for crosswise; 0,1,... red cards for kuk).",
+    help="Reports in option order (No,Yes; different,same for crosswise; 0,1,... red cards for kuk; sets that hold "
+    "each option for subset; each possible report in order for other mechanisms).",
 )
 @parameter_options(COMPILED.values())
+@needed_options(NEEDED)
 @click.option("--channel", metavar="FILE", help=CHANNEL.help)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @click.option(
@@ -76,6 +87,8 @@ def estimate(
       hushpoll estimate --mechanism warner --truth 3/4 --counts 580,420
       hushpoll estimate --mechanism krr --epsilon 1 --counts 620,500,470,410 --simultaneous
       hushpoll estimate --mechanism or_poll --decoy-counts 412,1000 --counts 400,600
+      hushpoll estimate --mechanism geometric --epsilon 2 --counts 310,240,180,150,120
+      hushpoll estimate --channel channel.json --counts 310,240,180,150,120
     """
     from hushpoll_analysis import estimate as estimate_shares
 
@@ -90,7 +103,9 @@ def estimate(
         click.echo(_text(found))
 
 
-def _mechanism(name: str | None, options: int, channel: str | None, given: dict[str, Any]) -> Mechanism:
+def _mechanism(
+    name: str | None, counts: int, channel: str | None, given: dict[str, Any]
+) -> Mechanism | Channel:
     if name is None and channel is None:
         known = ", ".join(sorted(MECHANISMS))
         raise click.UsageError(f"--mechanism is missing; give one of {known}, or --channel FILE")
@@ -98,9 +113,10 @@ def _mechanism(name: str | None, options: int, channel: str | None, given: dict[
         if channel is not None:
             raise click.UsageError(f"--channel does not belong to {name}; remove it")
         found = COMPILED[name]
-        read = read_parameters(found, given)
+        needed = read_needed(found, given, NEEDED, "estimate")
+        read = read_parameters(found, {key: text for key, text in given.items() if key not in NEEDED})
         check_complete(found, read, "estimate")
-        return found.compile(found.answers_in(read) or options, read)
+        return _compiled(found, counts, read | needed)
     for key, text in given.items():
         if text is not None:
             raise click.UsageError(
@@ -111,7 +127,35 @@ def _mechanism(name: str | None, options: int, channel: str | None, given: dict[
     return _table(channel)
 
 
-def _table(path: str) -> Mechanism:
+def _compiled(found: type[Mechanism], counts: int, read: dict[str, Any]) -> Mechanism:
+    """Compile the mechanism for as many options as make so many counts, the most first.
+
+    Where a report is an answer these are as many options as counts; dummies, longer scales and pairs make more reports
+    than options.
+    """
+    from hushpoll_analysis.channel.view import sampler
+
+    options = found.answers_in(read)
+    if options is not None or found.reports_answers:
+        return found.compile(options or counts, read)
+    first: MechanismError | None = None
+    for options in range(counts, 1, -1):
+        try:
+            made = found.compile(options, read)
+        except MechanismError as error:
+            first = first or error
+            continue
+        if counts in sampler(made.analysis).lengths:
+            return made
+    if first is not None:
+        raise first
+    raise click.UsageError(
+        f"--counts: no number of options makes {counts} reports of {found.name}; give one count for each possible "
+        "report, in order"
+    )
+
+
+def _table(path: str) -> Mechanism | Channel:
     """Read a table of one's own: probabilities, weights, or a published channel."""
     try:
         document = loads(Path(path).read_bytes())
@@ -123,7 +167,7 @@ def _table(path: str) -> Mechanism:
         raise click.UsageError(f"--channel {path}: {error}") from None
     if isinstance(document, dict) and "form" in document:
         published = Channel.from_json(document)
-        return mechanisms.matrix(rows=published.rows)
+        return mechanisms.matrix(rows=published.rows) if published.listed else published
     if not isinstance(document, dict) or set(document) not in ({"rows"}, {"weights"}):
         raise click.UsageError(
             f'--channel {path}: needs {{"rows": [[...], ...]}} or {{"weights": [[...], ...]}}, one row of numbers per '

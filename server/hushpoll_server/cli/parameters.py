@@ -8,7 +8,15 @@ from typing import Any, TypeVar
 import click
 from hushpoll_client.mechanism import Mechanism, Parameter
 
-__all__ = ["check_complete", "flag", "parameter_options", "read_counts", "read_parameters"]
+__all__ = [
+    "check_complete",
+    "flag",
+    "needed_options",
+    "parameter_options",
+    "read_counts",
+    "read_needed",
+    "read_parameters",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,6 +38,34 @@ def parameter_options(
         return command
 
     return decorate
+
+
+def needed_options(keys: Iterable[str]) -> Callable[[Command], Command]:
+    """Give a command one flag for each number that some mechanism has to know of the question."""
+
+    def decorate(command: Command) -> Command:
+        for key in keys:
+            said = f"What the question says as `{key}`, where the mechanism needs it."
+            command = click.option(flag(key), metavar="C", help=said)(command)
+        return command
+
+    return decorate
+
+
+def read_needed(
+    mechanism: type[Mechanism], given: Mapping[str, str | None], keys: Iterable[str], command: str
+) -> dict[str, int]:
+    """Read what the mechanism has to know of the question; refuse what it does not need."""
+    read = {}
+    for key in keys:
+        text = given.get(key)
+        if key in mechanism.needs and text is None:
+            raise click.UsageError(f"{mechanism.name} needs {flag(key)}; see hushpoll {command} --help")
+        if key not in mechanism.needs and text is not None:
+            raise click.UsageError(f"{flag(key)} does not belong to {mechanism.name}; remove it")
+        if text is not None:
+            (read[key],) = read_counts(text, flag(key))[:1]
+    return read
 
 
 def read_parameters(mechanism: type[Mechanism], given: Mapping[str, str | None]) -> dict[str, Any]:

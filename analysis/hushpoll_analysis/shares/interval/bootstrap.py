@@ -42,7 +42,7 @@ class Bootstrap:
 
 
 def _draws(quantity: Quantity, replicates: int, rng: np.random.Generator) -> Floats:
-    n, line = quantity.n, quantity.line
+    n, line = round(quantity.size), quantity.line
     if line is not None:
         again = rng.binomial(n, line.successes / line.trials, size=replicates) / n
         return np.asarray(line.intercept + line.slope * again, dtype=np.float64)
