@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import stat
 import threading
@@ -16,6 +17,7 @@ from hushpoll_client import HushpollError, Report, Survey
 from hushpoll_server import create_app
 from hushpoll_server.cli import main
 from hushpoll_server.collect import closing, invitations
+from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts
 from hushpoll_server.store import backup
@@ -90,22 +92,27 @@ def _state_rows(file: Path) -> int:
     return found
 
 
-def test_a_backup_under_load_is_of_one_moment(client: FlaskClient, store: Store, tmp_path: Path) -> None:
-    """Whatever is sealed meanwhile: each report is in the copy once, waiting or sealed."""
+def test_a_backup_under_load_is_of_one_moment_and_restores(
+    client: FlaskClient, store: Store, target: Config, tmp_path: Path
+) -> None:
+    """Whatever is sealed meanwhile: each report is in the copy once, and what was acknowledged before it is known."""
     survey = make_survey()
     store.publish(survey, minimum_batch=5)
     over = threading.Event()
-    acknowledged: list[int] = []
+    acknowledged: list[Report] = []
+    problems: list[str] = []
 
     def send() -> None:
         sender = client.application.test_client()
         while not over.is_set():
-            assert post(sender, survey, new_report(survey).to_bytes()).status_code == 201
-            acknowledged.append(1)
+            report = new_report(survey)
+            status = post(sender, survey, report.to_bytes()).status_code
+            if status == 201:
+                acknowledged.append(report)
+            else:
+                problems.append(f"status {status}")
 
     def seal() -> None:
-        from hushpoll_server.collect.seal import seal_due
-
         while not over.is_set():
             seal_due(store, wait=False)
 
@@ -116,19 +123,60 @@ def test_a_backup_under_load_is_of_one_moment(client: FlaskClient, store: Store,
         for number in range(4):
             before = len(acknowledged)
             backup.write_backup(store.database, tmp_path / f"{number}")
-            connection = sqlite3.connect(tmp_path / f"{number}")
-            waiting, sealed, seen = (
-                connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-                for table in ("inbox", "sealed", "seen")
-            )
-            counted = connection.execute("SELECT sealed_n FROM surveys").fetchone()[0]
-            connection.close()
-            assert sealed == seen == counted
-            assert before <= waiting + sealed <= len(acknowledged) + 2
+            copied = _reports_in(tmp_path / f"{number}")
+            assert before <= copied <= len(acknowledged) + 2
     finally:
         over.set()
         for thread in threads:
             thread.join()
+    assert not problems
+    assert before > 20
+    backup.restore_backup(target, tmp_path / "3")
+    open_store(target).close()
+    app = create_app(target)
+    again = app.extensions["hushpoll"]
+    try:
+        assert again.count(survey.hash) == copied
+        sender = app.test_client()
+        statuses = [post(sender, survey, report.to_bytes()).status_code for report in acknowledged]
+        assert set(statuses[:before]) == {200}
+        # Whoever came later sends again and is counted once.
+        assert set(statuses[before:]) <= {200, 201}
+        assert again.count(survey.hash) == len(acknowledged)
+    finally:
+        again.close()
+
+
+def _reports_in(file: Path) -> int:
+    """Count the reports of a backup: those that wait and those that are sealed, each once."""
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        waiting, sealed, seen = (
+            connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("inbox", "sealed", "seen")
+        )
+        assert sealed == seen == connection.execute("SELECT sealed_n FROM surveys").fetchone()[0]
+    return int(waiting + sealed)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_backup_that_was_interrupted_leaves_nothing_and_begins_anew(
+    client: FlaskClient, store: Store, tmp_path: Path
+) -> None:
+    """It is of one moment, and that moment is over: half of an older one is of no use."""
+    life(client, store)
+    file = tmp_path / "backup"
+
+    def stop(name: str, rows: int) -> None:
+        if name == "invitations":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        backup.write_backup(store.database, file, stop)
+    assert not [path.name for path in tmp_path.iterdir() if "backup" in path.name]
+    # Killed where nothing could be tidied up.
+    (tmp_path / ".backup.partial").write_bytes(b"half of it")
+    assert backup.write_backup(store.database, file).rows > 300
+    assert [path.name for path in tmp_path.iterdir() if "backup" in path.name] == ["backup"]
 
 
 def test_a_restore_that_was_interrupted_goes_on(
