@@ -142,3 +142,18 @@ def test_words_that_promise_too_much_are_not_used(page: Path) -> None:
     text = page.read_text("utf-8").lower()
     for word in ("anonym", "100 % safe", "military-grade", "unhackable"):
         assert word not in text, f"{page.name} says {word!r}"
+
+
+def test_odds_for_paper_are_those_that_the_editor_offers() -> None:
+    from hushpoll_client import Survey
+    from hushpoll_server.workspace.on_paper import points_of, tools_of
+
+    question = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 1}}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [question]})
+    offered = []
+    for point in points_of(survey.questions[0]):
+        how = point.mechanism.by_hand()
+        assert how is not None
+        kept, epsilon = re.findall(r"(\d+ of 100) recorded as chosen, epsilon (\S+)", point.label)[0]
+        offered.append([f"{tools_of(how)}, truth {point.given['truth']}", kept, epsilon])
+    assert rows("designers.md", "### Paper") == offered

@@ -153,7 +153,7 @@ FILES = {
     "manual.page": {"name": "designers"},
     "manual.image": {"name": "efficiency.svg"},
 }
-NEEDS_SESSION = {"accounts", "design", "reports"}
+NEEDS_SESSION = {"accounts", "workspace"}
 
 
 @pytest.fixture(scope="module")

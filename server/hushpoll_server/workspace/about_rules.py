@@ -15,6 +15,7 @@ from hushpoll_client.translations import read_translations, wanted
 from .help_lines import help_text, read_help_lines
 
 __all__ = [
+    "Path",
     "compilable",
     "completeness",
     "follow",

@@ -40,7 +40,7 @@ def _changed(question: Document, offered: bool) -> Document:
     """Give a question with or without this answer; everything else about it stays."""
     kind, fields = editor_of(question)
     written = EDITORS[kind].write({**fields, "prefer_not": offered})
-    kept = {key: question[key] for key in ("id", "text", "after", "mechanism") if key in question}
+    kept: Document = {key: question[key] for key in ("id", "text", "after", "mechanism") if key in question}
     return {**kept, **written}
 
 

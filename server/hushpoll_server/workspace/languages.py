@@ -229,7 +229,9 @@ def _texts_of(draft: Draft, tag: str) -> Document:
 
 
 def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
-    texts, fields, values = _texts_of(draft, tag), {}, {"revision": draft.revision}
+    texts = _texts_of(draft, tag)
+    fields: dict[str, Any] = {}
+    values: dict[str, Any] = {"revision": draft.revision}
     for place, (at, _) in enumerate(about_rules.pieces(draft.document)):
         several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
         label = piece_label(draft.document, at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from hushpoll_client import HushpollError, SurveyError
@@ -47,7 +48,7 @@ def with_unfinished(document: Document, given: Any) -> Document:
     found = {}
     for tag, texts in kept.items():
         read_language(tag, ("plan", "unfinished"))
-        found[tag] = about_rules.with_text(document, lambda at, texts=texts: about_rules.text_at(texts, at))
+        found[tag] = about_rules.with_text(document, partial(about_rules.text_at, texts))
     return {**document, "translations": {**done, **found}}
 
 

@@ -83,7 +83,6 @@ def _slips_page(survey: Survey, form: SlipsForm, made: list[Slip], status: int =
         slips=made,
         group=form.group.data if made and survey.groups else "",
         short=address() + url_for("respond.page", survey_hash=survey.hash[:12]),
-        on_paper=address() + paper.address(survey.hash) if paper.is_possible(survey) else "",
     )
     return page, status
 
@@ -160,8 +159,8 @@ def _stored(survey: Survey, form: FlaskForm) -> Page:
             Outcome.CLOSED: "This survey is closed. The sheet was not stored.",
         }
         flash(told[outcome], "problem")
-    again = {"done": done, "group": form["group"].data if survey.groups else None}
-    return redirect(url_for("workspace.enter", survey_hash=survey.hash, **again))
+    named = form["group"].data if survey.groups else None
+    return redirect(url_for("workspace.enter", survey_hash=survey.hash, done=done, group=named))
 
 
 def _sheet_page(survey: Survey, form: FlaskForm, status: int = 200) -> Page:
