@@ -35,7 +35,7 @@ test: $(VENV)/.test  ## Run all tests; installs Chromium and PostgreSQL through 
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
 
 test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, coverage by simulation, WebKit, Firefox)
-	@sh tests/install-system.sh strace java:openjdk-17-jre-headless $(ENGINES)
+	@sh tests/install-system.sh strace nginx:nginx-light java:openjdk-17-jre-headless $(ENGINES)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long $(TESTS)
 
 prove: $(VENV)/.spark  ## Run every test, the long ones too, what other programs make of our files (R), and the harnesses of tests/prove
@@ -54,7 +54,9 @@ bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.m
 	@sh tests/install-system.sh wrk
 	$(BIN)/python bench/submit.py
 	$(BIN)/python bench/stall.py
+	$(BIN)/python bench/crowd.py
 	$(BIN)/python bench/report.py
+	$(BIN)/python bench/results.py
 	$(BIN)/python bench/simulate.py
 	$(BIN)/python bench/constrained.py
 	$(BIN)/python bench/design.py

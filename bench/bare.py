@@ -1,6 +1,6 @@
 """What submitting is compared with: a bare Flask route that parses the same JSON and answers 204, stores nothing.
 
-Run by bench/submit.py under the same gunicorn settings as hushpoll.
+Run by bench/submit.py and bench/crowd.py under the same gunicorn settings as hushpoll.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from pathlib import Path
 
 import psycopg
-from flask import Flask, Response, request
+from flask import Flask, Response, request, send_from_directory
 
 
 def create_app() -> Flask:
     """One route for a report; one that stores a batch by a plain executemany."""
-    app = Flask(__name__)
+    app = Flask(__name__, static_folder=None)
 
     @app.post("/api/surveys/<survey_hash>/reports")
     def submit(survey_hash: str) -> Response:
@@ -36,6 +37,17 @@ def create_app() -> Flask:
         with _table() as table:
             table.executemany("INSERT INTO plain VALUES (?, ?)", rows)
         return Response(status=204)
+
+    files = Path(os.environ.get("BARE_FILES", ""))
+    index = json.loads((files / "index.json").read_text()) if "BARE_FILES" in os.environ else {}
+
+    @app.get("/<path:path>")
+    def kept_file(path: str) -> Response:
+        """Serve a file as bench/crowd.py has kept it."""
+        name, headers = index[f"/{path}"]
+        answer = send_from_directory(files, name)
+        answer.headers.update(headers)
+        return answer
 
     @app.get("/healthz")
     def health() -> Response:
