@@ -164,6 +164,7 @@ def test_two_groups_with_the_same_reports_do_not_differ() -> None:
     assert (one.difference, one.se, one.p_value) == (0, 0, 1)
     assert one.low < -0.02 < 0.02 < one.high
     assert np.isnan(one.ratio)
+    assert (one.ratio_low, one.ratio_high) == (0.0, np.inf)
     assert "not clear of zero" in one.note
 
 
@@ -171,8 +172,17 @@ def test_a_ratio_needs_a_reference_above_zero() -> None:
     mechanism = {"y": mechanisms.warner(epsilon=1)}
     one = compare(np.array([[150, 50], [140, 60]]), mechanism, "y", "g").differences[0]
     assert one.share_reference < 0
-    assert np.isnan([one.ratio, one.ratio_low, one.ratio_high]).all()
-    assert "no ratio" in one.note
+    assert np.isnan(one.ratio)
+    assert (one.ratio_low, one.ratio_high) == (0.0, np.inf)
+    assert "no upper limit" in one.note
+    impossible = compare(np.array([[180, 20], [140, 60]]), mechanism, "y", "g").differences[0]
+    assert np.isnan([impossible.ratio, impossible.ratio_low, impossible.ratio_high]).all()
+    assert "no ratio" in impossible.note
+    against = compare(np.array([[140, 60], [60, 140]]), mechanism, "y", "g")
+    faint = against.differences[0]
+    assert faint.ratio_low > 1.0
+    assert np.isinf(faint.ratio_high)
+    assert json.loads(json.dumps(against.to_dict(), allow_nan=False))["differences"][0]["ratio_high"] is None
     clear = compare(np.array([[60, 140], [140, 60]]), mechanism, "y", "g").differences[0]
     assert clear.ratio_low < clear.ratio < clear.ratio_high
     assert clear.note == ""

@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 import pytest
-from hushpoll_analysis import estimate
+from hushpoll_analysis import compare, estimate
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.shares.interval.adaptive import frequency_limits
 from hushpoll_analysis.shares.interval.clopper_pearson import ClopperPearson
-from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
+from hushpoll_analysis.shares.interval.mover import Part, difference_limits, least_ratio, ratio_limits
 from hushpoll_analysis.shares.interval.score import linear_score_limits
 from hushpoll_analysis.shares.interval.wilson import Wilson
 from hushpoll_client import mechanisms
@@ -112,6 +112,56 @@ def test_a_ratio_of_groups_covers() -> None:
                 low, high = ratio_limits(one, other)
                 chance, hits = chance + weight, hits + weight * (low <= f / g <= high)
         check(hits / chance, n * min(f, g), (n, f, g))
+
+
+def ratio_coverage(
+    n: int, m: int, epsilon: float, share: float, reference: float
+) -> tuple[float, float, float]:
+    """Over all samples, over those with two limits, and how often there are two, as `compare` gives them."""
+    lie = 1 / (1 + math.exp(epsilon))
+    parts = [[Part(*((v - lie) / (1 - 2 * lie) for v in row)) for row in limits(size).T] for size in (n, m)]
+    chances = [
+        binom.pmf(np.arange(size + 1), size, lie + (1 - 2 * lie) * p)
+        for size, p in ((n, share), (m, reference))
+    ]
+    truth, hits, total, clear, clear_hits = share / reference, 0.0, 0.0, 0.0, 0.0
+    for i, j in itertools.product(np.flatnonzero(chances[0] > 1e-5), np.flatnonzero(chances[1] > 1e-5)):
+        weight, one, other = chances[0][i] * chances[1][j], parts[0][i], parts[1][j]
+        total += weight
+        if other.high <= 0:
+            continue  # no ratio is given, which is a miss
+        bounded = other.low > 0
+        low, high = ratio_limits(one, other) if bounded else (least_ratio(one, other), math.inf)
+        inside = weight * (low - 1e-12 <= truth <= high + 1e-12)
+        hits, clear, clear_hits = hits + inside, clear + weight * bounded, clear_hits + inside * bounded
+    return hits / total, clear_hits / clear if clear > 1e-4 else math.nan, clear / total
+
+
+RATIOS = [(0, 0.2), (0.05, 0.2), (0.2, 0.2), (0.2, 0.5), (0.5, 0.5), (0.5, 0.2), (0, 0.5)]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 2, 4])
+@pytest.mark.parametrize(("share", "reference"), RATIOS)
+def test_ratios_cover_over_all_samples(share: float, reference: float, epsilon: float) -> None:
+    """A ratio with two limits is a selection and may cover less; with the lower limit alone elsewhere, all hold."""
+    assert ratio_coverage(50, 50, epsilon, share, reference)[0] >= 0.93
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", [0.5, 1, 2, 4])
+@pytest.mark.parametrize(("n", "m"), [(20, 20), (100, 100), (50, 100), (400, 400)])
+def test_ratios_cover_over_all_samples_everywhere(n: int, m: int, epsilon: float) -> None:
+    for share, reference in RATIOS:
+        assert ratio_coverage(n, m, epsilon, share, reference)[0] >= 0.93, (share, reference)
+
+
+def test_enumerated_ratios_are_those_of_compare() -> None:
+    mechanism, lie = mechanisms.warner(epsilon=1), 1 / (1 + math.e)
+    for i, j in ((40, 20), (25, 12), (10, 30)):
+        found = compare(np.array([[50 - j, j], [50 - i, i]]), {"y": mechanism}, "y", "g").differences[0]
+        one, other = (Part(*((v - lie) / (1 - 2 * lie) for v in limits(50).T[k])) for k in (i, j))
+        wanted = ratio_limits(one, other) if other.low > 0 else (least_ratio(one, other), math.inf)
+        assert (found.ratio_low, found.ratio_high) == pytest.approx(wanted, rel=1e-6)
 
 
 def joint_coverage(options: int, epsilon: float, n: int, repetitions: int) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hushpoll_analysis import (
     AnalysisError,
@@ -192,3 +193,25 @@ def test_a_share_of_exactly_zero_is_given_and_what_hangs_on_it_is_not() -> None:
     entry = json.loads(json.dumps(found.to_dict(), allow_nan=False))["estimates"][1]
     assert entry["estimate"] is None
     assert found.to_frame().shape[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "keys"),
+    [
+        (unrelated_two_groups, {"truth": (0.7, 0.3)}),
+        (cheating_detection, {"forced_yes": (0.25, 0.75)}),
+        (cheating_detection_symmetric, {"forced_yes": (0.25, 0.4), "forced_no": (0.3, 0.2)}),
+        (lie_detection, {"truth": (0.2, 0.8)}),
+    ],
+)
+def test_counts_with_keys_are_taken_by_their_keys(function: Any, keys: dict[str, Any]) -> None:
+    """`value_counts()` puts the most frequent report first; a list is in order."""
+    columns = [pd.Series([0] * 300 + [1] * 500), pd.Series([0] * 360 + [1] * 240)]
+    in_order = function([(300, 500), (360, 240)], **keys)
+    counted = function([column.value_counts() for column in columns], **keys)
+    assert counted.groups == in_order.groups
+    assert counted["share"].estimate == in_order["share"].estimate
+    named = function([{"Yes": 500, "No": 300}, {"No": 360, "Yes": 240}], **keys)
+    assert named.groups == in_order.groups
+    with pytest.raises(AnalysisError, match="group 2: the key 'Perhaps'"):
+        function([(300, 500), {"Perhaps": 3, "No": 360}], **keys)

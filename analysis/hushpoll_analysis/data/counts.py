@@ -11,7 +11,15 @@ import numpy.typing as npt
 from hushpoll_analysis.channel.view import ChannelView
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["Counts", "check_level", "check_population", "finite_numbers", "read_counts", "whole_numbers"]
+__all__ = [
+    "Counts",
+    "check_level",
+    "check_population",
+    "finite_numbers",
+    "in_order",
+    "read_counts",
+    "whole_numbers",
+]
 
 Counts = npt.NDArray[np.int64]
 
@@ -32,7 +40,7 @@ def read_counts(
         The reports' labels, where reports and options are the same list.
     """
     named = labels if len(labels) == view.outcomes else ()
-    whole = whole_numbers(_in_order(counts, view.outcomes, named), "counts")
+    whole = whole_numbers(in_order(counts, view.outcomes, named), "counts")
     if whole.size != view.outcomes:
         raise AnalysisError(
             f"counts: {whole.size} given, but this channel has {view.outcomes} possible reports",
@@ -78,7 +86,7 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
     return numbers.astype(np.int64)
 
 
-def _in_order(counts: Any, outcomes: int, labels: Sequence[Any]) -> Any:
+def in_order(counts: Any, outcomes: int, labels: Sequence[Any], what: str = "counts") -> Any:
     """Put counts with keys into the channel's order; a report without a count came in 0 times."""
     series = hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1
     if not (series or isinstance(counts, Mapping)):
@@ -94,14 +102,14 @@ def _in_order(counts: Any, outcomes: int, labels: Sequence[Any]) -> Any:
             known = f" or one of {', '.join(map(str, labels))}" if labels else ""
             raw = series and len(counts) > max(outcomes, len(labels))
             raise AnalysisError(
-                f"counts: the key {key!r} is no report code (0 to {outcomes - 1}){known}",
+                f"{what}: the key {key!r} is no report code (0 to {outcomes - 1}){known}",
                 "count a column of reports first, with value_counts()"
                 if raw
                 else "rename it, or give a list in the order of the reports",
             )
         if place in seen:
             raise AnalysisError(
-                f"counts: report {place} is counted twice, the second time as {key!r}", "add them up"
+                f"{what}: report {place} is counted twice, the second time as {key!r}", "add them up"
             )
         seen.add(place)
         ordered[place] = value

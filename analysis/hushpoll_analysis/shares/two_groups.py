@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.stats import norm
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.counts import check_level, whole_numbers
+from hushpoll_analysis.data.counts import check_level, in_order, whole_numbers
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
@@ -173,7 +173,7 @@ def unrelated_two_groups(
     Parameters
     ----------
     groups : two pairs of int
-        (No, Yes) counts of each group.
+        (No, Yes) counts of each group; a Series or a mapping is taken by its keys, 0 and 1 or No and Yes.
     truth : two probabilities
         theta: the chance of the sensitive question in each group.
     level : float
@@ -207,7 +207,7 @@ def cheating_detection(
     Parameters
     ----------
     groups : two pairs of int
-        (No, Yes) counts of each group.
+        (No, Yes) counts of each group; a Series or a mapping is taken by its keys, 0 and 1 or No and Yes.
     forced_yes : two probabilities
         u: the chance of being told to say Yes in each group.
     level : float
@@ -241,7 +241,7 @@ def cheating_detection_symmetric(
     Parameters
     ----------
     groups : two pairs of int
-        (No, Yes) counts of each group.
+        (No, Yes) counts of each group; a Series or a mapping is taken by its keys, 0 and 1 or No and Yes.
     forced_yes, forced_no : two probabilities each
         u and v: the chance of being told to say Yes, and No, in each group.
     level : float
@@ -275,7 +275,7 @@ def lie_detection(
     Parameters
     ----------
     groups : two pairs of int
-        (No, Yes) counts of each group.
+        (No, Yes) counts of each group; a Series or a mapping is taken by its keys, 0 and 1 or No and Yes.
     truth : two probabilities
         phi: the chance that a respondent without the trait answers truthfully, in each group.
     level : float
@@ -390,7 +390,8 @@ def _two(values: Sequence[Any], what: str) -> Sequence[Any]:
 
 
 def _group(group: npt.ArrayLike, number: int) -> npt.NDArray[np.int64]:
-    counts = whole_numbers(group, f"group {number}")
+    what = f"group {number}"
+    counts = whole_numbers(in_order(group, 2, ("No", "Yes"), what), what)
     if counts.size != 2:
         raise AnalysisError(f"group {number}: two counts expected, No and Yes, got {counts.size}")
     if counts.sum() < 2:

@@ -15,7 +15,7 @@ from scipy import optimize, stats
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval import Interval
-from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
+from hushpoll_analysis.shares.interval.mover import Part, difference_limits, least_ratio, ratio_limits
 
 from .cells import group_shares
 from .joint import JointReports
@@ -23,7 +23,8 @@ from .within import COLUMNS, TableShare, table_rows
 
 __all__ = ["Comparison", "GroupDifference", "compare_groups", "stacked"]
 
-UNCLEAR = "the reference group's share is not clear of zero, so no ratio is given"
+UNCLEAR = "the reference group's share is not clear of zero, so the ratio has no upper limit"
+IMPOSSIBLE = "the reference group's share lies below zero, so no ratio is given"
 NEGATIVE = "the group's share is below zero by chance, and so is the ratio"
 SAME_REPORTS = "all reports are the same, so the standard error is 0 and says nothing; there is no p-value"
 SMALLEST = 1e-12  # limits at smaller levels lose their digits
@@ -205,10 +206,15 @@ class _Pair:
         return _difference(names, shares, figures, found.method, words)
 
     def ratio(self, level: float, together: int) -> tuple[tuple[float, float, float], str]:
-        """Give the ratio with its limits, or the reason why there is none."""
+        """Give the ratio with its limits; where the reference is not clear of 0 the lower limit alone.
+
+        To give nothing there would leave the bounded ones as a selection, which covers less than it says.
+        """
         one, other, _ = self.parts(level, together)
+        if not other.high > 0.0:
+            return (math.nan, math.nan, math.nan), IMPOSSIBLE
         if not other.low > 0.0:
-            return (math.nan, math.nan, math.nan), UNCLEAR
+            return (math.nan, least_ratio(one, other, self.correlation), math.inf), UNCLEAR
         limits = ratio_limits(one, other, self.correlation)
         return (one.estimate / other.estimate, *limits), "" if one.estimate >= 0.0 else NEGATIVE
 

@@ -19,7 +19,16 @@ from hushpoll_analysis.shares.quantities import Quantity
 from .adaptive import frequency_limits
 from .base import Limits, Resampling
 
-__all__ = ["DecoyError", "Mover", "Part", "decoy_limits", "difference_limits", "ratio_limits", "with_decoys"]
+__all__ = [
+    "DecoyError",
+    "Mover",
+    "Part",
+    "decoy_limits",
+    "difference_limits",
+    "least_ratio",
+    "ratio_limits",
+    "with_decoys",
+]
 
 FARTHEST = 1e4  # a limit beyond this many times the possible range is none
 
@@ -160,6 +169,14 @@ def ratio_limits(first: Part, second: Part, correlation: float = 0.0) -> Limits:
     """
     mirrored = Part(-first.estimate, -first.high, -first.low)
     return _lowest(first, second, correlation), -_lowest(mirrored, second, -correlation)
+
+
+def least_ratio(first: Part, second: Part, correlation: float = 0.0) -> float:
+    """Give the lower limit of first / second where the second part may be 0: any larger ratio is possible.
+
+    A ratio of shares is not negative, so 0 where the first part may be 0 too.
+    """
+    return _lowest(first, second, correlation) if first.low > 0.0 else 0.0
 
 
 def _lowest(first: Part, second: Part, correlation: float) -> float:
