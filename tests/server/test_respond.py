@@ -107,7 +107,9 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     with client.application.test_request_context("/"):
         everything = assets.on_demand()
     text = client.get(f"/s/{survey.hash}").text
-    scripts = dict(re.findall(r'(?:src|href)="/static/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text))
+    scripts = dict(
+        re.findall(r'(?:src|href)="/static/\w{16}/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text)
+    )
     sources = {
         "client": Path(hushpoll_client.__file__).parent / "js",
         "respond": PACKAGE / "static",
@@ -152,7 +154,7 @@ def test_page_and_files_weigh_what_they_may(
         assert isinstance(more, dict)
         # Blocks come with blocks, the whole explanation when somebody asks for it.
         apart = {"client/block.js", "respond/why.js"}
-        addresses |= {f"/static/{path}" for path in set(more) - apart}
+        addresses |= {f"/static/{assets.release()}/{path}" for path in set(more) - apart}
     weight = len(page.data)
     for address in sorted(addresses):
         response = client.get(address, headers={"Accept-Encoding": "gzip"})
