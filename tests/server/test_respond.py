@@ -22,6 +22,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.texts import read_in
 from hushpoll_server.collect.closing import close
 from hushpoll_server.respond import assets, languages, paper
 from hushpoll_server.respond.languages import LANGUAGES
@@ -355,7 +356,7 @@ def test_every_way_of_combining_answers_has_its_words(app: Flask, name: str) -> 
     survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
     combine = survey.questions[0].mechanism.combine
     with app.test_request_context("/"):
-        labels = paper.report_labels(survey.questions[0])
+        labels = paper.report_labels(survey.questions[0], read_in(survey, ()))
     assert f"how_{combine}" in languages.GROUPS["page"] | languages.GROUPS["rare"]
     assert len(set(labels)) == 2
     assert not any(label.isdigit() for label in labels)

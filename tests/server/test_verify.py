@@ -148,9 +148,10 @@ def test_a_survey_with_public_results_is_no_false_alarm(
     page = f"/s/{live.hash}"
     between.change = {page: lambda body: body.replace(b'"/results/', b'"/resu1ts/')}
     assert run(capsys, links[live.hash])[0] == 1
-    between.change = {"/static/words/fr.json": lambda body: body + b" "}
+    words = f"/static/{release()}/words/fr.json"
+    between.change = {words: lambda body: body + b" "}
     status, said = run(capsys, links[live.hash])
-    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}/static/words/fr.json")
+    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{words}")
 
 
 @ONE

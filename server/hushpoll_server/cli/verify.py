@@ -79,10 +79,11 @@ def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
 
 
 def _addresses(survey: Survey) -> list[str]:
+    from hushpoll_server.respond.assets import release
     from hushpoll_server.spoken import LANGUAGES
 
     pages = [f"/s/{survey.hash}?lang={name}" for name in LANGUAGES]
-    return pages + [f"/static/words/{name}.json" for name in LANGUAGES]
+    return pages + [f"/static/{release()}/words/{name}.json" for name in LANGUAGES]
 
 
 def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
