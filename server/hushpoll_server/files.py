@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-FOR_EVER = "public, max-age=31536000, immutable"
+FOR_EVER = "max-age=31536000, immutable"
 
 
 class File(NamedTuple):
@@ -43,6 +44,7 @@ class Files:
     def __init__(self) -> None:
         found = {str(path.relative_to(_STATIC)): path for path in _STATIC.rglob("*") if path.suffix in _TYPES}
         found["bootstrap.css"] = _BOOTSTRAP
+        found["report.css"] = _report_style()
         self._files = {name: _read(path) for name, path in sorted(found.items())}
 
     @cached_property
@@ -58,6 +60,14 @@ class Files:
         if name not in self._files:
             raise Problem(404, "there is no such file; check the address")
         return self._files[name]
+
+
+def _report_style() -> Path:
+    """Find the rules of results beside the analysis, without importing it: a collecting worker does without."""
+    package = find_spec("hushpoll_analysis")
+    assert package is not None
+    assert package.origin is not None
+    return Path(package.origin).parent / "results" / "templates" / "report.css"
 
 
 def _read(path: Path) -> File:

@@ -207,7 +207,7 @@ def kept(page: Page, survey: Survey) -> dict[str, Any] | None:
 
 def sent_by(requests: list[Request]) -> list[Request]:
     """Leave out the one module that the page may bring after a report has arrived, to note it in the ledger."""
-    brought = [request for request in requests if request.url.endswith("/static/respond/widgets.js")]
+    brought = [request for request in requests if request.url.endswith("/respond/widgets.js")]
     assert len(brought) <= 1
     for request in brought:
         assert request.method == "GET"

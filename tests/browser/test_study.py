@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import struct
 import zlib
@@ -12,10 +13,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
+from hushpoll_server.collect.retention import set_day
 from hushpoll_server.respond import logos
+from hushpoll_server.store.surveys import today
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.respondent import CHEATED, address, draft, fill, heading, open_page, press_send
+from tests.browser.respondent import CHEATED, address, draft, fill, heading, open_page, press_send, show_all
 from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
@@ -178,8 +181,11 @@ def test_a_survey_with_a_quick_exit_keeps_no_ledger(page: Page, page_server: Liv
 def test_every_piece_is_in_the_language_that_was_asked_for(
     browser: Browser, page_server: LiveServer, asked: str, tag: str, direction: str
 ) -> None:
-    context = browser.new_context(locale="de")
-    page = context.new_page()
+    with browser.new_context(locale="de") as context:
+        _check_language(context.new_page(), page_server, asked, tag, direction)
+
+
+def _check_language(page: Page, page_server: LiveServer, asked: str, tag: str, direction: str) -> None:
     survey = around(f"Languages for {asked}", look={"layout": "page"})
     open_page(page, address(page_server, survey).replace("#", f"?lang={asked}#"))
     own = tag == "en"
@@ -195,18 +201,17 @@ def test_every_piece_is_in_the_language_that_was_asked_for(
     words = page.locator("form legend, form h2, form .option span, form .ends span").evaluate_all(
         "(all) => all.map((one) => [one.textContent, one.lang])"
     )
-    if own:
-        return
     theirs = [text for text, lang in words if lang == tag]
-    assert [f"A {tag}", f"x {tag}", f"y {tag}", f"Decoy {tag}"] == [
-        one for one in theirs if one in (f"A {tag}", f"x {tag}", f"y {tag}", f"Decoy {tag}")
-    ]
-    assert any(f"low {tag}" in one for one in theirs)
-    yes = {"fr": "Oui", "ar": "نعم"}[tag]
-    assert [lang for text, lang in words if text == yes] == ["", "", ""][
-        : len([1 for t, _ in words if t == yes])
-    ]
-    context.close()
+    wanted = [f"A {tag}", f"x {tag}", f"y {tag}", f"Decoy {tag}"]
+    if own:
+        asks = [one.text for one in survey.questions]
+        wanted = [text for one in survey.questions for text in (one.text, one.decoy) if text]
+        assert set(asks) <= set(theirs)
+    assert [one for one in theirs if one in wanted] == wanted
+    assert own or any(f"low {tag}" in one for one in theirs)
+    # Our own words are in the page's language, which the page itself names: "Did you?" twice, and the decoy's.
+    yes = {"fr": "Oui", "ar": "نعم", "de": "Ja"}[asked]
+    assert [lang for text, lang in words if text == yes] == ["", "", ""]
 
 
 def test_fixed_words_are_translated(page: Page, page_server: LiveServer) -> None:
@@ -245,3 +250,26 @@ def test_a_closed_survey_shows_title_thanks_and_results(page: Page, page_server:
         "href", re.compile(survey.hash)
     )
     axe(page)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "All reports are deleted on March 9, {year}."),
+        ("fr", "Tous les envois seront supprimés le 9 mars {year}."),
+        ("de", "Alle Sendungen werden am 9. März {year} gelöscht."),
+        ("es", "Todos los envíos se eliminarán el 9 de marzo de {year}."),
+        ("ar", "تُحذف كل الإرسالات في 9 مارس {year}."),
+    ],
+)
+def test_the_day_of_deletion_is_told_before_the_first_question(
+    page: Page, page_server: LiveServer, language: str, said: str
+) -> None:
+    day = datetime.date(today().year + 1, 3, 9)
+    survey = draft(CHEATED, title=f"Deleted, told in {language}")
+    link = address(page_server, survey).replace("#", f"?lang={language}#")
+    set_day(page_server.store, survey.hash, day, "test")
+    open_page(page, link)
+    expect(page.get_by_text(said.format(year=day.year), exact=True)).to_be_visible()
+    show_all(page)
+    expect(page.get_by_text(said.format(year=day.year), exact=True)).to_be_visible()

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
 from hushpoll_client import Survey
 from hushpoll_server.cli import main
 from hushpoll_server.cli.answer import one_sided_truths
+from hushpoll_server.cli.asking import lead
 from hushpoll_server.collect.invitations import invite
 from hushpoll_server.store.surveys import Store
 from werkzeug.serving import make_server
 
 from tests.serving import make_survey, waiting_records
+from tests.vectors.surveys import about_draft
 
 ANSWERS = {"cheated": "Yes", "reason": "Habit", "tax": {"answer": "No", "decoy": "Yes"}}
 
@@ -252,3 +258,101 @@ def test_the_one_sided_truth_is_told(mechanism: dict[str, object], lines: list[s
     assert told[: len(lines)] == lines
     known = ["Someone who knows your answer to the second question can learn more, up to your own answer."]
     assert told[len(lines) :] == (known if question.decoy and question.mechanism.device.ratio is None else [])
+
+
+def around(server: Server, **look: object) -> str:
+    """The link of a survey with everything around its questions, in three languages."""
+    document = about_draft() | {"look": look}
+    survey = Survey.from_draft(
+        document if look else {key: document[key] for key in document if key != "look"}
+    )
+    server.store.publish(survey)
+    return f"{server.url}/s/{survey.hash}#{survey.hash}"
+
+
+GIVEN = {"a": "Yes", "b": "x", "c": 2, "d": {"answer": "No", "decoy": "No"}}
+
+
+def test_consent_is_needed_before_anything_is_drawn(
+    server: Server, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    url, file = around(server), tmp_path / "given.json"
+    file.write_text(json.dumps(GIVEN))
+    status, _, err = run(url, "--answers", str(file))
+    assert status == 2
+    assert "I am 18 or older" in err
+    assert "--consent" in err
+    assert not list((tmp_path / "state").rglob("*.json"))
+    status, _, err = run(url, "--answers", str(file), "--consent", "--language", "fr")
+    assert status == 0
+    assert "University of Somewhere" in err
+    assert "Title fr" in err
+    assert err.rstrip().endswith("Thanks fr\nHelp fr: tel:112")
+
+
+def test_the_terminal_asks_in_the_surveys_language(
+    server: Server,
+    run: Callable[..., tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = around(server)
+    typed = "\n".join(["y", "yes", "y fr", "2", "no", "no", ""])
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    status, out, err = run(url, "--language", "fr")
+    assert status == 0, err
+    for told in ("Consent fr", "A fr", "x fr", "One fr", "Two fr", "Text fr", "Decoy fr"):
+        assert told in err, told
+    assert err.index("Consent fr") < err.index("A fr")
+    assert "Sent." in out
+
+
+def test_without_consent_nothing_is_asked(
+    server: Server, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    status, out, err = run(around(server))
+    assert status == 2
+    assert "Question 1" not in out + err
+
+
+def test_a_language_that_the_survey_lacks_is_refused(
+    server: Server, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    status, _, err = run(around(server), "--language", "de")
+    assert status == 2
+    assert "choose one of en, fr, ar" in err or "choose one of en, ar, fr" in err
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_survey_with_a_quick_exit_is_not_listed(
+    server: Server, run: Callable[..., tuple[int, str, str]], tmp_path: Path, quick: bool
+) -> None:
+    url = around(server, **({"quick_exit": True} if quick else {"layout": "page"}))
+    file = tmp_path / "given.json"
+    file.write_text(json.dumps(GIVEN))
+    assert run(url, "--answers", str(file), "--consent")[0] == 0
+    ledgers = [one for one in (tmp_path / "state" / "hushpoll").iterdir() if "ledger" in one.name]
+    assert bool(ledgers) != quick
+
+
+@pytest.mark.parametrize(
+    "vector",
+    json.loads((Path(__file__).parents[1] / "vectors" / "assurance.json").read_text(encoding="ascii")),
+    ids=lambda vector: vector["name"],
+)
+def test_the_terminal_promises_what_the_odds_allow(vector: dict[str, Any]) -> None:
+    said = lead(Survey.from_published(vector["document"].encode()))
+    tier, one_sided = vector["tier"], vector["one_sided"]
+    assert ("Nobody, including us" in said) == (tier == "strong" and not one_sided)
+    assert ("can hint at" in said) == (tier == "fair" and not one_sided)
+    assert ("still shows what you chose" in said) == one_sided
+    assert ("This protects little." in said) == (tier == "weak")
+    if tier != "weak":
+        return
+    if vector["kept"] is not None:
+        assert f"at least {vector['kept']} of 100" in said
+        return
+    number = re.search(r"up to ([\d.,]+)", said)
+    assert number
+    factor = Fraction(*map(int, vector["factor"]))
+    assert factor <= Fraction(number[1].replace(",", "")) <= factor * Fraction(102, 100)

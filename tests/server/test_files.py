@@ -32,7 +32,7 @@ def test_pages_name_their_files_by_content(client: FlaskClient, page: str) -> No
     for address in found:
         answer = client.get(address, headers={"Accept-Encoding": "gzip"})
         assert answer.status_code == 200
-        assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["Cache-Control"] == "max-age=31536000, immutable"
         assert answer.headers["Content-Encoding"] == "gzip"
         assert gzip.decompress(answer.data) == client.get(address).data
 

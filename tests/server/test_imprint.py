@@ -79,7 +79,7 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
         "accounts.account",
     }
     missing = client.get("/nothing", headers={"Accept": "text/html"})
-    assert read_back(missing.text) == (IMPRINT, URL)
+    assert read_back(missing.text) == Owned(IMPRINT, URL)
 
 
 def test_a_word_stands_for_an_address_alone_and_nothing_for_nothing(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_a_word_stands_for_an_address_alone_and_nothing_for_nothing(tmp_path: Pa
         words = {}
         for language in LANGUAGES:
             text = client.get(f"{path}?lang={language}").text
-            assert read_back(text) == ("", URL)
+            assert read_back(text) == Owned("", URL)
             words[language] = re.search(r'rel="noreferrer">(.*?)</a></p>', text)
         assert len({found and found[1] for found in words.values()}) == len(LANGUAGES)
         app.config["HUSHPOLL"] = replace(app.config["HUSHPOLL"], imprint_url="", imprint=IMPRINT)
-        assert read_back(client.get(path).text) == (IMPRINT, "")
+        assert read_back(client.get(path).text) == Owned(IMPRINT)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from flask_babel import gettext
 from hushpoll_client import Question, Survey
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Instruction, Mechanism
+from hushpoll_client.texts import read_in
 from hushpoll_client.words import at_most
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.invitations import invite
@@ -25,6 +27,8 @@ from tests.serving import waiting_records
 from tests.vectors import surveys
 
 DECOY = {"decoy": "Born in May?", "decoy_share": "1/12"}
+# The texts of any survey that has no languages.
+OWN = read_in(Survey.from_draft(surveys.survey(surveys.yes_no("a", {"name": "warner", "epsilon": 1}))), ())
 
 
 def question(mechanism: dict[str, Any], kind: str = "yes_no", **more: Any) -> Question:
@@ -143,7 +147,7 @@ BARE = "Nobody is told to choose this answer, so choosing it does reveal that it
 )
 def test_what_reveals_the_truth_is_said(app: Flask, asked: Question, said: list[str]) -> None:
     with app.test_request_context("/"):
-        assert warnings(asked) == said
+        assert warnings(asked, OWN) == said
         assert any_answer(asked) is None
 
 
@@ -153,11 +157,11 @@ WIDE = {"form": "matrix", "rows": [[2**52, 2**51, 2**50, 2**50], [2**50, 2**50, 
 def test_a_report_that_is_no_answer_has_a_number_and_a_bound(app: Flask) -> None:
     asked = question({"name": "matrix", "epsilon": "1.4"}, channel=WIDE)
     with app.test_request_context("/"):
-        assert report_labels(asked) == ["0", "1", "2", "3"]
+        assert report_labels(asked, OWN) == ["0", "1", "2", "3"]
         assert any_answer(asked) == (
             "What is sent could come from any answer; it is at most 4 times likelier from yours."
         )
-        assert report_labels(question({"name": "crosswise", **DECOY})) == ["different", "same"]
+        assert report_labels(question({"name": "crosswise", **DECOY}), OWN) == ["different", "same"]
 
 
 @pytest.mark.parametrize("tenths", range(1, 101))
@@ -403,3 +407,74 @@ def test_a_number_that_is_rounded_by_chance_has_no_steps() -> None:
         survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
         assert survey.questions[0].mechanism.by_hand() is not None
         assert is_possible(survey) is possible
+
+
+ABOUT_ANSWERS = {"q0": "1", "q1": "0", "q2": "1", "mixed": "y"}
+
+
+def around(store: Store) -> Survey:
+    """A survey with everything around its questions, which coins and dice can answer."""
+    document = surveys.about_draft()
+    del document["look"]
+    document["questions"] = [one for one in document["questions"] if one["id"] != "c"]
+    for asked in document["questions"][:2]:
+        asked["mechanism"] = {"name": "warner", "truth": "3/4"}
+    document["sections"][1]["before"] = "d"
+    for texts in document["translations"].values():
+        del texts["questions"]["c"]
+    survey = Survey.from_draft(document)
+    assert is_possible(survey)
+    store.publish(survey)
+    return survey
+
+
+@pytest.mark.parametrize(("language", "direction"), [("fr", "ltr"), ("ar", "rtl")])
+def test_paper_is_in_the_surveys_language(
+    client: FlaskClient, store: Store, language: str, direction: str
+) -> None:
+    survey = around(store)
+    text = client.get(f"/s/{survey.hash}/paper?lang={language}").text
+    marked = f'lang="{language}" dir="{direction}"'
+    for told in (
+        f"<h1 {marked}>Title {language}<",
+        f"{marked}>Intro {language}<",
+        f"{marked}>Consent {language}<",
+    ):
+        assert told in text
+    for told in (
+        f"{marked}>A {language}</legend>",
+        f"{marked}>D {language}</li>",
+        f"{marked}>Decoy {language}</li>",
+    ):
+        assert told in text
+    assert f"{marked}>One {language}</h2>" in text
+    assert f"{marked}>x {language}</span>" in text
+    assert f'<html lang="{language}" dir="{direction}">' in text
+    assert "Prefer not to say" not in text
+    assert "University of Somewhere" in text
+    assert 'href="https://example.org/privacy?survey=1#top" rel="noreferrer"' in text
+    assert re.findall(r'hreflang="(\w+)"', text) == ["en", "ar", "fr"]
+
+
+def test_prefer_not_to_say_is_translated_on_paper(client: FlaskClient, store: Store) -> None:
+    survey = around(store)
+    text = client.get(f"/s/{survey.hash}/paper?lang=de").text
+    assert 'lang="en" dir="ltr">Did you?</legend>' in text
+    assert "Prefer not to say" not in text
+    with client.application.test_request_context(f"/s/{survey.hash}?lang=de"):
+        assert f">{gettext('Prefer not to say')}</span>" in text
+
+
+def test_paper_asks_for_consent_and_thanks(client: FlaskClient, store: Store) -> None:
+    survey = around(store)
+    path = f"/s/{survey.hash}/paper?lang=fr"
+    found = re.search(r'name="id" value="(\w+)"', client.get(path).text)
+    assert found
+    refused = client.post(path, data={**ABOUT_ANSWERS, "id": found[1]})
+    assert refused.status_code == 422
+    assert 'href="#consent"' in refused.text
+    assert 'aria-describedby="consent-error"' in refused.text
+    sent = client.post(path, data={**ABOUT_ANSWERS, "id": found[1], "consent": "y"})
+    assert sent.status_code == 201
+    assert "Thanks fr" in sent.text
+    assert '<a lang="fr" dir="ltr" href="tel:112" rel="noreferrer">Help fr</a>' in sent.text

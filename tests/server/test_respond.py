@@ -22,6 +22,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.texts import read_in
 from hushpoll_server.collect.closing import close
 from hushpoll_server.respond import assets, languages, paper
 from hushpoll_server.respond.languages import LANGUAGES
@@ -107,7 +108,9 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     with client.application.test_request_context("/"):
         everything = assets.on_demand()
     text = client.get(f"/s/{survey.hash}").text
-    scripts = dict(re.findall(r'(?:src|href)="/static/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text))
+    scripts = dict(
+        re.findall(r'(?:src|href)="/static/\w{16}/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text)
+    )
     sources = {
         "client": Path(hushpoll_client.__file__).parent / "js",
         "respond": PACKAGE / "static",
@@ -152,7 +155,7 @@ def test_page_and_files_weigh_what_they_may(
         assert isinstance(more, dict)
         # Blocks come with blocks, the whole explanation when somebody asks for it.
         apart = {"client/block.js", "respond/why.js"}
-        addresses |= {f"/static/{path}" for path in set(more) - apart}
+        addresses |= {f"/static/{assets.release()}/{path}" for path in set(more) - apart}
     weight = len(page.data)
     for address in sorted(addresses):
         response = client.get(address, headers={"Accept-Encoding": "gzip"})
@@ -353,7 +356,7 @@ def test_every_way_of_combining_answers_has_its_words(app: Flask, name: str) -> 
     survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
     combine = survey.questions[0].mechanism.combine
     with app.test_request_context("/"):
-        labels = paper.report_labels(survey.questions[0])
+        labels = paper.report_labels(survey.questions[0], read_in(survey, ()))
     assert f"how_{combine}" in languages.GROUPS["page"] | languages.GROUPS["rare"]
     assert len(set(labels)) == 2
     assert not any(label.isdigit() for label in labels)

@@ -146,8 +146,8 @@ TABLE: dict[str, dict[str, str]] = {
 FILES = {
     "files": {"digest": "0", "name": "palette.css"},
     "bootstrap.static": {"filename": "css/bootstrap.min.css"},
-    "respond.static_file": {"folder": "respond", "name": "page.js"},
-    "respond.words": {"language": "fr"},
+    "respond.static_file": {"release": "0", "folder": "respond", "name": "page.js"},
+    "respond.words": {"release": "0", "language": "fr"},
     "workspace.qr": {"kind": "svg"},
     "accounts.new_password": {"token": "x"},
     "manual.page": {"name": "designers"},

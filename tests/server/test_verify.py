@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import threading
 import urllib.request
@@ -16,9 +17,11 @@ from hushpoll_client import HushpollError, Survey
 from hushpoll_client.link import survey_link
 from hushpoll_server.cli import main
 from hushpoll_server.collect.closing import close
+from hushpoll_server.collect.retention import set_day
+from hushpoll_server.respond.assets import release
 from hushpoll_server.serve.demo import first_start
 from hushpoll_server.serve.pins import check_pins
-from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
 from tests.serving import make_survey
@@ -76,8 +79,8 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
     assert run(capsys, link)[0] == 0
     page = f"/s/{survey.hash}"
     for path, change in {
-        "/static/client/survey.js": lambda body: body + b"\n",
-        "/static/respond/page.js": lambda body: body.replace(b"import", b"import ", 1),
+        f"/static/{release()}/client/survey.js": lambda body: body + b"\n",
+        f"/static/{release()}/respond/page.js": lambda body: body.replace(b"import", b"import ", 1),
         page: lambda body: body.replace(b"</title>", b".</title>", 1),
     }.items():
         between.change = {path: change}
@@ -107,6 +110,10 @@ def test_what_the_operator_says_is_printed_and_compared_around(
     assert run(capsys, link)[0] == 0
     store.set_results_public(survey.hash, True, True)
     assert run(capsys, link)[0] == 0
+    day = today() + datetime.timedelta(days=30)
+    set_day(store, survey.hash, day, "test")
+    status, said = run(capsys, link)
+    assert (status, f"all reports are deleted on {day}" in said) == (0, True), said
     # Nothing but text and an address can hide in it.
     for inside in (b"<b>x</b>", b'" onclick="x'):
         between.change = {
@@ -141,9 +148,10 @@ def test_a_survey_with_public_results_is_no_false_alarm(
     page = f"/s/{live.hash}"
     between.change = {page: lambda body: body.replace(b'"/results/', b'"/resu1ts/')}
     assert run(capsys, links[live.hash])[0] == 1
-    between.change = {"/static/words/fr.json": lambda body: body + b" "}
+    words = f"/static/{release()}/words/fr.json"
+    between.change = {words: lambda body: body + b" "}
     status, said = run(capsys, links[live.hash])
-    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}/static/words/fr.json")
+    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{words}")
 
 
 @ONE

@@ -16,6 +16,7 @@ from hushpoll_analysis.shares.result import Estimate, LinearEstimate
 
 from .numbers import in_unit, values_of
 from .sampled import SampleEstimate
+from .texts import Texts, texts_of
 from .wording import Wording, wording
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ class Finding:
 
 def findings(report: SurveyResults, language: str = "en") -> tuple[Finding, ...]:
     """Word what was found, question by question."""
-    say = wording(language)
+    texts = texts_of(report.survey, language)
     return tuple(
-        Finding(part.id, part.question.text, _found(part, say), _verdict(report, part, say))
+        Finding(part.id, texts.question(part.question), _found(part, texts), _verdict(report, part, texts))
         for part in report.questions
         if part.is_estimated
     )
@@ -100,15 +101,16 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
 # One question ---------------------------------------------------------------------------------------------------
 
 
-def _found(part: QuestionResults, say: Wording) -> str:
-    said = _numbers_said(part, say)
+def _found(part: QuestionResults, texts: Texts) -> str:
+    say = texts.say
+    said = _numbers_said(part, texts)
     if said:
         return " ".join(said)
     lines = _named(part)
     if len(lines) == 1:
-        return say("sentence", text=_share(lines[0].entry, say))
+        return say("sentence", text=_share(part, lines[0].entry, texts))
     lines.sort(key=lambda line: -line.entry.estimate)
-    first, second = (_share(line.entry, say) for line in lines[:2])
+    first, second = (_share(part, line.entry, texts) for line in lines[:2])
     if _leads(part, lines):
         return " ".join([say("most_often", share=first), say("then", share=second)])
     return " ".join([say("sentence", text=one) for one in (first, second)] + [say("not_ahead")])
@@ -120,14 +122,15 @@ def _named(part: QuestionResults) -> list[Line]:
     return [line for line in part.lines if line.option in options]
 
 
-def _numbers_said(part: QuestionResults, say: Wording) -> list[str]:
-    numbers = part.numbers
+def _numbers_said(part: QuestionResults, texts: Texts) -> list[str]:
+    numbers, say = part.numbers, texts.say
     said: list[str] = []
     if numbers is None:
         return said
+    unit = texts.unit(part.question, numbers.unit)
     if numbers.mean is not None:
         shown, digits = numbers.mean.shown, _digits_of(numbers.mean.se)
-        middle = in_unit(say.number(shown.estimate, digits), numbers.unit)
+        middle = in_unit(say.number(shown.estimate, digits), unit)
         low, high = (
             say.number(_outward(value, digits, up), digits) for value, up in ((shown.low, 0), (shown.high, 1))
         )
@@ -143,18 +146,18 @@ def _numbers_said(part: QuestionResults, say: Wording) -> list[str]:
         middle, low, high = (
             say.number(value, digits) for value in (median.estimate, median.low, median.high)
         )
-        said.append(say("median", median=in_unit(middle, numbers.unit), low=low, high=high))
+        said.append(say("median", median=in_unit(middle, unit), low=low, high=high))
     return said
 
 
-def _share(entry: LinearEstimate, say: Wording) -> str:
+def _share(part: QuestionResults, entry: LinearEstimate, texts: Texts) -> str:
     """Word one share: about how many, and the range; the range alone where it is wide or reaches an end."""
-    shown = entry.shown
+    shown, say = entry.shown, texts.say
     half = (shown.high - shown.low) / 2.0
     digits = 0 if half >= 0.01 else 1 if half >= 0.001 else 2
     low = say.number(_outward(100.0 * shown.low, digits, False), digits)
     high = say.number(_outward(100.0 * shown.high, digits, True), digits)
-    values = {"option": entry.option, "low": low, "high": high}
+    values = {"option": texts.option(part.question, entry.option), "low": low, "high": high}
     if half > WIDE:
         return say("share_wide", **values)
     if shown.low <= 0.0:
@@ -204,7 +207,8 @@ def reached_margin(part: QuestionResults) -> float | None:
     return max(((one.high - one.low) / 2.0 for one in entries), default=None)
 
 
-def _verdict(report: SurveyResults, part: QuestionResults, say: Wording) -> Verdict | None:
+def _verdict(report: SurveyResults, part: QuestionResults, texts: Texts) -> Verdict | None:
+    say = texts.say
     needed, reached = report.needed.get(part.id), reached_margin(part)
     if needed is None or reached is None:
         return None
@@ -212,20 +216,20 @@ def _verdict(report: SurveyResults, part: QuestionResults, say: Wording) -> Verd
     if reached > needed * 1.0005:
         more = _two_digits(report.n * ((reached / needed) ** 2 - 1.0))
     phrase = "enough" if not more else "short_far" if more > MOST_MORE else "short"
-    values = {"needed": _margin(part, needed, say), "reached": _margin(part, reached, say)}
+    values = {"needed": _margin(part, needed, texts), "reached": _margin(part, reached, texts)}
     return Verdict(
         needed, reached, more, say(phrase, **values, **({"more": more} if phrase == "short" else {}))
     )
 
 
-def _margin(part: QuestionResults, margin: float, say: Wording) -> str:
-    values = values_of(part.question)
+def _margin(part: QuestionResults, margin: float, texts: Texts) -> str:
+    values, say = values_of(part.question), texts.say
     if part.question.answers.optimum[0] != "mean" or values is None:
         value = _outward(100.0 * margin, 1, True)
         return say("points", value=say.number(value, _decimals(value)))
     size = margin * float(values.max() - values.min())
     digits = _digits_of(size)
-    unit = "" if part.numbers is None else part.numbers.unit
+    unit = "" if part.numbers is None else texts.unit(part.question, part.numbers.unit)
     return in_unit(say("measured", value=say.number(_outward(size, digits, True), digits)), unit)
 
 
@@ -238,33 +242,39 @@ def _two_digits(value: float) -> int:
 # Groups ---------------------------------------------------------------------------------------------------------
 
 
-def group_findings(table: GroupTable, language: str = "en") -> tuple[str, ...]:
+def group_findings(table: GroupTable, texts: Texts | None = None) -> tuple[str, ...]:
     """Word the differences between groups, each with its interval and whether it may be chance."""
-    say = wording(language)
     shown = [one for one in table.differences if not math.isnan(one.difference)]
     # Of two answers the second one's difference is the first one's with the other sign.
     if len(table.options) == 2:
         shown = [one for one in shown if one.option == table.options[-1]]
     return (
-        *(_difference(one, say) for one in shown),
-        *(_mean_difference(one, table.unit, say) for one in table.mean_differences),
+        *(_difference(one, table, texts) for one in shown),
+        *(_mean_difference(one, table, texts) for one in table.mean_differences),
     )
 
 
-def _difference(one: GroupDifference, say: Wording) -> str:
+def _names(
+    one: GroupDifference | GroupMeanDifference, table: GroupTable, texts: Texts | None
+) -> dict[str, str]:
+    named = {"group": one.group, "reference": one.reference}
+    return named if texts is None else {key: texts.group(table, name) for key, name in named.items()}
+
+
+def _difference(one: GroupDifference, table: GroupTable, texts: Texts | None) -> str:
     half = (one.high - one.low) / 2.0
     digits = 0 if half >= 0.01 else 1
     numbers = [100.0 * value for value in (one.difference, one.low, one.high)]
-    return _gap(
-        "group", numbers, digits, say, "", option=one.option, group=one.group, reference=one.reference
-    )
+    option = one.option if texts is None else texts.option(table.question, one.option)
+    say = wording("en") if texts is None else texts.say
+    return _gap("group", numbers, digits, say, "", option=option, **_names(one, table, texts))
 
 
-def _mean_difference(one: GroupMeanDifference, unit: str, say: Wording) -> str:
+def _mean_difference(one: GroupMeanDifference, table: GroupTable, texts: Texts | None) -> str:
     numbers = [one.difference, one.low, one.high]
-    return _gap(
-        "group_mean", numbers, _digits_of(one.se), say, unit, group=one.group, reference=one.reference
-    )
+    unit = table.unit if texts is None else texts.unit(table.question, table.unit)
+    say = wording("en") if texts is None else texts.say
+    return _gap("group_mean", numbers, _digits_of(one.se), say, unit, **_names(one, table, texts))
 
 
 def _gap(phrase: str, numbers: Sequence[float], digits: int, say: Wording, unit: str, **names: Any) -> str:

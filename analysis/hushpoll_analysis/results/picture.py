@@ -14,7 +14,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .curves import Panel, cumulative_panel, histogram_panel
 from .figures import Axis, axis_for
 from .rendering import environment
-from .wording import Wording, wording
+from .texts import Texts, texts_of
 
 if TYPE_CHECKING:
     from .question import Line, QuestionResults
@@ -45,21 +45,25 @@ class Drawn:
 
 def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
     """Draw the estimates of one question, by its id, as an SVG document."""
-    part, say = report[question], wording(language)
+    part, texts = report[question], texts_of(report.survey, language)
+    say = texts.say
     if not part.is_estimated:
         raise AnalysisError(
             f'question "{question}" has no estimates to draw: {report.n} reports, at least {report.minimum} are needed'
         )
-    title = textwrap.wrap(part.question.text, TITLE_LETTERS)
+    title = textwrap.wrap(texts.question(part.question), TITLE_LETTERS)
     y = EDGE + 22 * len(title) + 12
     lines = [entry for entry in part.ranked if not part.top or entry.entry.option in _largest(part)]
-    rows = [Row(line, _cut(line.option), y + ROW * place) for place, line in enumerate(lines)]
+    rows = [
+        Row(line, _cut(texts.option(part.question, line.option)), y + ROW * place)
+        for place, line in enumerate(lines)
+    ]
     y += ROW * len(rows) + (32 if rows else 0)
     panels = []
-    for panel in _panels(part, report, say):
+    for panel in _panels(part, report, texts):
         panels.append(Drawn(panel, y))
         y += PANEL + 66
-    caption = textwrap.wrap(_caption(report, say), 100)
+    caption = textwrap.wrap(_caption(report, texts), 100)
     values = {"title": title, "rows": rows, "axis": _axis(part), "panels": panels, "caption": caption}
     sizes = {
         "width": WIDTH,
@@ -90,21 +94,22 @@ def _axis(part: QuestionResults) -> Axis:
     return axis_for(line.shown_high for line in part.lines)
 
 
-def _panels(part: QuestionResults, report: SurveyResults, say: Wording) -> list[Panel]:
+def _panels(part: QuestionResults, report: SurveyResults, texts: Texts) -> list[Panel]:
     numbers = part.numbers
     if numbers is None:
         return []
     made = []
+    unit, say = texts.unit(part.question, numbers.unit), texts.say
     if numbers.histogram is not None:
-        made.append(histogram_panel(numbers.histogram, part.question.options, numbers.unit, say))
+        made.append(histogram_panel(numbers.histogram, texts.options(part.question), unit, say))
     if numbers.cumulative is not None:
-        made.append(cumulative_panel(numbers.cumulative, report.level, numbers.unit, say))
+        made.append(cumulative_panel(numbers.cumulative, report.level, unit, say))
     return made
 
 
-def _caption(report: SurveyResults, say: Wording) -> str:
-    said = say("figure_caption", number=report.n, level=f"{100 * report.level:g}")
-    return f"{report.survey.title}. {said} hushpoll {report.survey.hash[:12]}"
+def _caption(report: SurveyResults, texts: Texts) -> str:
+    said = texts.say("figure_caption", number=report.n, level=f"{100 * report.level:g}")
+    return f"{texts.title}. {said} hushpoll {report.survey.hash[:12]}"
 
 
 def _cut(text: str) -> str:

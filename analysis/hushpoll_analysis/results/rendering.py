@@ -21,7 +21,7 @@ from .figures import axis_for
 from .findings import group_findings
 from .method import percent
 from .numbers import in_unit, measure, quantile_name, rounded
-from .wording import wording
+from .texts import texts_of
 
 if TYPE_CHECKING:
     from hushpoll_analysis.tables.means import GroupMean
@@ -88,7 +88,8 @@ def as_html(report: SurveyResults, language: str = "en") -> str:
     page = environment().get_template("report.html")
     body = as_body(report, language=language)
     style = stylesheet(alone=True)
-    return page.render(report=report, body=body, style=style, version=__version__, w=wording(language))
+    texts = texts_of(report.survey, language)
+    return page.render(report=report, body=body, style=style, version=__version__, w=texts.say, t=texts)
 
 
 def as_body(
@@ -118,7 +119,8 @@ def as_groups(report: SurveyResults, heading: int = 2, language: str = "en") -> 
 
 def _part(name: str, report: SurveyResults, heading: int, language: str, **values: Any) -> Markup:
     template = environment().get_template(name)
-    text = template.render(report=report, h=heading, w=wording(language), **values)
+    texts = texts_of(report.survey, language)
+    text = template.render(report=report, h=heading, w=texts.say, t=texts, **values)
     return Markup(text)  # noqa: S704 - the templates escape every value
 
 

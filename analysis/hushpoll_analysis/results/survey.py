@@ -93,13 +93,6 @@ class SurveyResults:
         """The questions whose single reports can reveal an answer: those with an unbounded epsilon."""
         return tuple(question.id for question in self.survey.questions if question.epsilon == math.inf)
 
-    @property
-    def revealing_texts(self) -> str:
-        """The texts of the questions whose single reports can reveal an answer."""
-        return " · ".join(
-            question.text for question in self.survey.questions if question.id in self.revealing
-        )
-
     def findings(self, language: str = "en") -> tuple[Finding, ...]:
         """Say in a sentence or two what was found of each question, and whether it is as precise as was needed."""
         return findings(self, language)

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from hushpoll_client import Question, Survey, strict_json
+from hushpoll_client import HushpollError, Question, Survey, strict_json
 from hushpoll_client.ledger import Ledger
 from hushpoll_client.link import Link
 from hushpoll_client.memory import Kept, Memory
 from hushpoll_client.report import Report, read_answers
 from hushpoll_client.send import check_invitation, fetch_survey, submit
+from hushpoll_client.texts import Texts, languages_of, read_in
 
-from .asking import ask, tell
+from .asking import ask, consented, introduce, tell
 from .output import finite, json_option, print_json
 
 
@@ -33,8 +34,16 @@ from .output import finite, json_option, print_json
     help="Forget what this machine keeps of the survey, and the list of what surveys answered here add up to; send "
     "nothing.",
 )
+@click.option("--language", metavar="TAG", help="Ask in this language of the survey, such as fr or pt-BR.")
+@click.option(
+    "--consent",
+    is_flag=True,
+    help="With --answers: agree to what the survey asks you to agree to before it begins.",
+)
 @json_option
-def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> None:
+def answer(
+    url: str, answers_file: str | None, clear: bool, language: str | None, consent: bool, as_json: bool
+) -> None:
     """Answer the survey at URL; answers are randomized on this machine, once.
 
     URL is the whole link, with the survey's hash after #: the survey that the server sends is checked against it.
@@ -43,7 +52,7 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
 
     A list beside it holds the epsilon and the day of each survey that was answered here, and a salted digest of it,
     never an answer: before it asks, the command says what this and earlier surveys of the same server add up to.
-    --clear empties it; surveys for shared devices are not listed.
+    --clear empties it; surveys for shared devices and those with a quick exit are not listed.
 
     \b
     Examples (HASH is the survey's hash, 64 digits):
@@ -61,13 +70,16 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
     given = _read_file(answers_file) if answers_file and kept is None else None
     ranks = memory.ranks(survey) if kept is None else ()
     read = None if given is None else read_answers(survey, given, ranks)
+    texts = _texts(survey, language)
     _warn(link, survey)
     if kept is None:
-        for told in (_counted_with(link, survey), ledger.added(link.server, survey)):
+        for told in (_counted_with(link, survey), _listed(survey) and ledger.added(link.server, survey)):
             if told:
                 tell(told)
         check_invitation(link, survey)
-        answers = read or read_answers(survey, ask(survey, ranks), ranks)
+        introduce(survey, texts)
+        _agree(texts, consent, asked=read is None)
+        answers = read or read_answers(survey, ask(survey, ranks, texts), ranks)
         kept = memory.keep(survey, Report.new(survey, answers, ranks=ranks, group=link.group))
     else:
         tell("This machine has answered already; the same report is sent again, nothing is drawn anew.")
@@ -76,8 +88,39 @@ def answer(url: str, answers_file: str | None, clear: bool, as_json: bool) -> No
         memory.forget(survey.hash)
     else:
         memory.sent(survey, kept.report)
-        ledger.note(link.server, survey)
+        if _listed(survey):
+            ledger.note(link.server, survey)
     _report(survey, kept, status, as_json)
+    for line in (texts.thanks, *(f"{one['label']}: {one['url']}" for one in texts.help)):
+        if line:
+            tell(line)
+
+
+def _listed(survey: Survey) -> bool:
+    """Tell whether a survey is noted among those answered here: one with a quick exit leaves no trace."""
+    return not survey.about.get("look", {}).get("quick_exit", False)
+
+
+def _texts(survey: Survey, language: str | None) -> Texts:
+    known = languages_of(survey)
+    if language is not None and language not in known:
+        raise click.UsageError(
+            f"--language {language}: the survey is not in this language; "
+            + (f"choose one of {', '.join(known)}" if known else "it names none, leave the option out")
+        )
+    return read_in(survey, () if language is None else (language,))
+
+
+def _agree(texts: Texts, consent: bool, asked: bool) -> None:
+    """Get the respondent's consent where the survey asks for it; nothing is drawn without."""
+    if texts.consent is None:
+        return
+    if not asked and not consent:
+        raise click.UsageError(
+            f"the survey asks you to agree before it begins: {texts.consent!r}; add --consent if you do"
+        )
+    if asked and not consent and not consented(texts.consent):
+        raise HushpollError("without your consent nothing is asked or sent", "run it again if you agree")
 
 
 def _clear(link: Link, memory: Memory, as_json: bool) -> None:

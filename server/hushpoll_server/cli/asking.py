@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 from hushpoll_client import HushpollError, Question, Survey
+from hushpoll_client.assurance import Assurance, assurance
 from hushpoll_client.report import asked_questions, is_shown
-from hushpoll_client.words import factor_text
+from hushpoll_client.texts import Texts, read_in
+from hushpoll_client.words import at_most, factor_text
 
-__all__ = ["ask", "odds", "tell"]
+__all__ = ["ask", "consented", "introduce", "lead", "odds", "tell"]
 
 MOST_LISTED = 20  # options that a terminal shows at once
 MOST_FOUND = 10
@@ -22,15 +24,66 @@ def tell(text: str) -> None:
     click.echo(text, err=True)
 
 
-def ask(survey: Survey, ranks: Sequence[int] = ()) -> dict[str, Any]:
+def introduce(survey: Survey, texts: Texts) -> None:
+    """Say who asks what, and how much what is sent may show."""
+    asked_by = survey.about.get("asked_by", {})
+    known = (
+        ("name", ""),
+        ("contact", "Contact: "),
+        ("approval", "Approval: "),
+        ("notice", "Privacy notice: "),
+    )
+    for key, label in known:
+        if key in asked_by:
+            tell(f"{label}{asked_by[key]}")
+    tell(f"\n{texts.title}")
+    if texts.intro:
+        tell(texts.intro)
+    tell(lead(survey))
+
+
+def lead(survey: Survey) -> str:
+    """Say what may be promised of a survey, as strong as its odds allow."""
+    promised = assurance(survey)
+    mixed = "Your answers are mixed with chance on this machine before they are sent."
+    open_lead = f"{mixed} For some answers what is sent still shows what you chose, as said above."
+    if promised.tier != "weak":
+        strong, fair = (
+            "Nobody, including us, receives what you actually chose.",
+            "What is sent can hint at what you chose.",
+        )
+        return open_lead if promised.one_sided else f"{mixed} {strong if promised.tier == 'strong' else fair}"
+    return f"{open_lead} {_weak(survey, promised)}" if promised.one_sided else _weak(survey, promised)
+
+
+def _weak(survey: Survey, promised: Assurance) -> str:
+    several = len(survey.questions) > 1 and promised.weakest
+    where = f"Question {', '.join(map(str, promised.weakest))}: " if several else ""
+    factor = at_most(float(promised.factor))
+    if promised.kept is not None:
+        said = f"in at least {promised.kept} of 100 cases what is sent is your answer."
+    elif promised.weakest:
+        said = f"what is sent can be up to {factor} times likelier from your answer than from another one."
+    else:
+        said = (
+            "each answer is mixed with chance, but together they can change anybody's odds about you up to "
+            f"{factor}-fold."
+        )
+    return f"{where}{said if where else said[0].upper() + said[1:]} This protects little."
+
+
+def consented(text: str) -> bool:
+    """Ask whether the respondent agrees to what the survey asks them to agree to."""
+    tell(f"\n{text}")
+    return click.confirm("Do you agree", err=True)
+
+
+def ask(survey: Survey, ranks: Sequence[int] = (), texts: Texts | None = None) -> dict[str, Any]:
     """Ask every question that is shown after the answers given so far; {question id: what was chosen}.
 
     Of a block the questions that were drawn (`ranks`).
     """
-    tell(f"\n{survey.title}")
-    if survey.intro:
-        tell(survey.intro)
-    tell("Your answers are mixed on this machine before they are sent.")
+    texts = read_in(survey, ()) if texts is None else texts
     given: dict[str, Any] = {}
     known: dict[str, Any] = {}
     asked = asked_questions(survey, ranks)
@@ -43,61 +96,67 @@ def ask(survey: Survey, ranks: Sequence[int] = ()) -> dict[str, Any]:
         if not is_shown(survey, question, known):
             known[question.id] = len(question.options)
             continue
+        section = texts.sections.get(question.id, {})
+        for line in (section.get("title"), section.get("text")):
+            if line:
+                tell(f"\n{line}")
         tell(f"\nQuestion {number} of {len(asked)}. {odds(question)}")
-        given[question.id] = chosen = ask_one(question, question.text)
+        given[question.id] = chosen = ask_one(question, texts.question(question), texts)
         known[question.id] = question.read_answer(chosen)
-        if question.decoy is not None:
+        second = texts.decoy(question)
+        if second is not None:
             tell("Second question, for this machine only.")
-            given[question.id] = {"answer": chosen, "decoy": ask_one(question, question.decoy)}
+            given[question.id] = {"answer": chosen, "decoy": ask_one(question, second, texts)}
     return given
 
 
-def ask_one(question: Question, text: str) -> Any:
+def ask_one(question: Question, text: str, texts: Texts) -> Any:
     """Ask one question in the way that suits its answers."""
     tell(text)
+    shown = tuple(texts.option(question, one) for one in question.options)
     if "step" in question.answers.document():
-        return _ask_number(question)
+        return _ask_number(question, texts)
     if question.kind.several:
-        return _ask_several(question)
+        return _ask_several(question, shown)
     if len(question.options) > MOST_LISTED:
-        return _ask_long(question)
-    return _ask_listed(question)
+        return _ask_long(question, shown)
+    return _ask_listed(question, shown)
 
 
-def _ask_listed(question: Question) -> str:
-    _list(question.options)
-    return str(_until(lambda typed: _option(question, typed.strip()), "Answer"))
+def _ask_listed(question: Question, shown: tuple[str, ...]) -> str:
+    _list(shown)
+    return str(_until(lambda typed: _option(question, shown, typed.strip()), "Answer"))
 
 
-def _ask_number(question: Question) -> str:
+def _ask_number(question: Question, texts: Texts) -> str:
     shape = question.answers.document()
-    unit = f" {shape['unit']}" if "unit" in shape else ""
+    unit = f" {texts.unit(question, shape['unit'])}" if "unit" in shape else ""
     tell(f"  {shape['min']} to {shape['max']}{unit}, in steps of {shape['step']}")
     return str(_until(lambda typed: _sound(question, typed.strip()), "Number"))
 
 
-def _ask_several(question: Question) -> list[str]:
+def _ask_several(question: Question, shown: tuple[str, ...]) -> list[str]:
     most = question.answers.about().get("at_most")
-    _list(question.options)
+    _list(shown)
     how = f"at most {most}" if most else "all that apply"
     tell(f"  Tick {how}: numbers or options, separated by commas; nothing for none.")
 
     def read(typed: str) -> list[str]:
-        named = [_option(question, part.strip()) for part in re.split("[,;]", typed) if part.strip()]
+        named = [_option(question, shown, part.strip()) for part in re.split("[,;]", typed) if part.strip()]
         return list(_sound(question, named))
 
     return list(_until(read, "Ticked", default=""))
 
 
-def _ask_long(question: Question) -> str:
+def _ask_long(question: Question, shown: tuple[str, ...]) -> str:
     tell(f"  {len(question.options):,} options: type a part of yours.")
 
     def read(typed: str) -> str:
         wanted = typed.strip().casefold()
-        found = [one for one in question.options if wanted in one.casefold()]
+        found = [one for one in shown if wanted in one.casefold()]
         same = [one for one in found if one.casefold() == wanted]
         if len(found) == 1 or len(same) == 1:
-            return (same or found)[0]
+            return question.options[shown.index((same or found)[0])]
         if not found:
             raise HushpollError("no option holds that", "type less of it, or another part")
         for one in found[:MOST_FOUND]:
@@ -111,17 +170,17 @@ def _ask_long(question: Question) -> str:
     return str(_until(read, "Option"))
 
 
-def _option(question: Question, typed: str) -> str:
-    """Read an option by its words, the beginning of its words, or its number in the list."""
-    options, wanted = question.options, typed.casefold()
+def _option(question: Question, options: tuple[str, ...], typed: str) -> str:
+    """Read an option by its words as shown, the beginning of its words, or its number in the list."""
+    wanted = typed.casefold()
     exact = [one for one in options if one == typed] or [one for one in options if one.casefold() == wanted]
     if len(exact) == 1:
-        return exact[0]
+        return question.options[options.index(exact[0])]
     if _numbered(options) and typed.isascii() and typed.isdigit() and 1 <= int(typed[:9]) <= len(options):
-        return options[int(typed) - 1]
+        return question.options[int(typed) - 1]
     begun = [one for one in options if wanted and one.casefold().startswith(wanted)]
     if len(begun) == 1:
-        return begun[0]
+        return question.options[options.index(begun[0])]
     numbers = (
         f"type a number from 1 to {len(options)}, or the option"
         if _numbered(options)

@@ -56,13 +56,14 @@ def verify(url: str) -> None:
 
 
 def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
-    from hushpoll_server.respond.assets import asset, asset_paths
+    from hushpoll_server.respond.assets import asset, asset_paths, release
     from hushpoll_server.respond.owned import read_back
 
     for path in sorted(asset_paths()):
         mine = asset(path)
         assert mine is not None
-        yield f"/static/{path}", _get(f"{origin}/static/{path}") == mine.body
+        address = f"/static/{release()}/{path}"
+        yield address, _get(origin + address) == mine.body
     if link is not None:
         survey_hash = Link.parse(link).hash
         document = _get(f"{origin}/api/surveys/{survey_hash}")
@@ -70,31 +71,41 @@ def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
         yield f"/api/surveys/{survey_hash}", True
         served = {path: _get(origin + path) for path in _addresses(survey)}
         owned = read_back(next(iter(served.values())).decode(errors="replace"))
-        if owned.imprint or owned.imprint_url:
-            click.echo(f"Imprint of the operator, not of this release: {owned.imprint} {owned.imprint_url}")
+        for line in owned.lines():
+            click.echo(line)
         rendered = _pages(origin, survey, owned)
         for path, page in served.items():
             yield path, page in rendered[path]
 
 
 def _addresses(survey: Survey) -> list[str]:
+    from hushpoll_server.respond.assets import release
     from hushpoll_server.spoken import LANGUAGES
 
     pages = [f"/s/{survey.hash}?lang={name}" for name in LANGUAGES]
-    return pages + [f"/static/words/{name}.json" for name in LANGUAGES]
+    return pages + [f"/static/{release()}/words/{name}.json" for name in LANGUAGES]
 
 
 def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
     """Render the page as this release does, in each language: open or closed, with and without public results."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close
-    from hushpoll_server.store.surveys import open_store
+    from hushpoll_server.collect.retention import set_day
+    from hushpoll_server.store.surveys import open_store, today
 
     with tempfile.TemporaryDirectory(prefix="hushpoll-verify-") as folder:
         data = Path(folder) / "data"
-        config = Config(data=data, public_url=origin, testing=True, **owned._asdict())
+        config = Config(
+            data=data,
+            public_url=origin,
+            testing=True,
+            imprint=owned.imprint,
+            imprint_url=owned.imprint_url,
+        )
         store = open_store(config)
         store.publish(survey)
+        if owned.delete_on is not None and owned.delete_on > today():
+            set_day(store, survey.hash, owned.delete_on, "verify")
         app = create_app(config)
         pages: dict[str, list[bytes]] = {path: [] for path in _addresses(survey)}
         for is_closed in (False, True):

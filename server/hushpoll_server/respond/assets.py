@@ -89,23 +89,33 @@ def _read(path: str) -> Asset:
     return Asset(body, _TYPES[file.suffix])
 
 
+@cache
+def release() -> str:
+    """Give sixteen digits that change when any file does; the sentences are pinned in one of them."""
+    whole = hashlib.sha256()
+    for path in sorted(asset_paths()):
+        whole.update(path.encode() + b"\0" + _read(path).digest)
+    return whole.hexdigest()[:16]
+
+
+def asset_url(path: str) -> str:
+    """Give the address of a file, for ever the same content: modules name each other by their place beside it."""
+    folder, name = path.split("/")
+    return url_for("respond.static_file", release=release(), folder=folder, name=name)
+
+
 def shell() -> dict[str, Any]:
     """Give what the common frame of the respondent's pages needs."""
     return {
         "language": languages.language(),
         "direction": languages.direction(),
-        "stylesheet": url_for("respond.static_file", folder="respond", name="respond.css"),
+        "stylesheet": asset_url("respond/respond.css"),
     }
 
 
 def scripts() -> list[dict[str, str]]:
     """Give every module that each page loads with its address and its SHA-256, the one that starts the page last."""
-    found = []
-    for path in _modules():
-        folder, name = path.split("/")
-        url = url_for("respond.static_file", folder=folder, name=name)
-        found.append({"url": url, "integrity": _integrity(path)})
-    return found
+    return [{"url": asset_url(path), "integrity": _integrity(path)} for path in _modules()]
 
 
 def on_demand(*apart: str) -> dict[str, str]:

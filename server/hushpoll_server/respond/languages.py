@@ -244,6 +244,7 @@ _RARE = {
     ),
     "preview": _("This is a preview. Nothing can be sent from here."),
     "counted_with": _("Your answers will be counted with: {group}"),
+    "deletion": _("All reports are deleted on {date}."),
     "fail_group": _("This link names no group. Ask whoever sent it for the link of your group."),
     "kiosk_text": _("This device has kept nothing. You can hand it on."),
     "next": _("Next person"),

@@ -1,7 +1,11 @@
-"""What a page tells that is no part of the release: the operator's imprint. `hushpoll verify` reads it back."""
+"""What a page tells that is no part of the release: the operator's imprint, and when the survey's owner deletes.
+
+`hushpoll verify` reads it back.
+"""
 
 from __future__ import annotations
 
+import datetime
 import html
 import re
 from typing import NamedTuple
@@ -12,19 +16,39 @@ _IMPRINT = re.compile(
     r'<p class="imprint"(?P<own> dir="auto")?>'
     r'(?:<a href="(?P<url>[^"<>]*)" rel="noreferrer">)?(?P<text>[^<>]*)(?:</a>)?</p>'
 )
+_DELETION = re.compile(r'"delete_on":"(\d{4}-\d\d-\d\d)"')
 
 
 class Owned(NamedTuple):
-    """What the operator says on every page."""
+    """What the operator says on every page, and the survey's owner on those of a survey."""
 
     imprint: str = ""
     imprint_url: str = ""
+    delete_on: datetime.date | None = None
+
+    def lines(self) -> list[str]:
+        """Say it, for somebody who compares a page with the release."""
+        told = []
+        if self.imprint or self.imprint_url:
+            imprint = f"{self.imprint} {self.imprint_url}".strip()
+            told.append(f"Imprint of the operator, not of this release: {imprint}")
+        if self.delete_on is not None:
+            told.append(f"Said by the survey's owner: all reports are deleted on {self.delete_on}")
+        return told
 
 
 def read_back(page: str) -> Owned:
     """Read what the operator says from a page; rendered again with it, an intact page is the same to the byte."""
-    imprint = _IMPRINT.search(page)
+    imprint, day = _IMPRINT.search(page), _DELETION.search(page)
+    delete_on = _date(day[1]) if day else None
     if imprint is None:
-        return Owned()
+        return Owned(delete_on=delete_on)
     text = html.unescape(imprint["text"]) if imprint["own"] else ""
-    return Owned(text, html.unescape(imprint["url"] or ""))
+    return Owned(text, html.unescape(imprint["url"] or ""), delete_on)
+
+
+def _date(text: str) -> datetime.date | None:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-from flask import Blueprint, Response, g, render_template, request, url_for
-from flask_babel import force_locale
+from flask import Blueprint, Response, current_app, g, render_template, request, url_for
+from flask_babel import force_locale, format_date
 from hushpoll_client import Survey
 from hushpoll_client.kind import DEFAULT, KINDS
 from hushpoll_client.link import fingerprint
@@ -17,13 +18,17 @@ from sqlalchemy import select
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.collect.intake import unknown
+from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.compression import compressible
+from hushpoll_server.files import FOR_EVER
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import get_store, is_hash
 
 from . import languages, logos, paper
-from .assets import asset, on_demand, scripts, shell
+from .assets import Asset, asset, on_demand, scripts, shell
+from .assets import release as this_release
+from .kept import KeptPages, answer
 
 bp = Blueprint("respond", __name__, template_folder="templates")
 bp.register_blueprint(paper.bp)
@@ -34,27 +39,39 @@ _SHORTEST_PREFIX = 8
 
 
 @bp.get("/static/<any(client, respond):folder>/<name>")
-def static_file(folder: str, name: str) -> BaseResponse:
-    """Serve one of the page's files; asked about again at each load, so that no two versions ever mix."""
+@bp.get("/static/<release>/<any(client, respond):folder>/<name>")
+def static_file(folder: str, name: str, release: str = "") -> BaseResponse:
+    """Serve one of the page's files: for ever under this release's digest, else asked about again at each load."""
     found = asset(f"{folder}/{name}")
     if found is None:
         raise Problem(404, "there is no such file; check the address")
-    response = compressible(found.body, found.content_type, found.compressed)
-    response.headers["Cache-Control"] = "no-cache"
-    response.set_etag(found.digest.hex()[:16], weak=True)
-    return response.make_conditional(request)
+    return _send(found, release)
 
 
 @bp.get("/static/words/<language>.json")
-def words(language: str) -> BaseResponse:
+@bp.get("/static/<release>/words/<language>.json")
+def words(language: str, release: str = "") -> BaseResponse:
     """Serve the sentences of the whole explanation, which the page fetches when somebody asks for it."""
     if language not in languages.LANGUAGES:
         raise Problem(404, "there are no sentences in this language; check the address")
+    return _send(_why_in(language), release)
+
+
+@cache
+def _why_in(language: str) -> Asset:
     with force_locale(language):
-        text = languages.words_of("why")
-    response = compressible(text.encode(), "application/json")
+        return Asset(languages.words_of("why").encode(), "application/json")
+
+
+def _send(found: Asset, release: str) -> BaseResponse:
+    response = compressible(found.body, found.content_type, found.compressed)
+    if release == this_release():
+        # Nobody asks about it again, so it has no tag: eleven of them would come before Start.
+        response.headers["Cache-Control"] = FOR_EVER
+        return response
     response.headers["Cache-Control"] = "no-cache"
-    return response
+    response.set_etag(found.digest.hex()[:16], weak=True)
+    return response.make_conditional(request)
 
 
 @bp.get("/s/<survey_hash>")
@@ -70,23 +87,47 @@ def page(survey_hash: str) -> BaseResponse:
     if survey is None or state is None:
         raise unknown()
     results = url_for("results.public", survey_hash=survey_hash) if state.is_public else None
-    return render_page(survey, closed=not state.is_open, results=results)
+    delete_on = keeping_of(get_store(), survey_hash).delete_on
+    config = current_app.config["HUSHPOLL"]
+    key = (
+        survey_hash,
+        languages.language(),
+        state.is_open,
+        results,
+        delete_on,
+        config.imprint,
+        config.imprint_url,
+    )
+    kept: KeptPages = current_app.extensions["hushpoll_pages"]
+    g.csp = {"form-action": "'none'"}
+    return answer(
+        kept.get(key, lambda: _render(survey, closed=not state.is_open, results=results, delete_on=delete_on))
+    )
 
 
-def render_page(
+def render_preview(survey: Survey, document: str, at_questions: bool = False) -> Response:
+    """Render the page as a designer's preview, which has its own address of the document and sends nothing.
+
+    The preview of a question that is being written opens `at_questions`, without what comes before Start.
+    """
+    g.csp = {"form-action": "'none'", "frame-ancestors": "'self'"}
+    html = _render(survey, preview=True, document=document, at_questions=at_questions)
+    response = compressible(html.encode(), "text/html; charset=utf-8")
+    response.headers["Cache-Control"] = "no-cache"
+    response.vary.add("Accept-Language")
+    return response
+
+
+def _render(
     survey: Survey,
     *,
     closed: bool = False,
     results: str | None = None,
+    delete_on: datetime.date | None = None,
     preview: bool = False,
     document: str | None = None,
     at_questions: bool = False,
-) -> Response:
-    """Render the page for a survey; a designer's preview gives its own address of the document and sends nothing.
-
-    The preview of a question that is being written opens `at_questions`, without what comes before Start.
-    """
-    g.csp = {"form-action": "'none'", **({"frame-ancestors": "'self'"} if preview else {})}
+) -> str:
     data = {
         "hash": survey.hash,
         "document": document or url_for("api.survey", survey_hash=survey.hash),
@@ -94,28 +135,27 @@ def render_page(
         "paper": None if preview or not paper.is_possible(survey) else paper.address(survey.hash),
         "closed": closed,
         "results": results,
+        **({"delete_on": delete_on.isoformat()} if delete_on else {}),
         **_logo(survey),
         "preview": preview,
         **({"at_questions": True} if at_questions else {}),
         "languages": list(languages.LANGUAGES.items()),
-        "words": url_for("respond.words", language=languages.language()),
+        "words": url_for("respond.words", release=this_release(), language=languages.language()),
         "more": on_demand(*_not_needed(survey)),
         "long": languages.LONG_LIST,
     }
     packed = htmlsafe_json_dumps(data, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
-    html = render_template(
+    return render_template(
         "respond/page.html",
         data=data,
         packed=packed,
         words=languages.words_of("page"),
-        more_words={group: languages.words_of(group) for group in _more_words(survey, preview)},
+        more_words={
+            group: languages.words_of(group) for group in _more_words(survey, preview or bool(delete_on))
+        },
         scripts=scripts(),
         **shell(),
     )
-    response = compressible(html.encode(), "text/html; charset=utf-8")
-    response.headers["Cache-Control"] = "no-cache"
-    response.vary.add("Accept-Language")
-    return response
 
 
 def _logo(survey: Survey) -> dict[str, str]:
@@ -133,7 +173,7 @@ def _not_needed(survey: Survey) -> Iterator[str]:
         yield "respond/search.js"
 
 
-def _more_words(survey: Survey, preview: bool) -> Iterator[str]:
+def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
     """Name the groups of sentences that this survey's page needs beside those that every page has."""
     plain = all(
         question.kind.widget == KINDS[DEFAULT].widget
@@ -148,7 +188,7 @@ def _more_words(survey: Survey, preview: bool) -> Iterator[str]:
         question.mechanism.has_decoy and not question.mechanism.takes_combined
         for question in survey.questions
     )
-    if preview or other_decoys or survey.groups or survey.settings.kiosk:
+    if rare or other_decoys or survey.groups or survey.settings.kiosk:
         yield "rare"
     if survey.about:
         yield "study"
@@ -169,3 +209,5 @@ def _whole_hash(prefix: str) -> str:
 @bp.record_once
 def _init(state: Any) -> None:
     languages.init_app(state.app)
+    state.app.extensions["hushpoll_pages"] = KeptPages()
+    state.app.jinja_env.filters["long_date"] = partial(format_date, format="long")

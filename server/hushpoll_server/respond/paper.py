@@ -10,13 +10,16 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+from babel import Locale, UnknownLocaleError
 from flask import Blueprint, Response, current_app, g, render_template, request, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext
 from hushpoll_client import Question, Report, Survey
 from hushpoll_client.assurance import assurance
 from hushpoll_client.mechanism import Instruction
+from hushpoll_client.texts import Texts, direction_of, languages_of, read_in
 from hushpoll_client.words import at_most
+from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 from wtforms import BooleanField, Form, HiddenField, RadioField, StringField
 from wtforms.validators import InputRequired, Length, Regexp
@@ -24,16 +27,18 @@ from wtforms.validators import InputRequired, Length, Regexp
 from hushpoll_server.collect import invitations
 from hushpoll_server.collect.accept import Incoming, Outcome
 from hushpoll_server.collect.intake import unknown
+from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.compression import compressible
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
 from hushpoll_server.store.surveys import Published, get_store
 
-from .assets import shell
-from .languages import LANGUAGES, page_word
+from .assets import asset_url, shell
+from .languages import LANGUAGES, language, page_word
 
 bp = Blueprint("paper", __name__)
+PREFER_NOT = "Prefer not to say"
 
 # What is asked where a decoy question stands beside the question, by the word for how the two answers are combined.
 _TWO_QUESTIONS = {
@@ -90,6 +95,8 @@ def _form(survey: Survey) -> Form | None:
             validators=[InputRequired(_("Please confirm that you followed the instructions."))]
         ),
     }
+    if "consent" in survey.about:
+        fields["consent"] = BooleanField(validators=[InputRequired(_("Please tick this to start."))])
     if survey.settings.invitation:
         missing = _("Please copy the code from your invitation.")
         fields["invitation"] = StringField(
@@ -104,22 +111,35 @@ def _form(survey: Survey) -> Form | None:
     return made
 
 
-def report_labels(question: Question) -> list[str]:
+def report_labels(question: Question, texts: Texts) -> list[str]:
     """Say what each report is called on the page: an answer, a word about two answers, or its number."""
     mechanism = question.mechanism
     if mechanism.reports_are_answers:
-        return [*_options(question), *([_("does not apply")] if question.after else [])]
+        return [*_options(question, texts), *([_("does not apply")] if question.after else [])]
     reports = range(question.channel.outcomes)
     return [page_word(f"report_{mechanism.combine}_{report}", str(report)) for report in reports]
 
 
-def _options(question: Question) -> list[str]:
-    return [_("No"), _("Yes")] if question.kind.fixed_words else list(question.options)
+def _options(question: Question, texts: Texts) -> list[str]:
+    if question.kind.fixed_words:
+        return [_("No"), _("Yes")]
+    shown = [texts.option(question, one) for one in question.options]
+    return [_("Prefer not to say") if one == PREFER_NOT else one for one in shown]
 
 
-def warnings(question: Question) -> list[str]:
+def _marks(question: Question, texts: Texts) -> list[Markup]:
+    """Mark the labels that are the designer's words; the others are in the page's language."""
+    ours = {_("Prefer not to say"), _("does not apply")}
+    theirs = question.mechanism.reports_are_answers and not question.kind.fixed_words
+    return [
+        _marked(texts.tag) if theirs and label not in ours else Markup("")
+        for label in report_labels(question, texts)
+    ]
+
+
+def warnings(question: Question, texts: Texts) -> list[str]:
     """Say what the reports of a question give away, in words: the respondent must know."""
-    labels, mechanism = report_labels(question), question.mechanism
+    labels, mechanism = report_labels(question, texts), question.mechanism
     both = _("A {option} does reveal that both are {option}.")
     lines = [
         both.replace("{option}", labels[fact.report]) for fact in mechanism.facts if fact.decoy is not None
@@ -220,14 +240,14 @@ def incoming(
     return Incoming(known.number, name, known.format.pack(report.values), spent)
 
 
-def rule(survey: Survey, question: Question) -> str | None:
+def rule(survey: Survey, question: Question, texts: Texts) -> str | None:
     """Say whom a question with a skip rule is for, and what everybody else does."""
     if question.after is None:
         return None
     place, decider = next(
         (place, one) for place, one in enumerate(survey.questions, 1) if one.id == question.after.question
     )
-    words = dict(zip(decider.options, _options(decider), strict=True))
+    words = dict(zip(decider.options, _options(decider, texts), strict=True))
     sentence = _(
         "This question is for those whose true answer to question {n} is: {answers}. For everybody else the true"
         " answer here is “{skipped}”."
@@ -237,21 +257,46 @@ def rule(survey: Survey, question: Question) -> str | None:
     return str(found.replace("{skipped}", _("does not apply")))
 
 
-def _item(survey: Survey, index: int, form: Form | None) -> dict[str, Any]:
+def _item(survey: Survey, index: int, form: Form | None, texts: Texts) -> dict[str, Any]:
     """Give everything that the template needs to know about one question."""
     question = survey.questions[index]
     return {
         "name": f"q{index}",
-        "question": question,
+        "text": texts.question(question),
+        "decoy": texts.decoy(question),
+        "section": texts.sections.get(question.id),
         "how": by_hand(question),
-        "rule": rule(survey, question),
-        "legend": _TWO_QUESTIONS.get(f"legend_{question.mechanism.combine}", question.text),
+        "rule": rule(survey, question, texts),
+        "legend": _TWO_QUESTIONS.get(f"legend_{question.mechanism.combine}"),
         "choose": _TWO_QUESTIONS.get(f"choose_{question.mechanism.combine}"),
-        "labels": report_labels(question),
+        "labels": report_labels(question, texts),
+        "marks": _marks(question, texts),
         "any_answer": any_answer(question),
-        "warnings": warnings(question),
+        "warnings": warnings(question, texts),
         "field": None if form is None else form[f"q{index}"],
     }
+
+
+def _marked(tag: str | None) -> Markup:
+    """Give the language and direction of the designer's words, as HTML names them."""
+    if tag is None:
+        return Markup('dir="auto"')
+    return Markup('lang="{}" dir="{}"').format(tag, direction_of(tag))
+
+
+def _languages(survey: Survey) -> dict[str, str]:
+    """Name the languages to choose from, each in its own words: the survey's where it has several, else ours."""
+    tags = languages_of(survey)
+    if len(tags) < 2:
+        return LANGUAGES
+    return {tag: _own_name(tag) for tag in tags}
+
+
+def _own_name(tag: str) -> str:
+    try:
+        return Locale.parse(tag, sep="-").get_display_name() or tag
+    except (UnknownLocaleError, ValueError):
+        return tag
 
 
 def _lead(survey: Survey) -> str:
@@ -267,19 +312,31 @@ def _render(
     state = get_store().state(survey.hash)
     assert state is not None
     possible = is_possible(survey)
+    asked = [request.args.get("lang", ""), *request.accept_languages.values(), language()]
+    texts = read_in(survey, asked)
     html = render_template(
         "respond/paper.html",
         survey=survey,
+        texts=texts,
+        designer=_marked(texts.tag),
         form=form,
-        items=[_item(survey, index, form) for index in range(len(survey.questions))] if possible else [],
-        impossible=[(place, one) for place, one in enumerate(survey.questions, 1) if by_hand(one) is None],
+        items=[_item(survey, index, form, texts) for index in range(len(survey.questions))]
+        if possible
+        else [],
+        impossible=[
+            (place, texts.question(one))
+            for place, one in enumerate(survey.questions, 1)
+            if by_hand(one) is None
+        ],
         lead=_lead(survey),
         closed=not state.is_open,
         problem=problem,
         sent=sent,
         insecure=not request.is_secure and request.host.partition(":")[0] not in LOOPBACK,
-        languages=LANGUAGES,
+        languages=_languages(survey),
         group=_group(survey),
+        paper_style=asset_url("respond/paper.css"),
+        delete_on=keeping_of(get_store(), survey.hash).delete_on,
         **shell(),
     )
     response = compressible(html.encode(), "text/html; charset=utf-8")

@@ -31,6 +31,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.collect.seal import read_sealed
+from hushpoll_server.files import serve
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
 from hushpoll_server.respond.languages import LANGUAGES, language
@@ -43,7 +44,6 @@ from .tallies import Tallies
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
-    from hushpoll_analysis.results.wording import Wording
 
 bp = Blueprint("results", __name__, template_folder="templates")
 bp.before_request(guard_forms)
@@ -240,7 +240,7 @@ def public(survey_hash: str) -> Page:
         body=_body(made, "results.public_picture", language()),
         formats=FORMATS,
         shown=shown,
-        w=_wording(),
+        **_texts(survey),
         languages=LANGUAGES,
     )
 
@@ -254,7 +254,7 @@ def embedded(survey_hash: str) -> Page:
     made = _report(_survey(survey_hash), None, PUBLIC_LEVEL)
     g.csp = {"frame-ancestors": "*", "script-src": "'none'", "form-action": "'none'", "connect-src": "'none'"}
     body = _body(made, "results.public_picture", language())
-    return render_template("results/embed.html", state=state, report=made, body=body, w=_wording())
+    return render_template("results/embed.html", state=state, body=body, **_texts(made.survey))
 
 
 @bp.get("/results/<survey_hash>/<question>.svg")
@@ -288,13 +288,9 @@ def results(survey_hash: str) -> Response:
 
 
 @bp.get("/reports/report.css")
-def stylesheet() -> Response:
-    """Serve the report's style: the same rules as in the file that stands alone."""
-    from hushpoll_analysis.results.rendering import stylesheet as rules
-
-    response = Response(rules(), content_type="text/css; charset=utf-8")
-    response.headers["Cache-Control"] = "public, max-age=3600"
-    return response
+def stylesheet() -> BaseResponse:
+    """Serve the report's style under its old address, which pages made by earlier releases name."""
+    return serve("", "report.css")
 
 
 # What the views share -------------------------------------------------------------------------------------------
@@ -409,10 +405,12 @@ def _picture(survey_hash: str, question: str, level: float) -> Response:
     return response
 
 
-def _wording() -> Wording:
-    from hushpoll_analysis.results.wording import wording
+def _texts(survey: Survey) -> dict[str, Any]:
+    """Give our words and the survey's own, in the reader's language."""
+    from hushpoll_analysis.results.texts import texts_of
 
-    return wording(language())
+    texts = texts_of(survey, language())
+    return {"w": texts.say, "t": texts}
 
 
 def _method(made: SurveyResults) -> str:

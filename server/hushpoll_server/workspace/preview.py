@@ -31,10 +31,10 @@ def _compiled(draft_id: str) -> Survey:
 @designer
 def preview(draft_id: str) -> Response:
     """Show the respondents' page of a draft, in a phone's frame or in a tab of its own."""
-    from hushpoll_server.respond.page import render_page
+    from hushpoll_server.respond.page import render_preview
 
     document = url_for("workspace.preview_document", draft_id=draft_id)
-    return render_page(_compiled(draft_id), preview=True, document=document)
+    return render_preview(_compiled(draft_id), document)
 
 
 @bp.post("/drafts/<draft_id>/preview")
@@ -44,11 +44,11 @@ def preview_question(draft_id: str) -> Response:
 
     What is typed is posted, and comes back inside the page: no address could hold a long list.
     """
-    from hushpoll_server.respond.page import render_page
+    from hushpoll_server.respond.page import render_preview
 
     survey = sketch(own_draft(draft_id), QuestionForm(), request.form.get("instead_of") or None)
     inside = f"data:application/json;base64,{b64encode(survey.canonical).decode('ascii')}"
-    page = render_page(survey, preview=True, document=inside, at_questions=True)
+    page = render_preview(survey, inside, at_questions=True)
     g.csp["connect-src"] = "'self' data:"
     return page
 

@@ -11,6 +11,7 @@ from flask_wtf import FlaskForm
 from hushpoll_client import Survey
 from hushpoll_client.group import named_group
 from hushpoll_client.link import survey_link
+from hushpoll_client.texts import read_in
 from wtforms import HiddenField, IntegerField, SelectField, StringField
 from wtforms.validators import InputRequired, Length, NumberRange, Regexp
 
@@ -166,8 +167,9 @@ def _stored(survey: Survey, form: FlaskForm) -> Page:
 def _sheet_page(survey: Survey, form: FlaskForm, status: int = 200) -> Page:
     state = get_store().state(survey.hash)
     assert state is not None
+    texts = read_in(survey, ())
     items = [
-        {"question": one, "labels": paper.report_labels(one), "field": form[f"q{index}"]}
+        {"question": one, "labels": paper.report_labels(one, texts), "field": form[f"q{index}"]}
         for index, one in enumerate(survey.questions)
     ]
     page = render_template(

@@ -14,11 +14,11 @@ const announcer = document.getElementById("announcer");
 
 // SHA-256 of the sentences in each language: whoever checks this script has checked them. Written by pin_words.py.
 const PINNED = {
-  ar: "d99f72b29b67117c211f8eccec8d3fa7f958e444d43f429c2ce1fc0b6fcbe8a3",
-  de: "88014cc65b7194d949e5e9798bb343833b8518139aa2678e8785bf481d2e2513",
-  en: "245248896763e289cae15a7c2178a14e30e511a9496bd613e7c91638031da661",
-  es: "502d03354ef587ebaa008d6bb659bb9b1b10eee5dcddb4215d3bbeccadfa68fa",
-  fr: "90a1470fd5ec27e23f18bba54fb337bb5e83d3285db74ccd60faaf6a3cd5bc93",
+  ar: "ed76b6cb36196261f47d65fa4dc03bd94418af6a59732151d078d716b11b66bb",
+  de: "00aacab471a8637e6873b70fa91fa2c7b047ea8500ae79b3e9d0228929fb5f1c",
+  en: "7c19e6b877a9bfc56422e0b6cdb78436724e1a6116ce54d5804f40ac7f8ab99f",
+  es: "6e283275f67b879085bb067e08c127eedadfa5eb301879600ebd8f39abd8f893",
+  fr: "b14f872d6965d4867d1a3e4583fa9a665c5cdbaa2f3c31969a1ec4ba2ae64e42",
 };
 const words = readWords(document.getElementById("words").textContent, PINNED[language]);
 // Sentences that only some surveys need; their hashes stand among those that are pinned above.
@@ -68,6 +68,12 @@ export function style(rules) {
 /** Say something to those who do not see the screen. */
 export function announce(text) {
   announcer.textContent = text;
+}
+
+/** The day when all reports are deleted, where there is one. */
+export function deletion() {
+  const date = page.delete_on && new Date(page.delete_on).toLocaleDateString(`${language}-u-nu-latn`, { dateStyle: "long", timeZone: "UTC" });
+  return date && el("p", { class: "small" }, say("deletion", { date }));
 }
 
 /** What a report may do for the respondent, as strong as the odds allow: the lead of the first view. */

@@ -5,7 +5,7 @@ import { isGroup, Memory, newReport, reportBytes, Sender } from "../client/repor
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  announce, anyAnswer, designer, el, explain, isolated, isOpen, language, lead, list, numbered, optionLabels, page, picture,
+  announce, anyAnswer, deletion, designer, el, explain, isolated, isOpen, language, lead, list, numbered, optionLabels, page, picture,
   reportLabel, say, warned,
 } from "./explain.js";
 import { bring, Form, prepare } from "./form.js";
@@ -144,6 +144,7 @@ function showStart(notice) {
     // Once somebody has seen a question, nothing is requested any more.
     (whole || !form) && button("why", explainAll, "quiet plain"),
     el("p", { class: "small" }, say("fingerprint", { start: survey.hash.slice(0, 8) })),
+    deletion(),
     study?.below(),
     !page.preview && languages(),
     consent?.element,

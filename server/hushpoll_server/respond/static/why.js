@@ -2,7 +2,7 @@
 // stored, and how all of that can be checked. Loaded when somebody asks for it, before the first question.
 
 import {
-  addWords, el, epsilonAtMost, explain, factorAtMost, isOpen, list, numbered, page, paragraphs, picture, say, warned,
+  addWords, deletion, el, epsilonAtMost, explain, factorAtMost, isOpen, list, numbered, page, paragraphs, picture, say, warned,
 } from "./explain.js";
 
 /** Bring the sentences, then give the elements. */
@@ -18,6 +18,7 @@ export async function why(survey, inFragment) {
       el("p", {}, say("stored")),
       el("p", {}, say(shows(survey) ? "not_stored_weak" : "not_stored")),
       survey.settings.invitation && el("p", {}, say("stored_invitation")),
+      deletion(),
       el("p", {}, say("withdraw")),
     ),
     el("p", { class: "small" }, say(inFragment ? "know_link" : "know_no_link", { start: survey.hash.slice(0, 8) })),
@@ -85,7 +86,7 @@ function howWeKnow(survey) {
   );
 }
 
-const name = (script) => (script.href || script.src).split("/static/")[1];
+const name = (script) => (script.href || script.src).split("/").slice(-2).join("/");
 
 // In the spelling of sha256sum.
 function digest({ integrity }) {
