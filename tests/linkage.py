@@ -120,7 +120,7 @@ def evidence(store: Store, people: list[Person], came: int, signed: Survey = SIG
     found = Evidence(came=came)
     gone = people[:came]
     bits = _bits(store, signed)
-    for name, data in _files(store):
+    for name, data in files_of(store):
         codes = {i: _places(data, person.digest[:16]) for i, person in enumerate(gone)}
         reports = {i: _places(data, person.record) for i, person in enumerate(gone)}
         for which, at in (("first", 0), ("last", -1)):
@@ -131,7 +131,8 @@ def evidence(store: Store, people: list[Person], came: int, signed: Survey = SIG
     return found
 
 
-def _files(store: Store) -> Iterator[tuple[str, bytes]]:
+def files_of(store: Store) -> Iterator[tuple[str, bytes]]:
+    """Give every file of the database with its name, and what `pg_dump` prints."""
     if store.database.is_sqlite:
         for path in sorted(store.database.path.parent.glob(f"{store.database.path.name}*")):
             yield path.name.removeprefix(store.database.path.name) or "main", path.read_bytes()

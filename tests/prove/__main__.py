@@ -9,7 +9,7 @@ from importlib import import_module
 
 from tests.serving import Postgres
 
-HARNESSES = ("kills", "faults", "trace", "machine", "requests", "linkage", "timing")
+HARNESSES = ("kills", "faults", "trace", "machine", "requests", "linkage", "timing", "flood")
 
 
 class Progress:
@@ -43,12 +43,13 @@ def main() -> int:
     if unknown := set(options.names) - set(HARNESSES):
         parser.error(f"there is no harness {', '.join(sorted(unknown))}; choose from {', '.join(HARNESSES)}")
     cluster = Postgres()
-    failed = 0
+    failed, start = 0, time.monotonic()
     try:
         for name in options.names or HARNESSES:
             failed += not _run(name, options.size, cluster)
     finally:
         cluster.close()
+    print(f"{(time.monotonic() - start) / 60:.0f} minutes in all", flush=True)
     return 1 if failed else 0
 
 

@@ -1,24 +1,29 @@
 """A survey's whole life in any order: whatever is done, the store equals a model that is a few lines of Python.
 
 Hypothesis draws the steps (create, publish, invite, submit, replay, tamper, seal, close, export, backup, restore,
-crash) and, where one fails, the shortest way there.
+crash) and, where one fails, the shortest way there. Export is the command itself; some crashes are failures inside a
+commit, others kill a process that is storing reports.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 from flask import Flask
 from hushpoll_client import HushpollError, Report, Survey
 from hushpoll_server import create_app
+from hushpoll_server.cli import main
 from hushpoll_server.collect import closing, invitations, seal
 from hushpoll_server.collect.writer import Writer
 from hushpoll_server.config import Config
@@ -34,12 +39,30 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.serving import Postgres, make_survey, post, sealed_records
+from tests.serving import Postgres, make_survey, post
 
+from . import doomed
 from .crowd import fresh_report, recognised, stored
 from .places import BACKENDS, database
 
 MINIMUM = 5
+# A backup with its restore, or another process, costs as much as all steps in between.
+STEPS_BETWEEN_BACKUPS = 20
+STEPS_BETWEEN_KILLS = 30
+KINDS = (
+    "create",
+    "publish",
+    "invite",
+    "submit",
+    "replay",
+    "tamper",
+    "seal",
+    "close",
+    "export",
+    "back_up_and_restore",
+    "crash",
+    "kill",
+)
 
 
 @dataclass
@@ -54,13 +77,49 @@ class Known:
     taken: dict[str, tuple[Report, str | None]] = field(default_factory=dict)
     sealed: int = 0
 
+    @property
+    def is_by_invitation(self) -> bool:
+        """Whether a report needs a code."""
+        return self.survey.settings.invitation
+
+    @property
+    def free(self) -> list[str]:
+        """The codes that nobody has used."""
+        return [code for code in self.codes if code not in self.spent]
+
+    def take(self, report: Report, code: str | None) -> None:
+        """Note an acknowledged report."""
+        self.taken[report.id] = (report, code)
+        self.spent |= {code} if code else set()
+
+
+def takes_reports(known: Known) -> bool:
+    """Tell whether a new report would be stored."""
+    return known.open and (not known.is_by_invitation or bool(known.free))
+
+
+def run_command(config: Config, *arguments: str) -> None:
+    """Run `hushpoll` as a terminal does."""
+    environment = {
+        "DATA": str(config.data),
+        "DATABASE_URL": config.database_url,
+        "SECRET_KEY_FILE": config.secret_key_file,
+    }
+    status: Any = 0
+    with mock.patch.dict(os.environ, environment), redirect_stdout(io.StringIO()):
+        try:
+            main(list(arguments))
+        except SystemExit as end:
+            status = end.code
+    assert not status, f"hushpoll {arguments[0]} ended with status {status}"
+
 
 class Life(RuleBasedStateMachine):
     """The store beside its model."""
 
     backend = "sqlite"
     cluster: Postgres | None = None
-    steps = itertools.count(1)
+    steps: ClassVar[Counter[str]] = Counter()
     numbers = itertools.count()
     tell: Callable[[str], None] = staticmethod(lambda _: None)
 
@@ -75,6 +134,7 @@ class Life(RuleBasedStateMachine):
         self.extra: list[Any] = []
         self.drafts: list[Survey] = []
         self.known: list[Known] = []
+        self.since_backup = self.since_kill = 0
         self.start()
 
     def start(self) -> None:
@@ -89,9 +149,17 @@ class Life(RuleBasedStateMachine):
             place.__exit__(None, None, None)
         self.folder.cleanup()
 
-    def pick(self, at: int) -> Known:
-        """One of the published surveys."""
-        return self.known[at % len(self.known)]
+    def pick(self, at: int, fits: Callable[[Known], bool] = lambda known: True) -> Known:
+        """One of the published surveys that fit."""
+        among = [known for known in self.known if fits(known)]
+        return among[at % len(among)]
+
+    def took(self, step: str) -> None:
+        """Count a step."""
+        self.steps[step] += 1
+        self.since_backup += 1
+        self.since_kill += 1
+        self.tell(f"{self.backend} step {self.steps.total():,}")
 
     def send(self, known: Known, report: Report, code: str | None) -> int:
         """Send a report as a device does."""
@@ -100,11 +168,13 @@ class Life(RuleBasedStateMachine):
 
     @rule(invited=st.booleans())
     def create(self, invited: bool) -> None:
+        self.took("create")
         self.drafts.append(make_survey(f"Life {next(self.numbers)}", invitation=invited))
 
     @precondition(lambda self: self.drafts)
     @rule()
     def publish(self) -> None:
+        self.took("publish")
         survey = self.drafts.pop()
         assert self.store.publish(survey, minimum_batch=MINIMUM)
         assert not self.store.publish(survey, minimum_batch=MINIMUM)  # a second time changes nothing
@@ -113,6 +183,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(at=st.integers(0, 9), n=st.integers(1, 8))
     def invite(self, at: int, n: int) -> None:
+        self.took("invite")
         known = self.pick(at)
         if known.survey.settings.invitation:
             known.codes += invitations.invite(self.store, known.survey.hash, n)
@@ -126,6 +197,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(at=st.integers(0, 9), which=st.integers(0, 99), n=st.integers(1, 6))
     def submit(self, at: int, which: int, n: int) -> None:
+        self.took("submit")
         known = self.pick(at)
         for number in range(n):
             code = known.codes[(which + number) % len(known.codes)] if known.codes else None
@@ -141,20 +213,18 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: any(known.taken for known in self.known))
     @rule(at=st.integers(0, 9), which=st.integers(0, 99))
     def replay(self, at: int, which: int) -> None:
-        known = self.pick(at)
-        if known.taken:
-            report, code = list(known.taken.values())[which % len(known.taken)]
-            assert (
-                self.send(known, report, code) == 200
-            )  # also when it is sealed, closed, or its code is spent
+        self.took("replay")
+        known = self.pick(at, lambda known: bool(known.taken))
+        report, code = list(known.taken.values())[which % len(known.taken)]
+        # Also when it is sealed, closed, or its code is spent.
+        assert self.send(known, report, code) == 200
 
     @precondition(lambda self: any(known.taken for known in self.known))
     @rule(at=st.integers(0, 9), which=st.integers(0, 99))
     def tamper(self, at: int, which: int) -> None:
         """Another content under a known id, a report out of range, an id that is none."""
-        known = self.pick(at)
-        if not known.taken:
-            return
+        self.took("tamper")
+        known = self.pick(at, lambda known: bool(known.taken))
         report, code = list(known.taken.values())[which % len(known.taken)]
         other = replace(report, reports=tuple((value + 1) % 2 for value in report.reports))
         # Of a sealed report nothing but the id is known: 200, and nothing changes.
@@ -164,6 +234,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def seal(self) -> None:
+        self.took("seal")
         moved = seal.seal_due(self.store)
         assert moved == sum(self._release(known) for known in self.known)
 
@@ -176,6 +247,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(at=st.integers(0, 9))
     def close(self, at: int) -> None:
+        self.took("close")
         known = self.pick(at)
         assert closing.close(self.store, known.survey.hash) == known.open
         if known.open:
@@ -186,17 +258,24 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.known)
     @rule(at=st.integers(0, 9))
     def export(self, at: int) -> None:
-        known = self.pick(at)
-        records = sealed_records(self.store, known.survey.hash)  # seals what is due first
+        """Run the command: it seals what is due first, and its table holds the sealed reports, each as it was sent."""
+        self.took("export")
+        known, folder = self.pick(at), self.home / f"export-{next(self.numbers)}"
+        run_command(self.config, "export", known.survey.hash, "--out", str(folder))
         for one in self.known:
             self._release(one)
-        assert len(records) == known.sealed * self.store.record_format(known.survey.hash).size
+        with (folder / "reports.csv").open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == known.sealed
+        wanted = Counter(tuple(map(str, report.reports)) for report, _ in known.taken.values())
+        assert Counter(tuple(row.values()) for row in rows) <= wanted, "the export holds what nobody sent"
 
-    @rule(luck=st.integers(0, 5))
-    def back_up_and_restore(self, luck: int) -> None:
+    @precondition(lambda self: self.since_backup >= STEPS_BETWEEN_BACKUPS)
+    @rule()
+    def back_up_and_restore(self) -> None:
         """Go on with a copy, of the other kind of database where there is one; the key is kept elsewhere."""
-        if luck:
-            return  # it costs as much as all other steps together
+        self.took("back_up_and_restore")
+        self.since_backup = 0
         file = self.home / f"backup-{next(self.numbers)}"
         backup.write_backup(self.store.database, file)
         kind = "sqlite" if self.config.database_url or self.cluster is None else "postgresql"
@@ -214,24 +293,43 @@ class Life(RuleBasedStateMachine):
         self.config = new
         self.start()
 
-    @precondition(lambda self: any(known.open for known in self.known))
+    @precondition(lambda self: any(takes_reports(known) for known in self.known))
     @rule(at=st.integers(0, 9), which=st.integers(0, 99), after=st.booleans())
     def crash(self, at: int, which: int, after: bool) -> None:
         """Die in the middle of a commit, or after it and before the answer; the device sends again afterwards."""
-        known = self.pick(at)
-        free = [code for code in known.codes if code not in known.spent]
-        invited = known.survey.settings.invitation
-        if not known.open or (invited and not free):
-            return
-        code = free[which % len(free)] if invited else None
+        self.took("crash")
+        known = self.pick(at, takes_reports)
+        code = known.free[which % len(known.free)] if known.is_by_invitation else None
         report = fresh_report(known.survey)
         with dying(after):
             assert self.send(known, report, code) == 503
         self.store.close()
         self.start()
         assert self.send(known, report, code) == (200 if after else 201)
-        known.taken[report.id] = (report, code)
-        known.spent |= {code} if code else set()
+        known.take(report, code)
+
+    @precondition(lambda self: self.since_kill >= STEPS_BETWEEN_KILLS and any(map(takes_reports, self.known)))
+    @rule(at=st.integers(0, 9), n=st.integers(1, 40), milliseconds=st.integers(0, 60))
+    def kill(self, at: int, n: int, milliseconds: int) -> None:
+        """Let another process store reports and kill it at any moment: what it acknowledged is there."""
+        self.took("kill")
+        self.since_kill = 0
+        known = self.pick(at, takes_reports)
+        n = min(n, len(known.free)) if known.is_by_invitation else n
+        codes: list[str | None] = [*known.free[:n]] if known.is_by_invitation else [None] * n
+        reports = [fresh_report(known.survey) for _ in codes]
+        self.store.close()
+        bodies = [report.to_bytes(code) for report, code in zip(reports, codes, strict=True)]
+        acknowledged = doomed.run(self.config, known.survey.hash, bodies, milliseconds / 1000)
+        self.start()
+        for number, (report, code) in enumerate(zip(reports, codes, strict=True)):
+            status = self.send(known, report, code)
+            assert status == 200 if number < acknowledged else status in (200, 201), (
+                number,
+                acknowledged,
+                status,
+            )
+            known.take(report, code)
 
     @invariant()
     def the_store_is_what_the_model_says(self) -> None:
@@ -244,7 +342,6 @@ class Life(RuleBasedStateMachine):
             assert self.store.sealed_count(survey.hash) == known.sealed
             if survey.settings.invitation:
                 assert invitations.counts(self.store, survey.hash) == (len(known.codes), len(known.spent))
-        self.tell(f"{self.backend} step {next(self.steps):,}")
 
 
 @contextmanager
@@ -263,29 +360,39 @@ def dying(after: bool) -> Iterator[None]:
 
 def live(
     backend: str, cluster: Postgres | None, steps: int, tell: Callable[[str], None] = lambda _: None
-) -> int:
-    """Take about so many steps, fifty in each life; give how many there were."""
+) -> Counter[str]:
+    """Take at least so many steps, fifty in each life; give how many there were of each kind."""
     machine = type(
         "OneLife",
         (Life,),
-        {"backend": backend, "cluster": cluster, "tell": staticmethod(tell), "steps": itertools.count(1)},
+        {"backend": backend, "cluster": cluster, "tell": staticmethod(tell), "steps": Counter()},
     )
+    taken: Counter[str] = machine.steps  # type: ignore[attr-defined]
     each = min(50, steps)
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        machine,
-        settings=settings(
-            max_examples=max(1, steps // each),
-            stateful_step_count=each,
-            deadline=None,
-            database=None,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-    return int(next(machine.steps)) - 1  # type: ignore[attr-defined]
+    # A life may end early: go on until there are enough.
+    while taken.total() < steps:
+        run_state_machine_as_test(  # type: ignore[no-untyped-call]
+            machine,
+            settings=settings(
+                max_examples=max(1, (steps - taken.total()) // each),
+                stateful_step_count=each,
+                deadline=None,
+                database=None,
+                phases=[Phase.generate, Phase.shrink],
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    return taken
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
     """Take 5,000 steps on each kind of database, going over to the other at each restore."""
-    steps = {backend: live(backend, cluster, max(50, round(5_000 * size)), tell) for backend in BACKENDS}
-    return ", ".join(f"{n:,} steps on {backend}" for backend, n in steps.items()) + ": the store is the model"
+    taken = {backend: live(backend, cluster, max(50, round(5_000 * size)), tell) for backend in BACKENDS}
+    kinds = sum(taken.values(), Counter[str]())
+    assert kinds.total() >= 10_000 * size
+    assert size < 1 or min(kinds[kind] for kind in KINDS) >= 50, kinds
+    told = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
+    return (
+        ", ".join(f"{each.total():,} steps on {backend}" for backend, each in taken.items())
+        + f" ({told}): the store is the model"
+    )

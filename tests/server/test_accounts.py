@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
+import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -196,6 +198,20 @@ def test_a_flood_of_sign_ins_waits_in_a_short_line(people: Store, monkeypatch: p
     assert all(isinstance(error, Problem) and error.status == 503 for error in refused)
     assert all("Retry-After" in error.headers for error in refused if isinstance(error, Problem))
     assert sum(one.exception() is None for one in tries) == 1 + passwords.LONGEST_LINE
+
+
+def test_processes_look_at_passwords_one_after_the_other(people: Store) -> None:
+    """A file lock that somebody else holds, as another process of this machine would."""
+    file = people.config.data / "passwords.turn"
+    assert sign_in(people, "nobody", "x") is None
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with file.open("rb") as other, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        waiting = pool.submit(sign_in, people, "somebody", "x")
+        with pytest.raises(TimeoutError):
+            waiting.result(0.5)
+        fcntl.flock(other, fcntl.LOCK_UN)
+        assert waiting.result(60) is None
 
 
 def test_unknown_names_are_throttled_alike_and_never_written_down(people: Store) -> None:

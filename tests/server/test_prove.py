@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 from hushpoll_server.collect import closing
+from hushpoll_server.collect.accept import Outcome
+from hushpoll_server.collect.writer import Writer
 
-from tests.prove import faults, kills, machine, requests, trace
+from bench import stall
+from tests.prove import faults, flood, kills, machine, requests, trace
 from tests.prove.__main__ import HARNESSES
 from tests.prove.crowd import Crowd
 from tests.serving import LiveServer, Postgres, make_survey
@@ -72,7 +75,45 @@ def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
 
 def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureRequest) -> None:
     cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
-    assert machine.live(backend, cluster, 40) >= 40
+    assert machine.live(backend, cluster, 40).total() >= 40
+
+
+def test_the_model_notices_a_report_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine can fail: a server that acknowledges without storing is found at the next look."""
+    monkeypatch.setattr(
+        Writer, "_store_reports", lambda self, jobs: [[Outcome.NEW] * len(job) for job in jobs]
+    )
+    life = machine.Life()
+    try:
+        life.create(invited=False)
+        life.publish()
+        life.the_store_is_what_the_model_says()
+        life.submit(0, 0, 3)
+        with pytest.raises(AssertionError):
+            life.the_store_is_what_the_model_says()
+    finally:
+        life.teardown()
+
+
+def test_a_process_that_is_killed_while_it_stores_loses_nothing(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
+    machine_of = type("OneLife", (machine.Life,), {"backend": backend})
+    if backend == "postgresql":
+        machine_of.cluster = request.getfixturevalue("postgres")  # type: ignore[attr-defined]
+    life = machine_of()
+    try:
+        life.create(invited=True)
+        life.publish()
+        life.invite(0, 8)
+        for milliseconds in (0, 20, 60):
+            life.kill(0, 2, milliseconds)
+            life.the_store_is_what_the_model_says()
+        life.export(0)
+        life.back_up_and_restore()
+        life.the_store_is_what_the_model_says()
+    finally:
+        life.teardown()
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -115,5 +156,23 @@ def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -
     assert {name: n for name, n in traced.found.items() if n} == {"kept": 3}
 
 
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_reports_go_on_beside_a_flood_of_sign_ins(live: Live) -> None:
+    _, beside, statuses = flood.beside_a_flood(live(WORKERS="2"), 2)
+    assert beside.reports > 5
+    assert statuses[503] > statuses[422] > 0
+
+
+def test_the_bench_of_connections_says_when_its_goal_is_missed() -> None:
+    assert stall.missed([0.1] * 150, 0) == []
+    assert stall.missed([0.1] * 149, 1) == ["1 failed"]
+    assert stall.missed([0.1] * 140 + [3.0] * 10, 0) == ["p99 over 2.0 s"]
+    assert stall.missed([0.6] * 150, 0) == ["median over 0.5 s"]
+    assert stall.missed([], 150) == ["nobody got the page"]
+
+
 def test_every_harness_is_listed() -> None:
-    assert set(HARNESSES) == {"faults", "kills", "linkage", "machine", "requests", "timing", "trace"}
+    folder = Path(faults.__file__).parent
+    assert set(HARNESSES) == {
+        path.stem for path in folder.glob("*.py") if "def prove(" in path.read_text("utf-8")
+    }

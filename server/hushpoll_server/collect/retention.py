@@ -11,11 +11,12 @@ import datetime
 from dataclasses import dataclass
 
 from hushpoll_client import HushpollError
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.people.log import note
 from hushpoll_server.store.counts import forget_counts
-from hushpoll_server.store.schema import inbox, invitations, sealed, spent, surveys
+from hushpoll_server.store.schema import counts, inbox, invitations, sealed, spent, surveys
 from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_survey
 from hushpoll_server.store.workspace_schema import keeping, mailings
 
@@ -87,14 +88,29 @@ def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
         note(tx, actor, "reports deleted", survey_hash, receipt)
     # What was deleted must not stay readable in SQLite's log, nor as dead rows of PostgreSQL.
     store.database.truncate_wal()
-    store.dead_companions, store.vacuum_at = not store.database.is_sqlite, 0.0
+    if not store.database.is_sqlite:
+        store.dead_companions, store.vacuum_at = not _written_anew(store), 0.0
     return reports
+
+
+def _written_anew(store: Store) -> bool:
+    """Write PostgreSQL's tables anew: a vacuum gives the room of dead rows away and leaves their bytes in the pages.
+
+    False where somebody reads them for long; an ordinary vacuum follows then.
+    """
+    try:
+        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
+            for table in (sealed, counts, invitations, spent, mailings):
+                tx.execute(text(f"VACUUM (FULL) {table.name}"))
+    except DBAPIError:
+        return False
+    return True
 
 
 def _left(tx: object, state: SurveyState) -> int:
     tables = (sealed, inbox)
-    counts = [select(func.count()).where(table.c.survey == state.number) for table in tables]
-    return sum(tx.execute(one).scalar_one() for one in counts)  # type: ignore[attr-defined]
+    queries = [select(func.count()).where(table.c.survey == state.number) for table in tables]
+    return sum(tx.execute(one).scalar_one() for one in queries)  # type: ignore[attr-defined]
 
 
 def delete_due(store: Store) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
@@ -46,15 +49,28 @@ def new_password() -> str:
 
 
 @contextmanager
-def turn() -> Iterator[None]:
-    """Wait for one's turn to have a password looked at; 503 where the line is too long."""
+def turn(folder: Path) -> Iterator[None]:
+    """Wait for one's turn to have a password looked at; 503 where the line is too long.
+
+    Each process has its line, and the processes of a machine take turns by a file in the data folder.
+    """
     if not _line.acquire(blocking=False):
         raise unavailable("too many people sign in right now; try again in a few seconds")
     try:
-        with _next:
+        with _next, _only_process(folder / "passwords.turn"):
             yield
     finally:
         _line.release()
+
+
+@contextmanager
+def _only_process(file: Path) -> Iterator[None]:
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def verify(password_hash: str, password: str) -> bool:

@@ -83,7 +83,7 @@ def _proof(store: Store, row: Row[Any], until: int) -> str:
 
 def _right_password(store: Store, name: str, password: str, device: str | None) -> Row[Any] | None:
     name = unicodedata.normalize("NFC", name.strip())
-    with passwords.turn():
+    with passwords.turn(store.config.data):
         with store.read() as tx:
             row = user_row(tx, name)
         number = devices.known(store, row, device)
@@ -130,7 +130,7 @@ def password_fits(store: Store, name: str, password: str) -> bool:
 
     Counted apart from signing in, so that whoever sits at a stolen session cannot lock the owner out.
     """
-    with passwords.turn():
+    with passwords.turn(store.config.data):
         tries.count(store, "present-password", name)
         with store.read() as tx:
             row = user_row(tx, name)

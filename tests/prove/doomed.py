@@ -1,0 +1,45 @@
+"""A process that stores reports and is killed while it does."""
+
+from __future__ import annotations
+
+import multiprocessing
+from multiprocessing.connection import Connection
+
+from hushpoll_server import create_app
+from hushpoll_server.config import Config
+
+# Forked from a process that has loaded everything and has neither threads nor connections.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload([__name__])
+
+
+def run(config: Config, survey_hash: str, bodies: list[bytes], seconds: float) -> int:
+    """Store reports in another process, kill it so many seconds after the first begins; give how many got 2xx."""
+    mine, theirs = _CONTEXT.Pipe(duplex=False)
+    process = _CONTEXT.Process(target=_store, args=(config, survey_hash, bodies, theirs))
+    process.start()
+    theirs.close()
+    acknowledged = 0
+    try:
+        assert mine.poll(60), "the process did not begin"
+        assert mine.recv() == "ready"
+        process.join(seconds)
+        process.kill()
+        process.join(60)
+        # What it had said is in the pipe still; it ends where the process died.
+        while mine.poll(0):
+            assert mine.recv() == 201
+            acknowledged += 1
+    except EOFError:
+        pass
+    finally:
+        mine.close()
+    return acknowledged
+
+
+def _store(config: Config, survey_hash: str, bodies: list[bytes], told: Connection) -> None:
+    client = create_app(config).test_client()
+    told.send("ready")
+    for body in bodies:
+        path = f"/api/surveys/{survey_hash}/reports"
+        told.send(client.post(path, data=body, content_type="application/json").status_code)
