@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from hushpoll_analysis.channel.audit import audit_channel, audited_answers, buffered, lower_bound
 from hushpoll_analysis.channel.person import MOST_CASES, audit_person, parts_of
+from hushpoll_analysis.channel.person_draws import audit_drawn, draw_whole
 from hushpoll_analysis.designing.resolving import read_draft
-from hushpoll_client import Survey, mechanisms
+from hushpoll_client import Report, Survey, mechanisms
 from hushpoll_server.cli import main
 
 DRAWS = 1_000_000
@@ -195,14 +196,105 @@ def test_what_is_too_much_to_list_is_said(tmp_path: Path, capsys: pytest.Capture
         assert stopped.value.code == 0
         person = json.loads(capsys.readouterr().out)["person"]
         assert person["enumerated"] is (name == "few")
-        assert person["passed"] is (True if name == "few" else None)
+        assert person["passed"] is True
+        assert (person["bound"] is None) is (name == "few")
         with pytest.raises(SystemExit):
             main(["audit", str(file), "--draws", "1000"])
         said = capsys.readouterr().out
         wanted = (
-            "claimed 1.5, exactly 1.5, 36 cases enumerated: holds" if name == "few" else "too many to list"
+            "claimed 1.5, exactly 1.5, 36 cases enumerated: holds"
+            if name == "few"
+            else "cases being too many to list: holds"
         )
         assert wanted in said
+
+
+def many_coins(count: int, epsilon: str) -> Survey:
+    """So many yes/no questions that nobody can list a person's reports."""
+    asked = [
+        {"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?", "mechanism": {"epsilon": epsilon}}
+        for one in range(count)
+    ]
+    return read_draft({"hushpoll": 1, "title": "Many", "questions": asked})
+
+
+def drawn_bound(survey: Survey, draws: int, seed: int, drawn: Any = draw_whole) -> Any:
+    person = audit_person(parts_of(survey), [entry.channel.ratio for entry in survey.entries])
+    assert person.passed is None, "too many to list"
+    return audit_drawn(survey, person, draws, coins(seed), drawn=drawn)
+
+
+def test_whole_reports_that_are_drawn_hold_and_come_near_the_claim() -> None:
+    found = drawn_bound(many_coins(12, "0.1"), 4000, 4)
+    assert found.passed
+    assert 0.1 < found.bound <= found.claimed
+    every = {**EVERY, "questions": [*EVERY["questions"], *EVERY["questions"]]}  # type: ignore[misc]
+    every["questions"] = [{**one, "id": f"q{place}"} for place, one in enumerate(every["questions"])]  # type: ignore[arg-type]
+    found = drawn_bound(read_draft(every), 600, 5)
+    assert found.passed
+    assert found.bound > 0.5
+    singles = [{**EVERY["questions"][0], "id": f"s{one}"} for one in range(8)]  # type: ignore[index,dict-item]
+    inside = [{"id": f"b{one}", "kind": "yes_no", "text": "B?"} for one in range(6)]
+    block = {"questions": [one["id"] for one in inside], "ask": 2, "epsilon": "2"}
+    asked = {"hushpoll": 1, "title": "B", "questions": [*inside, *singles], "blocks": [block]}
+    found = drawn_bound(read_draft(asked), 600, 6)
+    assert found.passed
+    assert found.bound > 0.5
+
+
+def one_coin(survey: Survey, answers: list[Any], source: Any) -> Any:
+    """A broken device: all questions share the coin of the first."""
+    shared = source(7 * 4)
+
+    def again() -> Any:
+        place = 0
+
+        def read(count: int) -> bytes:
+            nonlocal place
+            place += count
+            return shared[place - count : place] if place <= len(shared) else source(count)
+
+        return read
+
+    return [
+        Report.new(one, [answer], again()).reports[0]
+        for one, answer in zip(singles(survey), answers, strict=True)
+    ]
+
+
+def singles(survey: Survey) -> list[Survey]:
+    if survey.hash not in SINGLE:
+        SINGLE[survey.hash] = [
+            Survey.from_draft({"hushpoll": 1, "title": "One", "questions": [one.document(published=False)]})
+            for one in survey.questions
+        ]
+    return SINGLE[survey.hash]
+
+
+SINGLE: dict[str, list[Survey]] = {}
+
+
+def test_coins_that_questions_share_are_caught() -> None:
+    """Each question by itself keeps its epsilon of .1; all with one coin tell two people apart for certain."""
+    survey = many_coins(12, "0.1")
+    found = drawn_bound(survey, 1000, 7, one_coin)
+    assert found.passed is False
+    assert found.bound > 2 > found.claimed
+    counts = [[0, 0], [0, 0]]
+    for answer in (0, 1):
+        for _ in range(500):
+            counts[answer][one_coin(survey, [answer] * 12, coins_left)[3]] += 1
+    assert lower_bound(counts) <= 0.1, "question by question nothing is seen"
+
+
+def test_a_device_that_tells_the_truth_more_often_is_caught() -> None:
+    survey, stronger = many_coins(12, "0.1"), many_coins(12, "0.4")
+    found = drawn_bound(survey, 4000, 8, lambda _, answers, source: draw_whole(stronger, answers, source))
+    assert found.passed is False
+    assert found.bound > found.claimed
+
+
+coins_left = coins(9)
 
 
 def test_a_survey_that_was_read_is_enumerated_from_its_published_integers() -> None:

@@ -59,6 +59,8 @@ class PersonAudit:
     epsilon: float | None
     cases: int
     passed: bool | None
+    bound: float | None = None
+    """The least epsilon that drawn reports of two whole people are compatible with; None where it was enumerated."""
 
 
 @dataclass(frozen=True)

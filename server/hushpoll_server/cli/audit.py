@@ -7,6 +7,7 @@ import sys
 import click
 from hushpoll_analysis.channel.audit import ChannelAudit, audit_survey, audited_answers
 from hushpoll_analysis.channel.person import PersonAudit, audit_person, parts_of
+from hushpoll_analysis.channel.person_draws import MOST_DRAWS, audit_drawn
 from hushpoll_client.words import at_least, epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
@@ -27,8 +28,10 @@ def audit(file: str, draws: int, as_json: bool) -> None:
 
     Prints the least epsilon that the draws are compatible with (Clopper-Pearson limits, error probability 1 % for each
     question), beside the claimed one. Where the reports of a whole person are few enough to be listed, each is, with
-    its exact chance under all combinations of answers: the last line is then the exact epsilon of a person. Ends with
-    status 1 when a measured bound or the exact one exceeds its claim.
+    its exact chance under all combinations of answers: the last line is then the exact epsilon of a person. Where they
+    are too many, whole reports of people who differ are drawn as devices draw them, and the last line is the least
+    epsilon of a person that these are compatible with. Ends with status 1 when a measured bound or the exact one
+    exceeds its claim.
 
     \b
     Example:
@@ -43,6 +46,8 @@ def audit(file: str, draws: int, as_json: bool) -> None:
         for result in audit_survey(survey, draws, progress=bar.update):
             results.append(result)
     person = audit_person(parts_of(survey), [entry.channel.ratio for entry in survey.entries])
+    if person.passed is None:
+        person = audit_drawn(survey, person, min(draws, MOST_DRAWS))
     passed = all(result.passed for result in results) and person.passed is not False
     if as_json:
         questions = [
@@ -60,6 +65,7 @@ def audit(file: str, draws: int, as_json: bool) -> None:
             "exact": None if person.epsilon is None else finite(person.epsilon),
             "enumerated": person.epsilon is not None,
             "cases": person.cases,
+            "bound": person.bound,
             "passed": person.passed,
         }
         print_json(
@@ -86,11 +92,14 @@ def _print(results: list[ChannelAudit], draws: int) -> None:
 
 
 def _whole(person: PersonAudit) -> str:
-    """Say what the enumeration found, or that there was too much to list."""
-    if person.epsilon is None:
-        return f"whole person: {person.cases:,} cases are too many to list; drawn question by question only"
+    """Say what the enumeration found, or what drawn reports show where there was too much to list."""
     verdict = "holds" if person.passed else "BROKEN"
     if finite(person.claimed) is None:
         verdict = "nothing to hold"
+    if person.bound is not None:
+        drawn = f"at least {at_least(person.bound, 4)} by whole reports drawn"
+        said = f"whole person: claimed {epsilon_text(person.claimed)}, {drawn}"
+        return f"{said}, {person.cases:,} cases being too many to list: {verdict}"
+    assert person.epsilon is not None
     exact = f"exactly {epsilon_text(person.epsilon)}, {person.cases:,} cases enumerated"
     return f"whole person: claimed {epsilon_text(person.claimed)}, {exact}: {verdict}"
