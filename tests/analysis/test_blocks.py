@@ -283,6 +283,38 @@ def test_models_take_a_member_as_outcome_or_predictor(many: tuple[Survey, np.nda
         logit("q4 ~ q1", part, read)
 
 
+def test_a_scale_of_a_block_is_the_outcome_of_a_linear_model_as_outside_of_one() -> None:
+    read = block_of(*MIXED, ask=2, epsilon=5, before=(yes_no("x", {"name": "warner", "epsilon": 3}),))
+    rng = np.random.default_rng(8)
+    n = 40_000
+    age = rng.normal(size=n)
+    scale = np.clip(np.round(2 + 0.7 * age + rng.normal(size=n)), 0, 4).astype(np.uint8)
+    group = (age > 0).astype(np.uint8)
+    truth = np.stack([group, rng.integers(0, 3, n).astype(np.uint8), scale], axis=1)
+    frame = pd.DataFrame(
+        {
+            "x_reported": simulate(read.questions[0].mechanism, group, 7),
+            "block1_reported": drawn(read, truth, 7),
+            "age": age,
+            "town": np.where(group == 1, "A", "B"),
+            "w": 1.0 + 0.1 * group,
+        }
+    )
+    exact = np.polyfit(age, scale + 1.0, 1)[0]
+    fit = linear("c ~ age", frame, read)
+    slope = fit.to_frame().loc["age"]
+    assert fit.n == pytest.approx(n * 2 / 3, rel=0.03), "those who were asked"
+    assert abs(slope["coef"] - exact) < 4 * slope["se"]
+    assert slope["se"] < 0.1
+    weighted = linear("c ~ age", frame, read, weights="w").to_frame().loc["age"]
+    assert abs(weighted["coef"] - exact) < 4 * weighted["se"] + 0.02
+    # Compared by an exact column, and by a question outside the block.
+    for by in ("town", "x"):
+        found = compare(frame, read, "a", by=by)
+        gap = found.differences[0]
+        assert gap.low - 0.02 < (1.0 if gap.estimate > 0 else -1.0) < gap.high + 0.02
+
+
 def test_members_of_several_sizes_stand_in_tables_with_other_questions() -> None:
     read = block_of(*MIXED, epsilon=4, before=(yes_no("x", {"name": "warner", "epsilon": 3}),))
     rng = np.random.default_rng(4)

@@ -59,6 +59,7 @@ def unbiased_outcome(
             f"{outcome} and {hidden[0]} were both randomized, which a linear model of a number cannot take",
             "use exact predictors, or compare means between the groups with `report(..., by=...)`",
         )
+    data = with_members(data, channels, [outcome])
     number = _number(question, data)
     return data.assign(**{outcome: number.weights[number.codes]}), number
 
