@@ -17,6 +17,7 @@ from hushpoll_analysis.data.parts import tally_parts, write_parts
 from hushpoll_analysis.designing.shuffle import shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.export import write_export
+from hushpoll_analysis.results.question import QuestionResults
 from hushpoll_client import Survey
 from hushpoll_client.record import RecordFormat
 from hypothesis import given
@@ -229,6 +230,21 @@ def test_the_bound_of_totals_counts_the_smallest_group_shown() -> None:
         for one in split["cheated"].remarks
     )
     assert not any("shown by group" in one for one in whole["cheated"].remarks)
+
+
+def test_the_bound_of_totals_counts_what_is_released_together_while_a_survey_is_open() -> None:
+    frame = frame_of([600, 300, 0, 0])
+    epsilon = SURVEY.questions[0].epsilon
+    for batch, n in ((None, 900), (100, 100), (5000, 900)):
+        found = report(SURVEY, frame, batch=batch)["cheated"]
+        assert found.shuffled == shuffled_epsilon(epsilon, n)
+        said = " ".join(found.remarks)
+        assert ("read while reports come, 100 or more at a time, reveal less" in said) is (n == 100)
+    asked = Survey.from_draft(blocks_draft())
+    member = asked.questions[1]
+    part = QuestionResults(member, 400, (), (), None, batch=50)
+    assert part.shuffled is not None
+    assert part.shuffled.epsilon is None, "of 50 chance decides how many were asked: nothing is claimed"
 
 
 def test_a_question_that_few_of_a_group_were_asked() -> None:

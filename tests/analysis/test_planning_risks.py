@@ -101,6 +101,36 @@ def test_the_shuffled_epsilon_is_the_known_one_of_the_variation_ratio(
         assert got.epsilon == pytest.approx(known, rel=0.02)
 
 
+# For Warner's design at n = 10,000 and delta = 10^-6 no bound can be below these.
+EXACT = {0.5: 0.016, 1.0: 0.036, 2.0: 0.087, 4.0: 0.315}
+
+
+@pytest.mark.parametrize(("epsilon", "least"), EXACT.items())
+def test_the_shuffled_epsilon_of_many_is_not_below_the_exact_one_of_warner(
+    epsilon: float, least: float
+) -> None:
+    """Computed here: all others answer No, and the reports that say Yes are counted."""
+    n, delta = 10_000, 1e-6
+    keep = math.exp(epsilon) / (1.0 + math.exp(epsilon))
+    counts = np.arange(n + 1)
+    others = stats.binom.pmf(counts, n - 1, 1.0 - keep)
+    shifted = np.concatenate([[0.0], others[:-1]])
+    no, yes = keep * others + (1 - keep) * shifted, (1 - keep) * others + keep * shifted
+
+    def missed(grown: float) -> float:
+        pairs = ((no, yes), (yes, no))
+        return max(float(np.maximum(one - math.exp(grown) * two, 0.0).sum()) for one, two in pairs)
+
+    low, high = 0.0, epsilon
+    while high - low > 1e-5:
+        middle = (low + high) / 2
+        low, high = (middle, high) if missed(middle) > delta else (low, middle)
+    assert high == pytest.approx(least, abs=0.0006)
+    got = shuffled_epsilon(epsilon, n, delta).epsilon
+    assert got is not None
+    assert high <= got <= 1.4 * high
+
+
 def test_a_million_reports_take_less_than_a_second() -> None:
     shuffled_epsilon(1.0, 1000)  # loads what it needs
     for epsilon in (0.51, 1.01, 2.01, 4.01):

@@ -15,6 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis import simulate
 from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.designing.shuffle import shuffled_epsilon
 from hushpoll_client import Survey, SurveyError
 from hushpoll_server.cli import main
 from hushpoll_server.store.surveys import Store
@@ -141,6 +142,23 @@ def test_a_question_that_too_few_were_asked_in_one_wave_says_so(owner: FlaskClie
     assert "A change needs two waves with enough people who were asked." in shown.text
 
 
+def test_totals_of_an_open_survey_count_what_is_released_together(owner: FlaskClient, store: Store) -> None:
+    """While results can be read as they come, a person hides among one release; after closing among all."""
+    survey = make_published(store)
+    rows = np.array([codes.tolist() for _, codes in simulate_survey(survey, 800, {"q1": [0.7, 0.3]}, 3)]).T
+    lines = [json.dumps({"id": secrets.token_hex(16), "reports": row}) for row in rows.tolist()]
+    assert post_batch(owner, survey, "\n".join(lines).encode()).status_code == 201
+    page = f"/surveys/{survey.hash}/report.json"
+    opened = owner.get(page).json["questions"][0]
+    submit(owner, f"/surveys/{survey.hash}/close", f"/surveys/{survey.hash}/close")
+    closed = owner.get(page).json["questions"][0]
+    epsilon = survey.questions[0].epsilon
+    assert closed["epsilon_shuffled"] == shuffled_epsilon(epsilon, 800).epsilon
+    assert opened["epsilon_shuffled"] == shuffled_epsilon(epsilon, 50).epsilon
+    assert any("read while reports come, 50 or more at a time" in one for one in opened["notes"])
+    assert not any("read while reports come" in one for one in closed["notes"])
+
+
 def test_somebody_who_may_read_one_wave_sees_that_there_are_more_and_nothing_of_them(
     place: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
@@ -173,3 +191,25 @@ def test_a_wave_of_a_survey_that_is_not_here_is_refused(
         main(["survey", "publish", str(file)])
     assert stopped.value.code == 2
     assert "is no survey of this server; publish the wave before here first" in capsys.readouterr().err
+
+
+def test_the_command_refuses_a_wave_whose_questions_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    first = {**drafts.blank("Series"), "questions": [QUESTION]}
+    series = {"name": "Series", "wave": 2, "previous": Survey.from_draft(first).hash}
+    for name, document, status in (
+        ("first", first, 0),
+        ("other", {**first, "questions": [{**QUESTION, "text": "Other?"}], "series": series}, 2),
+        ("second", {**first, "series": series}, 0),
+    ):
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps(document))
+        with pytest.raises(SystemExit) as stopped:
+            main(["survey", "publish", str(file)])
+        said = capsys.readouterr()
+        assert stopped.value.code == status, said.err
+        if status:
+            assert "a wave asks the same questions again, but question 1" in said.err

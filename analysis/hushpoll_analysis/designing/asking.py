@@ -134,8 +134,8 @@ class AskedBlock:
                 one.insisted and one.spender.margin(self.n, lock) > one.needed * _CLOSE
                 for one in self.members
             )
-            said = (said, "") if short else ("", said)
-            return [one.spending(lock, *said, locked=True, whole=whole) for one in self.members]
+            problem, missed = (said, "") if short else ("", said)
+            return [one.spending(lock, problem, missed, locked=True, whole=whole) for one in self.members]
         problem = "" if found is not None else self._out_of_reach(whole)
         spent, locked = found or whole.spent, lock is not None
         return [one.spending(spent, problem, locked=locked, whole=whole) for one in self.members]

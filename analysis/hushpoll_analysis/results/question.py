@@ -104,6 +104,8 @@ class QuestionResults:
     numbers: Numbers | None = None
     smallest: int | None = None
     """The reports of the smallest group that is shown beside the total, where groups are."""
+    batch: int | None = None
+    """The fewest reports that were released together, where results can be read while they come."""
 
     @property
     def id(self) -> str:
@@ -138,9 +140,16 @@ class QuestionResults:
         epsilon = self.question.epsilon
         if not (math.isfinite(epsilon) and self.n):
             return None
-        # Where groups are shown, a person hides among the reports of one of them only.
-        released = self.n if self.smallest is None else self.smallest
-        return shuffled_epsilon(epsilon, released, variation=_variation(self.question))
+        return shuffled_epsilon(epsilon, self.released, variation=_variation(self.question))
+
+    @property
+    def released(self) -> int:
+        """Among how many reports a person hides, at the least: all, those of a group, or those released together."""
+        found = [self.n, *([] if self.smallest is None else [self.smallest])]
+        if self.batch is not None:
+            # Of a batch chance decides how many were asked a question of a block: nothing is certain.
+            found.append(self.batch if self.question.block is None else 1)
+        return min(found)
 
     @property
     def design_effect(self) -> float | None:
@@ -385,7 +394,9 @@ def _remarks(part: QuestionResults) -> list[str]:
 
 
 def _by_group(part: QuestionResults) -> str:
-    """Say that totals of groups are shown too, which a bound for the whole would not cover."""
+    """Say that groups, or what came since last time, are shown too, which no bound for the whole covers."""
+    if part.batch is not None and part.released == part.batch < part.n:
+        return f", read while reports come, {part.batch:,} or more at a time,"
     if part.smallest is None:
         return ""
     return f", shown by group with {part.smallest:,} reports in the smallest,"

@@ -254,6 +254,7 @@ def report(
     questions: Sequence[str] | None = None,
     fewest: int = FEWEST_REPORTS,
     needed: Mapping[str, float] | float | None = None,
+    batch: int | None = None,
 ) -> SurveyResults:
     """Make the report of a survey from its randomized reports.
 
@@ -288,6 +289,9 @@ def report(
         Estimate these questions only, by their ids: a page of a long report.
     needed : float or {question id: float}, optional
         The margin that was planned for, as a proportion: the findings then say whether it was reached.
+    batch : int, optional
+        The fewest reports that were released together, where somebody could read results while they came: what is
+        said about shuffling then holds for so few.
 
     Returns
     -------
@@ -338,6 +342,7 @@ def report(
         least = max(minimum, fewest) if by_link(survey, by) else minimum
         groups = group_tables(counted, level, least, questions if only is None else [only], reference, rows)
         parts = tuple(_beside_groups(part, counted) for part in parts)
+    parts = tuple(replace(part, batch=batch) for part in parts)
     checked = None
     if joint is not None and enough:
         checked = validity_of(survey, anchor, joint, level, rows)

@@ -90,7 +90,7 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
         for wave, one in waves.items()
         if wave not in parts
     )
-    asked = next(reversed(waves.values()))[name].question
+    asked = list(waves.values())[-1][name].question
     ways = tuple(
         dict.fromkeys(
             f"{part.question.mechanism.label}, ε = {epsilon_text(part.question.epsilon, 2)}"

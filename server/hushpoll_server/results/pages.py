@@ -369,6 +369,8 @@ def _report(
     sizes = state.group_sizes(survey)
     if sizes and not oversized(tallies.get(store, survey, FIELD), sizes):
         counted, keys["population"] = list(store.record_parts(survey.hash)), sizes
+    # Whoever reads results while reports come can subtract: a person hides among those released together only.
+    keys["batch"] = state.fewest if state.is_open or state.results_live else None
     return report(
         survey, counted, **keys, questions=questions, anchor_counts=joint, needed=needed, fewest=state.fewest
     )
