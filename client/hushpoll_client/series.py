@@ -55,7 +55,7 @@ def changed_question(before: Any, after: Any) -> str:
     old, new = before.questions, after.questions
     for place, (one, other) in enumerate(zip(old, new, strict=False), 1):
         if _asked(one) != _asked(other):
-            return f'question {place} ("{other.id}") is not the one of the wave before'
+            return f'question {place} ("{other.id}") {_how(one, other)}'
     if len(old) != len(new):
         return f"it has {len(new)} questions, and the wave before had {len(old)}"
     return ""
@@ -70,6 +70,14 @@ def changed_groups(before: Any, after: Any) -> str:
     told = [f"new: {', '.join(new)}"] * bool(new) + [f"no longer there: {', '.join(gone)}"] * bool(gone)
     changed = f"The groups are not those of the wave before ({'; '.join(told)})."
     return f"{changed} Waves compare groups of the same name only."
+
+
+def _how(one: Any, other: Any) -> str:
+    """Say how a question differs from that of the wave before: by what is reported of it alone, or by more."""
+    was, now = (question.answers.target for question in (one, other))
+    if {**_asked(one), "own": None} == {**_asked(other), "own": None} and was != now:
+        return f'reports another target ("{now}") than in the wave before ("{was}")'
+    return "is not the one of the wave before"
 
 
 def _asked(question: Any) -> dict[str, Any]:

@@ -207,6 +207,12 @@ def test_a_block_is_made_compared_changed_and_taken_apart(owner: FlaskClient, sh
     tables = submit(owner, change, questions=chosen, epsilon="1", ask="", cross_tables="y")
     assert tables.status_code == 302
     assert again(shop, draft).document["blocks"][0] == {"questions": chosen, "ask": 2, "epsilon": "1"}
+    assert re.search(r'<input[^>]*checked[^>]*name="cross_tables"', owner.get(change).text), (
+        "the tick is kept"
+    )
+    assert submit(owner, change, questions=chosen, epsilon="1", ask="2").status_code == 302
+    assert not re.search(r'<input[^>]*checked[^>]*name="cross_tables"', owner.get(change).text)
+    assert submit(owner, change, questions=chosen, epsilon="1", ask="2", cross_tables="y").status_code == 302
     refused = submit(owner, change, questions=chosen, epsilon="1", ask="1", cross_tables="y")
     assert shown_error(refused.text, "ask").endswith(
         "Cross-tables need two questions of each person: ask 2 or more."

@@ -63,7 +63,8 @@ def block(draft_id: str, number: int) -> Page:
     found = _find(draft, number)
     if request.method == "POST":
         return _save(draft, BlockForm(), number)
-    fields = {**found, "ask": str(found["ask"]), "epsilon": str(found["epsilon"])}
+    ticked = bool(draft.cross_tables.get(found["questions"][0]))
+    fields = {**found, "ask": str(found["ask"]), "epsilon": str(found["epsilon"]), CROSS_TABLES: ticked}
     return _show(draft, BlockForm(formdata=None, revision=draft.revision, **fields), number)
 
 
@@ -156,7 +157,11 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
     try:
         drafts.compiled(document)
         linked = tuple(name for name in draft.linked if name not in chosen)
-        drafts.save(get_store(), replace(draft, document=document, linked=linked), form.read_revision())
+        others = {name: wanted for name, wanted in draft.cross_tables.items() if name not in chosen}
+        first = next(one["id"] for one in draft.questions if one["id"] in chosen)
+        tables = others | ({first: True} if form.cross_tables.data else {})
+        changed = replace(draft, document=document, linked=linked, cross_tables=tables)
+        drafts.save(get_store(), changed, form.read_revision())
     except SurveyError as error:
         _place(form, error)
         return _show(draft, form, number, 422)

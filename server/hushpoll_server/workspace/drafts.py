@@ -33,7 +33,7 @@ UNTITLED = "Untitled survey"
 DEFAULT_N = 500
 DEFAULT_MARGIN = 0.05
 DEFAULT_EPSILON = "1"
-_OWN = ("margins", "locks")
+_OWN = ("margins", "locks", "cross_tables")
 
 
 class StaleDraft(HushpollError):
@@ -67,6 +67,8 @@ class Draft:
     """The margin that a question needs, where it is not the survey's."""
     locks: Mapping[str, str] = field(default_factory=dict)
     """The protection that a question keeps, as it was typed: an epsilon, or an odds factor."""
+    cross_tables: Mapping[str, bool] = field(default_factory=dict)
+    """Whether cross-tables are wanted inside a block, by the id of its first question."""
 
     @property
     def questions(self) -> list[Document]:
@@ -131,7 +133,7 @@ class Draft:
         def moved(own: Mapping[str, Any]) -> dict[str, Any]:
             return {after if name == before else name: value for name, value in own.items()}
 
-        return replace(self, margins=moved(self.margins), locks=moved(self.locks))
+        return replace(self, **{part: moved(getattr(self, part)) for part in _OWN})
 
     def survey(self, cap: str = "20") -> Survey:
         """Compile the draft as publishing would; SurveyError says what is missing."""
@@ -189,11 +191,12 @@ def create(
     linked: tuple[str, ...] = (),
     margins: Mapping[str, float] | None = None,
     locks: Mapping[str, str] | None = None,
+    cross_tables: Mapping[str, bool] | None = None,
 ) -> Draft:
     """Keep a new draft."""
     name = secrets.token_hex(8)
     plan = (expected_n, margin, epsilon, linked)
-    own = (margins or {}, locks or {})
+    own = (margins or {}, locks or {}, cross_tables or {})
     draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None, *own)
     with store.write() as tx:
         tx.execute(insert(drafts).values(**_row(draft)))

@@ -1,0 +1,131 @@
+"""What a survey with a block shows in a real Chromium: results, tables, trend, rehearsal, budget and paper."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hushpoll_analysis import simulate
+from hushpoll_client import Survey
+from hushpoll_server.collect import closing
+from hushpoll_server.people import accounts
+from hushpoll_server.workspace import drafts
+from playwright.sync_api import Browser, Page, expect
+
+from tests.serving import LiveServer, bearer
+
+from .test_workspace import PASSWORD, axe, sign_in, watch
+
+pytestmark = pytest.mark.browser
+ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
+WIDTHS = [390, 1280]
+ASKED: list[dict[str, Any]] = [
+    {"id": f"q{number}", "kind": "yes_no", "text": f"Did you do thing {number}?"} for number in range(1, 5)
+]
+BLOCK = {"questions": [one["id"] for one in ASKED], "ask": 2, "epsilon": "3"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    live = LiveServer(tmp_path_factory.mktemp("block-results"), SEAL_EVERY="86400")
+    accounts.add_user(live.store, "ines", "designer", PASSWORD)
+    live.start()
+    yield live
+    live.close()
+
+
+def document(title: str, **more: Any) -> dict[str, Any]:
+    return {**drafts.blank(title), "questions": ASKED, "blocks": [BLOCK], **more}
+
+
+@pytest.fixture(scope="module")
+def survey(server: LiveServer) -> Survey:
+    """A closed survey with a block, answered by 900 people."""
+    made = Survey.from_draft(document("Things done"))
+    assert server.store.publish(made, "ines", target_n=900)
+    answers = (np.random.default_rng(4).random((900, 4)) < [0.2, 0.5, 0.7, 0.1]).astype(np.uint8)
+    codes = simulate(made.blocks[0].channel, answers, 5).tolist()
+    lines = [json.dumps({"id": secrets.token_hex(16), "reports": [code]}) for code in codes]
+    request = urllib.request.Request(
+        f"{server.url}/api/surveys/{made.hash}/reports/batch",
+        "\n".join(lines).encode(),
+        {"Content-Type": "application/x-ndjson", **bearer(server.store)},
+    )
+    urllib.request.urlopen(request).close()
+    closing.close(server.store, made.hash)
+    return made
+
+
+@pytest.fixture(params=WIDTHS)
+def page(browser: Browser, server: LiveServer, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A signed-in designer at a phone's width and at a desk's, who hears of every error of the page."""
+    context = browser.new_context(viewport={"width": request.param, "height": 844})
+    context.set_default_timeout(30_000)
+    made = context.new_page()
+    faults = watch(made)
+    sign_in(made, server, "ines")
+    yield made
+    context.close()
+    assert faults == []
+
+
+def looked_at(page: Page, name: str) -> None:
+    """Check that nothing is inaccessible or too wide, and keep a picture."""
+    width = page.viewport_size["width"]  # type: ignore[index]
+    axe(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(ARTEFACTS / f"{name}-{width}.png"), full_page=True)
+
+
+def test_results_and_a_table_of_two_questions_of_a_block(
+    page: Page, server: LiveServer, survey: Survey
+) -> None:
+    page.goto(f"{server.url}/surveys/{survey.hash}/report")
+    expect(page.get_by_text("people were asked this").first).to_be_visible()
+    for one in ASKED:
+        expect(page.get_by_role("heading", name=one["text"]).first).to_be_visible()
+    looked_at(page, "block-results")
+    page.goto(f"{server.url}/surveys/{survey.hash}/report/table?outcome=q1&by=q2")
+    expect(page.get_by_text("randomized together").first).to_be_visible()
+    looked_at(page, "block-table")
+
+
+def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveServer) -> None:
+    draft = drafts.create(server.store, "ines", document("Things to ask"), expected_n=4000, margin=0.08)
+    page.goto(f"{server.url}/drafts/{draft.id}/privacy")
+    rows = page.locator(".plan-question")
+    expect(rows).to_have_count(4)
+    for row in rows.all():
+        expect(row.get_by_label("Lock")).to_be_visible()
+        expect(row.get_by_label("± margin")).to_be_visible()
+    page.get_by_role("button", name="Find the privacy that fits").click()
+    expect(page.locator(".notice-done")).to_contain_text("for the block of questions 1 to 4", timeout=30_000)
+    looked_at(page, "block-budget")
+    rows.nth(2).get_by_label("Lock").fill("0.4")
+    page.get_by_role("button", name="Find the privacy that fits").click()
+    expect(page.locator(".notice-problem").first).to_contain_text(
+        "The block of questions 1 to 4 is locked at epsilon 0.4", timeout=30_000
+    )
+
+
+def test_a_rehearsal_with_a_block_and_groups_and_paper_that_refuses_it(
+    page: Page, server: LiveServer
+) -> None:
+    given = document(f"Groups {secrets.token_hex(2)}", groups=["Science", "Arts"])
+    draft = drafts.create(server.store, "ines", given)
+    page.goto(f"{server.url}/drafts/{draft.id}/rehearsal")
+    page.get_by_role("button", name="Rehearse", exact=True).click()
+    expect(page.locator(".rehearsal-table").first).to_be_visible(timeout=30_000)
+    looked_at(page, "block-rehearsal")
+    asked = Survey.from_draft(given)
+    server.store.publish(asked, "ines")
+    page.goto(f"{server.url}/s/{asked.hash}/paper")
+    expect(page.get_by_text("cannot be answered on paper").first).to_be_visible()
+    looked_at(page, "block-paper")
