@@ -14,6 +14,7 @@ from hushpoll_analysis import AnalysisError, clusters, crosstab, queries, simula
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.tables.clustering import lloyd
 from hushpoll_client import Survey, mechanisms
+from scipy import stats
 
 POINTS = 5
 # Share of a group, and its centre on both scales as parts of their length. No cell of the table lies half way between
@@ -369,6 +370,27 @@ def test_the_constant_of_the_proposition_by_simulation() -> None:
     assert np.mean(np.abs(answers) <= tolerance) == pytest.approx(0.95, abs=0.02)
     # What is planned for certain (Hoeffding) is more than that, and not more than three times as much.
     assert needed < asked.respondents() < 3 * needed
+
+
+@pytest.mark.parametrize("rounds", [1, 4, 16])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+@pytest.mark.parametrize("tolerance", [0.05, 0.1])
+def test_people_grow_with_rounds_over_epsilon_and_tolerance_squared(
+    rounds: int, epsilon: float, tolerance: float
+) -> None:
+    """All answers of a study within the tolerance in 95 of 100: n = C T/(epsilon^2 tolerance^2), 15 < C < 42."""
+    each = stats.norm.isf((1 - 0.95 ** (1 / rounds)) / 2) / math.tanh(epsilon / 2)
+    people = math.ceil((each / tolerance) ** 2)
+    constant = rounds * people * epsilon**2 * tolerance**2 / rounds
+    assert 15 < constant < 42
+    share = mechanisms.warner(epsilon=epsilon).device.truth_weight / 2**53
+    said = np.random.default_rng(rounds).binomial(people, 0.5 * share + 0.5 * (1 - share), (20_000, rounds))
+    answers = (2 * said / people - 1) / (2 * share - 1)
+    held = np.mean(np.all(np.abs(answers) <= tolerance, axis=1))
+    assert held == pytest.approx(0.95, abs=0.008)
+    # What is planned for certain is more, and grows alike.
+    planned = queries(epsilon=epsilon, tolerance=tolerance, rounds=rounds)
+    assert people < planned.respondents() < 3 * people
 
 
 def test_all_answers_are_within_the_tolerance() -> None:

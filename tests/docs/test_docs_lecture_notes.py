@@ -48,14 +48,84 @@ def test_a_wrong_name_would_be_noticed() -> None:
         resolve("hushpoll_analysis.clusterz")
 
 
-def test_every_part_of_the_texts_has_a_row() -> None:
-    """Definitions, propositions, remarks and exercises of the chapter are numbered through: none may be left out."""
+ROWS = [line.split("|")[1:-1] for line in TEXT.splitlines() if line.startswith("| ") and "---" not in line]
+PARTS, ERRORS = TEXT.split("## Errors in the texts")
+
+# What the five texts hold, by their own numbers; C is numbered through.
+REQUIRED = {
+    "A": [
+        "A 2",
+        "A 3",
+        "A 4",
+        "A 5, inconsistency",
+        "A 5, minimax",
+        "A 6",
+        "A 6.1",
+        "A 6.2",
+        "A 6.3",
+        "A 6.4",
+    ],
+    "B": ["B, first theorem", "B, second theorem", "B, facts 1 and 2", "B, linkage"],
+    "D": ["D Def. 1", "D Def. 2", "D Th. 3", "D Lemma 4", "D Lemma 5", "D Th. 6"],
+    "E": [
+        *(
+            "E Lemma 3.1",
+            "E Lemma 3.3",
+            "E Lemma 3.4",
+            "E Def. 3.5",
+            "E 3.1.4, Th. 3.6",
+            "E 3.2, Th. 3.7",
+            "E 3.3",
+        ),
+        'E, "ε much larger than 1/n"',
+    ],
+}
+ERRATA = [
+    *("B", "C 7.1.3", "C Def. 7.11 ff.", "A 4", "A 2", "E Th. 3.6", "C Ex. 7.36", "A 6.3", "C Prop. 7.10"),
+    *("C Prop. 7.19", "C Def. 7.29", "D Th. 3", "D Lemma 5b", "E 3.3"),
+]
+
+
+@pytest.mark.parametrize("wanted", [row for rows in REQUIRED.values() for row in rows])
+def test_every_part_of_the_texts_has_a_row(wanted: str) -> None:
+    cells = [row[0].strip() for row in ROWS if f"| {row[0].strip()} |" in PARTS]
+    assert any(re.search(rf"(^|, ){re.escape(wanted)}(,|$| )", cell) for cell in cells), wanted
+
+
+@pytest.mark.parametrize("wanted", ERRATA)
+def test_every_error_has_a_row(wanted: str) -> None:
+    cells = [row[0].strip() for row in ROWS if f"| {row[0].strip()} |" in ERRORS]
+    assert any(cell.startswith(wanted) or f", {wanted}" in cell for cell in cells), wanted
+
+
+def test_every_number_of_the_chapter_has_a_row() -> None:
+    """Definitions, propositions, remarks and exercises of C are numbered through: none may be left out."""
     covered: set[int] = set()
-    for first, last in re.findall(r"(?:Def\.|Prop\.|Ex\.|Rem\.) 7\.(\d+)(?: to 7\.(\d+))?", TEXT):
+    for first, last in re.findall(r"(?:Def\.|Prop\.|Ex\.|Rem\.) 7\.(\d+)(?: to 7\.(\d+))?", PARTS):
         covered |= set(range(int(first), int(last or first) + 1))
     assert covered >= set(range(1, 37)), sorted(set(range(1, 37)) - covered)
-    for lemma in ("3.1", "3.2", "3.3", "3.4", "3.6", "3.7"):
-        assert re.search(rf"(?:Lemma|Th\.) {re.escape(lemma)}", TEXT) or f"Th. {lemma}" in TEXT, lemma
+
+
+WRITTEN = {"worst=True": "hushpoll_analysis.design", "decoy_counts": "hushpoll_client.mechanisms.or_poll"}
+"""Keywords, each with the function that takes it."""
+
+
+def test_every_code_span_is_a_name_a_keyword_or_a_command() -> None:
+    from hushpoll_analysis.tables import synthetic
+
+    for span in set(re.findall(r"`([^`]+)`", TEXT)):
+        if re.fullmatch(r"hushpoll_[a-z]+(?:\.\w+)+", span):
+            assert resolve(span) is not None
+        elif span in WRITTEN:
+            taken = inspect.signature(resolve(WRITTEN[span])).parameters  # type: ignore[arg-type]
+            assert span.partition("=")[0] in taken, span
+        elif span.startswith("hushpoll "):
+            assert re.fullmatch(r"hushpoll [a-z]+ [a-z]+ --[a-z-]+", span), span
+        elif span.startswith("method="):
+            assert "method" in inspect.signature(density).parameters
+        else:
+            owner, _, name = span.partition(".")
+            assert hasattr(getattr(synthetic, owner), name), span
 
 
 def test_methods_of_the_density_exist() -> None:
