@@ -89,7 +89,7 @@ ERRATA = [
 @pytest.mark.parametrize("wanted", [row for rows in REQUIRED.values() for row in rows])
 def test_every_part_of_the_texts_has_a_row(wanted: str) -> None:
     cells = [row[0].strip() for row in ROWS if f"| {row[0].strip()} |" in PARTS]
-    assert any(re.search(rf"(^|, ){re.escape(wanted)}(,|$| )", cell) for cell in cells), wanted
+    assert any(re.search(rf"(^|, ){re.escape(wanted)}([,;]|$| )", cell) for cell in cells), wanted
 
 
 @pytest.mark.parametrize("wanted", ERRATA)
@@ -121,15 +121,15 @@ def test_every_code_span_is_a_name_a_keyword_or_a_command() -> None:
             assert span.partition("=")[0] in taken, span
         elif span.startswith("hushpoll "):
             assert re.fullmatch(r"hushpoll [a-z]+ [a-z]+ --[a-z-]+", span), span
-        elif span.startswith("method="):
-            assert "method" in inspect.signature(density).parameters
+        elif span.startswith("shape="):
+            assert "shape" in inspect.signature(density).parameters
         else:
             owner, _, name = span.partition(".")
             assert hasattr(getattr(synthetic, owner), name), span
 
 
-def test_methods_of_the_density_exist() -> None:
-    given = set(re.findall(r'method="(\w+)"', TEXT))
+def test_shapes_of_the_density_exist() -> None:
+    given = set(re.findall(r'shape="(\w+)"', TEXT))
     assert len(given) == 3
     source = inspect.getsource(sys.modules[density.__module__])
     assert all(f'"{name}"' in source for name in given)
