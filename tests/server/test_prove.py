@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hushpoll_server.collect import closing
 
-from tests.prove import faults, kills, machine, requests, trace
+from tests.prove import faults, kills, machine, proxy, requests, trace
 from tests.prove.__main__ import HARNESSES
 from tests.prove.crowd import Crowd
 from tests.serving import LiveServer, Postgres, make_survey
@@ -43,6 +43,16 @@ def test_a_database_that_freezes_or_restarts_loses_nothing(
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_two_nodes_count_once(live: Live) -> None:
     assert faults.two_nodes(live(), 0.5)[0] > 20
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(0.5, marks=() if proxy.nginx() else (pytest.mark.long,))], ids=["in small"]
+)
+def test_nginx_of_the_manual_leads_to_whichever_node_lives(live: Live, seconds: float) -> None:
+    """Where nginx is not installed, `make prove` installs and runs it."""
+    assert proxy.through_a_proxy(live(**proxy.BEHIND_A_PROXY), seconds) > 20
 
 
 def test_sigterm_under_load_fails_nothing(live: Live) -> None:
@@ -116,4 +126,4 @@ def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -
 
 
 def test_every_harness_is_listed() -> None:
-    assert set(HARNESSES) == {"faults", "kills", "linkage", "machine", "requests", "timing", "trace"}
+    assert set(HARNESSES) == {"faults", "kills", "linkage", "machine", "proxy", "requests", "timing", "trace"}

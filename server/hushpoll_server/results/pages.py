@@ -372,7 +372,7 @@ def _report(
     keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
     sizes = state.group_sizes(survey)
     if sizes and not oversized(tallies.get(store, survey, FIELD), sizes):
-        counted, keys["population"] = list(store.record_parts(survey.hash)), sizes
+        counted, keys["population"] = store.record_parts(survey.hash), sizes
     return report(
         survey, counted, **keys, questions=questions, anchor_counts=joint, needed=needed, fewest=state.fewest
     )
