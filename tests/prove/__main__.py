@@ -9,7 +9,7 @@ from importlib import import_module
 
 from tests.serving import Postgres
 
-HARNESSES = ("kills", "faults", "trace", "machine", "requests", "linkage", "timing", "flood")
+HARNESSES = ("kills", "faults", "proxy", "trace", "machine", "requests", "linkage", "timing", "flood")
 
 
 class Progress:

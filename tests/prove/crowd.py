@@ -95,6 +95,10 @@ class Crowd:
         except Exception as error:
             self.problems.append(f"client {number}: {error!r}")
 
+    def post(self, report: Report, port: int) -> int:
+        """Send a report once; give the status."""
+        return send(self.server, self.survey, report, port=port)[0]
+
     def _send(self, number: int) -> None:
         attempts = number
         while not self.over.is_set():
@@ -103,9 +107,7 @@ class Crowd:
                 attempts += 1
                 try:
                     # With several nodes, an attempt goes to another one than the last.
-                    status, _ = send(
-                        self.server, self.survey, report, port=self.ports[attempts % len(self.ports)]
-                    )
+                    status = self.post(report, self.ports[attempts % len(self.ports)])
                 except (OSError, http.client.HTTPException) as error:
                     if not self.allowed(error):
                         self.problems.append(f"client {number}: {error!r}")

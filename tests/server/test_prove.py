@@ -13,7 +13,7 @@ from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.collect.writer import Writer
 
 from bench import stall
-from tests.prove import faults, flood, kills, machine, requests, trace
+from tests.prove import faults, flood, kills, machine, proxy, requests, trace
 from tests.prove.__main__ import HARNESSES
 from tests.prove.crowd import Crowd
 from tests.serving import LiveServer, Postgres, make_survey
@@ -46,6 +46,16 @@ def test_a_database_that_freezes_or_restarts_loses_nothing(
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_two_nodes_count_once(live: Live) -> None:
     assert faults.two_nodes(live(), 0.5)[0] > 20
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(0.5, marks=() if proxy.nginx() else (pytest.mark.long,))], ids=["in small"]
+)
+def test_nginx_of_the_manual_leads_to_whichever_node_lives(live: Live, seconds: float) -> None:
+    """Where nginx is not installed, `make prove` installs and runs it."""
+    assert proxy.through_a_proxy(live(**proxy.BEHIND_A_PROXY), seconds) > 20
 
 
 def test_sigterm_under_load_fails_nothing(live: Live) -> None:

@@ -368,7 +368,7 @@ def _report(
     keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
     sizes = state.group_sizes(survey)
     if sizes and not oversized(tallies.get(store, survey, FIELD), sizes):
-        counted, keys["population"] = list(store.record_parts(survey.hash)), sizes
+        counted, keys["population"] = store.record_parts(survey.hash), sizes
     # Whoever reads results while reports come can subtract: a person hides among those released together only.
     keys["batch"] = state.fewest if state.is_open or state.results_live else None
     return report(
