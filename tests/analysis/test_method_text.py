@@ -80,3 +80,18 @@ def test_a_factor_of_at_most_is_not_rounded_down(epsilon: float) -> None:
 def test_round_factors_stay_round() -> None:
     assert factor_text(math.log(3)) == "3"
     assert factor_text(1.0) == "2.72"
+
+
+def test_a_counted_decoy_is_called_consistent() -> None:
+    def paragraph(**decoy: object) -> str:
+        question = {
+            "id": "d",
+            "kind": "yes_no",
+            "text": "?",
+            "mechanism": {"name": "or_poll", "decoy": "Tea?", **decoy},
+        }
+        survey = Survey.from_draft({"hushpoll": 1, "title": "M", "questions": [question]})
+        return method_of(survey, 1000, 0.95).paragraph
+
+    assert "consistent" in paragraph(decoy_counts=[12, 30])
+    assert "consistent" not in paragraph(decoy_share="0.4")

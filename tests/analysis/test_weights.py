@@ -103,7 +103,11 @@ def test_equal_weights_change_nothing(sample: pd.DataFrame) -> None:
 def test_raking_meets_its_margins(sample: pd.DataFrame) -> None:
     margins = {"x2": {0: 0.4, 1: 0.6}, "group": {1: 0.55, 2: 0.45}}
     weight = rake(sample, margins, "w")
-    assert weight.mean() == pytest.approx(1)
+    assert weight.sum() == pytest.approx(sample["w"].sum()), "totals stand for the same population"
+    assert rake(sample, margins).mean() == pytest.approx(1)
+    by_hand = weighted_estimate(sample.assign(r=weight), MECHANISMS, "warner75", weights="r")[1].total
+    inside = weighted_estimate(sample, MECHANISMS, "warner75", weights="w", margins=margins)[1].total
+    assert by_hand == pytest.approx(inside)
     for name, shares in margins.items():
         for value, share in shares.items():
             assert weight[sample[name] == value].sum() / weight.sum() == pytest.approx(share, abs=1e-9)

@@ -275,3 +275,143 @@ def test_numbers_and_arrays_of_limesurvey(tmp_path: Path) -> None:
     lost = "\n".join(got.left_out)
     for part in ("question pay", "2 rows become", "used_a is no earlier choice"):
         assert part in lost, part
+
+
+def planted(left_out: tuple[str, ...], wanted: dict[str, str]) -> None:
+    """Check that each planted cell is named in a line that begins with its place."""
+    for text, place in wanted.items():
+        assert any(text in line and line.startswith(place) for line in left_out), (text, left_out)
+
+
+def test_every_cell_of_an_xlsform_that_is_lost_is_listed(tmp_path: Path) -> None:
+    head = [
+        "type",
+        "name",
+        "label",
+        "required",
+        "relevant",
+        "media::image",
+        "guidance_hint",
+        "parameters",
+        "read_only",
+        "hint",
+    ]
+    rows = [
+        ["begin_group", "g", "Group title", "", "${a} = 'yes'"],
+        [
+            "select_one yn or_other",
+            "a",
+            "Cheated?",
+            "yes",
+            "",
+            "pic.png",
+            "guide",
+            "randomize=true",
+            "true",
+            "hin",
+        ],
+        ["end_group"],
+        ["begin_repeat", "r", "Rep title", "", "${a} = 'no'"],
+        ["select_one p", "b", "Which " + "x" * 1100 + " END", "sometimes"],
+        ["end_repeat"],
+        ["note", "n", "Only for some", "", "${a} = 'maybe'"],
+        ["", "stray", "A stray label"],
+    ]
+    workbook(
+        tmp_path / "a.xlsx",
+        {
+            "survey": [head, *([*row, *[""] * (len(head) - len(row))] for row in rows)],
+            "choices": [
+                ["list_name", "name", "label", "image", "label::fr"],
+                ["yn", "yes", "Yes", "y.png", ""],
+                ["yn", "no", "No", "", "Non"],
+                ["p", "u", "U", "", ""],
+                ["p", "v", "V", "", ""],
+            ],
+            "settings": [["form_title", "style", "default_language"], ["T" * 250, "pages", "en"]],
+            "entities": [["dataset"], ["people"]],
+        },
+    )
+    found = read_questionnaire(tmp_path / "a.xlsx", 1.0)
+    assert [one["id"] for one in found.document["questions"]] == ["a", "b"]
+    planted(
+        found.left_out,
+        {
+            "Group title": "survey row 2",
+            "${a} = 'yes'": "survey row 2",
+            "or_other": "survey row 3",
+            'required "yes"': "survey row 3",
+            "pic.png": "survey row 3",
+            "guide": "survey row 3",
+            "randomize=true": "survey row 3",
+            'read_only "true"': "survey row 3",
+            'hint "hin"': "survey row 3",
+            "Rep title": "survey row 5",
+            "${a} = 'no'": "survey row 5",
+            "sometimes": "survey row 6",
+            "the repeat 'r' and is asked once": "survey row 6",
+            "cut after 1,000 characters": "b",
+            "${a} = 'maybe'": "survey row 8",
+            "A stray label": "survey row 9",
+            "y.png": "choice yes of yn",
+            "Non": "choice no of yn",
+            'style "pages"': "settings",
+            'default_language "en"': "settings",
+            "it is left out": "sheet entities",
+            "cut after 200 characters": "the title",
+        },
+    )
+
+
+def test_every_cell_of_a_limesurvey_structure_that_is_lost_is_listed(tmp_path: Path) -> None:
+    head = [
+        "class",
+        "type/scale",
+        "name",
+        "relevance",
+        "text",
+        "help",
+        "language",
+        "mandatory",
+        "other",
+        "default",
+        "random_order",
+        "preg",
+        "em_validation_q",
+    ]
+    rows = [
+        ["S", "", "language", "", "en"],
+        ["S", "", "anonymized", "", "Yes please"],
+        ["SL", "", "surveyls_title", "", "T", "", "en"],
+        ["SL", "", "surveyls_endtext", "", "Thanks!", "", "en"],
+        ["G", "", "Grp", "a.NAOK=='Y'", "Group description", "", "en"],
+        ["Q", "Y", "a", "1", "Cheat?", "", "en", "Y", "", "Yes!"],
+        ["Q", "L", "b", "1", "Which?", "helping", "en", "N", "N", "A1", "1", "/x/", "that.NAOK>1"],
+        ["A", "0", "A1", "", "U", "answer help", "en"],
+        ["A", "0", "A2", "", "V", "", "en"],
+        ["QTA", "", "quota", "", "50", "", "en"],
+    ]
+    (tmp_path / "b.txt").write_text(
+        "\n".join("\t".join([*row, *[""] * (len(head) - len(row))]) for row in [head, *rows])
+    )
+    found = read_questionnaire(tmp_path / "b.txt", 1.0)
+    assert [one["id"] for one in found.document["questions"]] == ["a", "b"]
+    planted(
+        found.left_out,
+        {
+            "Yes please": "setting anonymized",
+            "Thanks!": "setting surveyls_endtext",
+            "a.NAOK=='Y'": "group Grp",
+            "Group description": "group Grp",
+            'mandatory "Y"': "question a",
+            'default "Yes!"': "question a",
+            'default "A1"': "question b",
+            'random_order "1"': "question b",
+            "/x/": "question b",
+            "that.NAOK>1": "question b",
+            "help text": "question b",
+            "answer help": "question b, A1",
+            '"50"': "QTA quota",
+        },
+    )
+    assert not any('mandatory "N"' in line or 'other "N"' in line for line in found.left_out)

@@ -13,15 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.sampled import SampledChannel
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.errors import AnalysisError
-
-if TYPE_CHECKING:
-    from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["TARGETS", "DecoyVariance", "MeanSpread", "Spread", "spread"]
 
@@ -148,6 +146,10 @@ def _turning(one: Spot, other: Spot) -> tuple[float, float, float]:
 
 def spread(mechanism: Mechanism, target: str = "shares") -> Spread | MeanSpread:
     """Give the spread of the quantity of a target that is hardest to estimate (for yes/no: Yes, as No is the same)."""
+    if not isinstance(mechanism, Mechanism):
+        raise AnalysisError(
+            f"mechanism is a {type(mechanism).__name__}", "make one with hushpoll_client.mechanisms"
+        )
     only = mechanism.tells_only
     if only is not None and target != only and mechanism.analysis.options > 2:
         raise AnalysisError(

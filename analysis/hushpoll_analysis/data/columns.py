@@ -27,6 +27,7 @@ __all__ = [
     "Mechanisms",
     "Variable",
     "check_frame",
+    "check_names",
     "column_of",
     "randomized_variable",
     "read_variable",
@@ -224,6 +225,15 @@ def _shared_decoy(name: str, designs: RowDesigns, view: ChannelView) -> Estimate
         return None
     assert isinstance(view, StackedView)
     return EstimatedShare(decoy.of, decoy.variance, designs.decoy_slope(view))
+
+
+def check_names(names: object, what: str = "columns") -> None:
+    """Refuse what is no name of a column, or no list of names."""
+    listed = names if isinstance(names, list | tuple) else [names]
+    wrong = [one for one in listed if not isinstance(one, str)]
+    if wrong or not listed:
+        given = repr(wrong[0]) if wrong else "none"
+        raise AnalysisError(f"{what}: expected names of columns, got {given}", "write each as a text")
 
 
 def check_frame(data: object, what: str = "data") -> pd.DataFrame:

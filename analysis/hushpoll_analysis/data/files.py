@@ -348,6 +348,11 @@ def _csv_blocks(
 def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
     layout = record_type(survey)
     for block in blocks:
+        if not isinstance(block, bytes | bytearray | memoryview):
+            raise AnalysisError(
+                f"data: {type(block).__name__} is no block of records",
+                "give a data frame, counts for each question, a file, or the database's records",
+            )
         if len(block) % layout.itemsize:
             raise AnalysisError(
                 f"database: a block of {len(block)} bytes is not a whole number of {layout.itemsize}-byte records",

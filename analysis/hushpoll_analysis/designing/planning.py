@@ -195,6 +195,11 @@ def plan(
     if isinstance(mechanism, Mechanism):
         named.pop("at_most")  # it is in the mechanism, and beside it only of use to the trusted curator
     given = {key: value for key, value in named.items() if value is not None}
+    if not isinstance(mechanism, Mechanism | str):
+        raise AnalysisError(
+            f"mechanism is a {type(mechanism).__name__}",
+            "give its name, or one of hushpoll_client.mechanisms",
+        )
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else mechanism_class(mechanism)
     fixed = isinstance(mechanism, Mechanism) or kind.fixes_epsilon(given)
     solved = _what_to_solve(kind, fixed, epsilon, n, margin)

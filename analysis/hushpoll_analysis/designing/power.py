@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.spread import DecoyVariance, spread
 from hushpoll_analysis.errors import AnalysisError
+
+from .designs import read_number, read_whole
 
 __all__ = ["PowerResult", "answers_for_difference", "answers_for_power", "power", "power_of_difference"]
 
@@ -44,7 +47,7 @@ def power(
     ----------
     Blair, Imai, Zhou, "Design and analysis of the randomized response technique", JASA 110 (2015).
     """
-    _check(n, share, null, alpha)
+    n, share, null, alpha = _check(n, share, null, alpha)
     chance = _power(mechanism, n, share, null, alpha, two_sided)
     return PowerResult(mechanism.name, n, share, null, alpha, two_sided, chance)
 
@@ -58,9 +61,8 @@ def answers_for_power(
     two_sided: bool = True,
 ) -> PowerResult:
     """Give the smallest n whose power is at least `wanted`."""
-    _check(1, share, null, alpha)
-    if not 0.0 < wanted < 1.0:
-        raise AnalysisError(f"power is {wanted:g}", "give a probability between 0 and 1, such as 0.8")
+    _, share, null, alpha = _check(1, share, null, alpha)
+    wanted = _wanted(wanted)
     if share == null:
         raise AnalysisError(f"share and null are both {share:g}", "no number of answers can tell them apart")
     high = 2
@@ -91,6 +93,7 @@ def power_of_difference(
 
     An estimated decoy share is the same for both groups: only what it does to their difference is added.
     """
+    n, shares = _two(n, "n"), _two(shares, "shares")
     for count, share in zip(n, shares, strict=True):
         _check(count, share, 0.0, alpha)
     one = spread(mechanism)
@@ -114,8 +117,7 @@ def answers_for_difference(
 
     `ratio` is the size of the second group over that of the first.
     """
-    if not 0.0 < wanted < 1.0:
-        raise AnalysisError(f"power is {wanted:g}", "give a probability between 0 and 1, such as 0.8")
+    wanted, shares, ratio = _wanted(wanted), _two(shares, "shares"), read_number(ratio, "ratio")
     if not (math.isfinite(ratio) and ratio > 0.0):
         raise AnalysisError(f"ratio is {ratio:g}", "give the second group's size over the first's")
     if shares[0] == shares[1]:
@@ -159,11 +161,32 @@ def _tail(distance: float, null_error: float, error: float, alpha: float, two_si
     return near + far
 
 
-def _check(n: int, share: float, null: float, alpha: float) -> None:
-    if isinstance(n, bool) or n != int(n) or n < 1:
+def _wanted(power: float) -> float:
+    value = read_number(power, "power")
+    if not 0.0 < value < 1.0:
+        raise AnalysisError(f"power is {value:g}", "give a probability between 0 and 1, such as 0.8")
+    return value
+
+
+def _two(values: Any, what: str) -> tuple[Any, Any]:
+    """Read one number for each of two groups."""
+    if not isinstance(values, tuple | list) or len(values) != 2:
+        raise AnalysisError(f"{what} is {values!r}", "give a number for each of the two groups")
+    first, second = (read_number(one, what) for one in values)
+    return first, second
+
+
+def _check(n: int, share: float, null: float, alpha: float) -> tuple[int, float, float, float]:
+    """Read the numbers of a test and refuse what is out of range."""
+    n = read_whole(n, "n")
+    share, null, alpha = (
+        read_number(one, what) for one, what in ((share, "share"), (null, "null"), (alpha, "alpha"))
+    )
+    if n < 1:
         raise AnalysisError(f"n is {n}", "give the number of answers, a whole number of 1 or more")
     for name, value in (("share", share), ("null", null)):
         if not 0.0 <= value <= 1.0:
             raise AnalysisError(f"{name} is {value:g}", "give a proportion from 0 to 1")
     if not 0.0 < alpha < 1.0:
         raise AnalysisError(f"alpha is {alpha:g}", "give a significance level between 0 and 1, such as 0.05")
+    return n, share, null, alpha

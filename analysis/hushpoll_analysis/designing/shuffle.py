@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_analysis.errors import AnalysisError
@@ -99,11 +100,14 @@ def _variation(given: float | None, most: float) -> float:
 
 
 def _check(epsilon: float, n: int, delta: float) -> None:
+    for what, value in (("epsilon", epsilon), ("n", n), ("delta", delta)):
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise AnalysisError(f"{what} is {value!r}", "give a number")
     if not (math.isfinite(epsilon) and epsilon > 0.0):
         raise AnalysisError(
             f"epsilon is {epsilon:g}", "only a positive, finite local epsilon can be amplified"
         )
-    if isinstance(n, bool) or n != int(n) or n < 1:
+    if not math.isfinite(n) or n != int(n) or n < 1:
         raise AnalysisError(f"n is {n}", "give the number of reports shuffled together, 1 or more")
     if not 0.0 < delta < 1.0:
         raise AnalysisError(f"delta is {delta:g}", "give a small probability such as 1e-6")

@@ -17,6 +17,7 @@ from hushpoll_analysis.data.columns import (
     Mechanisms,
     Variable,
     check_frame,
+    check_names,
     column_of,
     randomized_variable,
 )
@@ -113,6 +114,7 @@ def correlate(
     Fox, Tracy, "Measuring associations with randomized response", Social Science Research 13 (1984).
     """
     check_level(level)
+    check_names(columns)
     check_frame(data)
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")

@@ -137,8 +137,12 @@ def rubin(
     ----------
     Rubin, Multiple Imputation for Nonresponse in Surveys (1987).
     """
-    values = np.atleast_2d(np.asarray(estimates, dtype=np.float64))
-    within = np.atleast_2d(np.asarray(variances, dtype=np.float64))
+    try:
+        values, within = (np.atleast_2d(np.asarray(one, dtype=np.float64)) for one in (estimates, variances))
+    except (TypeError, ValueError):
+        raise AnalysisError(
+            "estimates and variances: expected numbers", "give a row for each imputation"
+        ) from None
     if values.shape != within.shape or len(values) < 2:
         raise AnalysisError(
             f"{values.shape} estimates and {within.shape} variances",
@@ -222,6 +226,8 @@ def impute(
         raise AnalysisError(
             f"imputations is {imputations!r}", "give the number of completed tables, such as 20"
         )
+    if not hasattr(fit, "randomized"):
+        raise AnalysisError(f"fit is a {type(fit).__name__}", "give the result of logit or another model")
     if not fit.randomized:
         raise AnalysisError(
             "nothing in this model was randomized, so nothing is hidden", "use the data as they are"

@@ -183,12 +183,19 @@ def _paragraph(
         "Answers were randomized on the respondents' devices before transmission (local differential privacy) "
         f"by {designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition "
         f"with SHA-256 {survey.hash}. {total}. Shares were estimated from n = {n:,} complete randomized reports by "
-        "inverting the known randomization, which is unbiased and may give values outside [0, 1]; these are kept "
-        f"for further calculation and cut at 0 and 1 for display only. {_errors(sample)}; those marked “privacy only” "
-        f"contain the randomization alone and describe the uncertainty about these respondents{_decoys(survey)}. "
+        f"inverting the known randomization, which is {_bias(survey)} and may give values outside [0, 1]; these are "
+        f"kept for further calculation and cut at 0 and 1 for display only. {_errors(sample)}; those marked “privacy "
+        f"only” contain the randomization alone and describe the uncertainty about these respondents{_decoys(survey)}. "
         f"Intervals at the {100 * level:g} % level are {_intervals(interval, sample)}; simultaneous intervals use the "
         f"Bonferroni correction{_bands(survey)}."
     )
+
+
+def _bias(survey: Survey) -> str:
+    """Say how the estimates relate to the truth: a counted decoy makes a ratio of them."""
+    if any(question.mechanism.decoy_counts is not None for question in survey.questions):
+        return "unbiased (consistent for the questions whose decoy's share was itself estimated)"
+    return "unbiased"
 
 
 def _weighted(sample: Collection[str]) -> bool:

@@ -393,7 +393,11 @@ def _load(survey: str | Path) -> Survey:
             f"survey: expected a Survey or the path of its file, got {type(survey).__name__}",
             "make one with Survey.load(path) or Survey.from_draft(...)",
         )
-    return Survey.load(Path(survey))
+    try:
+        return Survey.load(Path(survey))
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+        raise AnalysisError(f"survey: {survey!s}: {reason}", "give the path of the survey's file") from None
 
 
 def _rows(whole: SurveyResults, part: QuestionResults) -> list[dict[str, Any]]:

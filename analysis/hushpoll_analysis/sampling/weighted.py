@@ -13,7 +13,7 @@ import pandas as pd
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
-from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, read_variable
+from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes
@@ -167,6 +167,7 @@ def weighted_sample(
     if interval not in WEIGHTED_INTERVALS:
         raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
     check_level(level)
+    check_names(name, "name")
     if len(check_frame(reports, "reports")) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
     option = option_of(name, mechanisms)

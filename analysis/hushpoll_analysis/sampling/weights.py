@@ -164,7 +164,7 @@ def read_design(
     adjusted = None
     if margins is not None:
         # Raked weights have mean 1; people stand for as many others as before.
-        weight = np.asarray(rake(data, margins, weight), dtype=np.float64) * weight.mean()
+        weight = np.asarray(rake(data, margins, weight), dtype=np.float64)
         adjusted = np.concatenate(
             [_dummies(data, name, shares)[0] for name, shares in margins.items()], axis=1
         )
@@ -223,7 +223,7 @@ def rake(
     Returns
     -------
     pandas.Series
-        Weights with mean 1.
+        Weights with the sum of the first ones, so that totals stand for the same population; without any, mean 1.
 
     References
     ----------
@@ -231,13 +231,15 @@ def rake(
     """
     check_frame(data)
     _check_margins(margins)
+    if data.empty:
+        raise AnalysisError("data: there are no respondents", "nothing can be raked")
     weight = _weights(data, weights)
-    weight = weight * (len(weight) / weight.sum())
+    total = float(weight.sum())
     known = [_dummies(data, name, shares) for name, shares in margins.items()]
     for _ in range(rounds):
         worst = 0.0
         for dummies, target in known:
-            current = weight @ dummies / len(weight)
+            current = weight @ dummies / total
             worst = max(worst, float(np.max(np.abs(current - target))))
             weight = weight * (dummies @ (target / current))
         if worst < tolerance:
@@ -250,7 +252,7 @@ def rake(
 
 def _check_margins(margins: Margins) -> None:
     """Refuse what is no mapping of columns to known shares."""
-    if not margins:
+    if margins is None or (isinstance(margins, Mapping) and not margins):
         raise AnalysisError("no margins given", "name at least one column with its known shares")
     kinds = (margins, *margins.values()) if isinstance(margins, Mapping) else (margins,)
     wrong = [one for one in kinds if not isinstance(one, Mapping)]

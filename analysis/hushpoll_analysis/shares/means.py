@@ -135,6 +135,9 @@ def mean_difference(first: LinearEstimate, second: LinearEstimate) -> MeanDiffer
     >>> round(mean_difference(one, other).difference, 3)
     -0.549
     """
+    for part in (first, second):
+        if not isinstance(part, LinearEstimate):
+            raise AnalysisError(f"a {type(part).__name__} is no mean", "give two results of mean")
     one, other = (Part(part.estimate, part.low, part.high) for part in (first, second))
     low, high = difference_limits(one, other)
     methods = {first.interval, second.interval}

@@ -212,7 +212,7 @@ def quantiles(
 
 def quantiles_of(whole: Cumulative, places: Places, p: Sequence[float] = QUARTILES) -> Quantiles:
     """Invert cumulative shares that are known."""
-    for one in p:
+    for one in finite_numbers(p, "p").tolist():
         if not 0.0 < one < 1.0:
             raise AnalysisError(f"p: {one!r} is no probability between 0 and 1", "use 0.5 for the median")
     limits = whole.limits(whole.level)

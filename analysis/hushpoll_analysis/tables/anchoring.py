@@ -17,7 +17,7 @@ import pandas as pd
 from hushpoll_client import Survey
 
 from hushpoll_analysis.channel.view import analysis_channel
-from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.columns import Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.data.missing import takes_missing
@@ -158,6 +158,7 @@ def anchored(
     Analysis 31 (2023); Fieller, JRSS B 16 (1954).
     """
     check_level(level)
+    check_names([question, anchor], "question and anchor")
     mechanisms = with_designs(mechanisms, designs, reports, question)
     options = options_of(question, mechanisms, labels)
     if options:

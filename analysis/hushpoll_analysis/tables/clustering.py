@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, Mechanisms
+from hushpoll_analysis.data.columns import Codes, Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.whiskers import draw_whiskers
@@ -134,6 +134,7 @@ def clusters(
     Lloyd, "Least squares quantization in PCM", IEEE Trans. Inf. Theory 28 (1982).
     """
     check_level(level)
+    check_names(columns)
     if len(columns) > MOST_COLUMNS and not isinstance(columns, str):
         raise AnalysisError(
             f"{len(columns)} questions are too many for groups", f"take at most {MOST_COLUMNS}"

@@ -16,6 +16,7 @@ from hushpoll_analysis.data.columns import (
     ExactView,
     Mechanisms,
     Variable,
+    check_names,
     column_of,
     randomized_variable,
     read_variable,
@@ -99,6 +100,8 @@ def crosstab(
     Miettinen, Nurminen, "Comparative analysis of two rates", Statist. Med. 4 (1985);
     Chen, T., "Analysis of randomized response as purposively misclassified data", Proc. ASA Survey Research (1979).
     """
+    check_names(rows, "rows")
+    check_names(columns)
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
     reports, mechanisms, labels = _with_options(reports, mechanisms, names, labels)
@@ -174,6 +177,7 @@ def compare(
     Zou, Donner, "Construction of confidence limits about effect measures", Statist. Med. 27 (2008); Donner, Zou, Stat.
     Methods Med. Res. 21 (2012).
     """
+    check_names([outcome, by], "outcome and by")
     check_level(level)
     number = _rounded_number(mechanisms, outcome)
     if number is not None:

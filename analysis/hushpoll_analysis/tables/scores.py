@@ -12,7 +12,14 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, check_frame, read_variable
+from hushpoll_analysis.data.columns import (
+    Codes,
+    Mechanisms,
+    Variable,
+    check_frame,
+    check_names,
+    read_variable,
+)
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
@@ -92,6 +99,7 @@ def sum_score(
     unbiased estimates of squares and products, since items are randomized independently.
     """
     check_level(level)
+    check_names(items, "items")
     if isinstance(items, str) or len(items) < 2 or len(set(items)) != len(items):
         raise AnalysisError("a sum score needs at least two items", "name each column once")
     if len(check_frame(data)) < 2:

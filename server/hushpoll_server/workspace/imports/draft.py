@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from hushpoll_client import HushpollError
+from hushpoll_client.document import short
 from hushpoll_client.kind import KINDS
 from hushpoll_client.kind.number import MAX_STEPS
 
@@ -52,7 +53,7 @@ class Builder:
 
         `codes` are what the other program calls the answers, in the order of the options (No and Yes).
         """
-        question = {"id": self.name(name), "kind": kind, "text": plain_text(text)[:TEXT] or name, **keys}
+        question = {"id": self.name(name), "kind": kind, "text": self._cut(text, TEXT, name) or name, **keys}
         self.questions.append({**question, "mechanism": {"epsilon": self.epsilon}})
         options = keys.get("options", ("No", "Yes"))
         self._known[name] = (question["id"], dict(zip(codes, options, strict=False)))
@@ -101,6 +102,19 @@ class Builder:
         question["after"] = {"question": decider, "answers": answers}
         return ""
 
+    def leave(self, where: str, cells: Mapping[str, str], used: Collection[str] = ()) -> None:
+        """Note every cell that was not used, with what it says."""
+        for key, value in cells.items():
+            if value and key not in used:
+                self.skip(where, f"{key} {short(value)} is left out")
+
+    def _cut(self, text: str, most: int, where: str) -> str:
+        """Cut a text to what a survey may hold, and say so."""
+        plain = plain_text(text)
+        if len(plain) > most:
+            self.skip(where, f"its text is cut after {most:,} characters, before {short(plain[most:])}")
+        return plain[:most]
+
     def skip(self, where: str, why: str) -> None:
         """Note what is not carried over."""
         self.left_out.append(f"{where}: {why}")
@@ -111,9 +125,9 @@ class Builder:
             raise HushpollError(
                 "no question of this file can be carried over", "see the list of kinds in docs/designers.md"
             )
-        document: dict[str, Any] = {"hushpoll": 1, "title": self.title[:TITLE]}
+        document: dict[str, Any] = {"hushpoll": 1, "title": self._cut(self.title, TITLE, "the title")}
         if self.intro:
-            document["intro"] = self.intro[:INTRO]
+            document["intro"] = self._cut(self.intro, INTRO, "the introduction")
         return Imported({**document, "questions": self.questions}, tuple(self.left_out))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from hushpoll_client import HushpollError
+from hushpoll_client.document import short
 
 from .draft import Builder, Imported, plain_text
 
@@ -14,6 +16,14 @@ __all__ = ["read_limesurvey"]
 
 LISTS = {"L", "!", "O"}
 FIVE = 5
+READ = {"S", "SL", "G", "Q", "SQ", "A"}
+PLACE = ("id", "related_id", "language")
+"""Columns that say where a row belongs."""
+OWN = {"class", "type/scale", "type", "name", "text", "relevance", "other", "help", *PLACE}
+USED = {"M": {"max_answers"}, "N": {"min_num_value_n", "max_num_value_n", "num_value_int_only", "suffix"}}
+"""Columns that a question of a type is made from."""
+NOTHING = {("mandatory", "N"), ("other", "N"), ("same_default", "0"), ("relevance", "1")}
+"""Cells that say what holds anyway."""
 TENTH = 0.1
 """Decimals without a step are rounded to tenths."""
 ARRAYS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -56,7 +66,18 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
     for number, row in enumerate(kept):
         if row["class"] == "Q":
             _question(builder, row, _below(kept, number))
+        elif row["class"] not in READ:
+            builder.skip(
+                f"{row['class']} {row.get('name') or ''}".strip(),
+                f"rows of this class are left out{_said(row, {'class', 'name', *PLACE})}",
+            )
     return builder.finish()
+
+
+def _said(row: dict[str, str], used: Collection[str]) -> str:
+    """List the cells that say something and were not used."""
+    left = [f"{key} {short(value)}" for key, value in row.items() if value and key and key not in used]
+    return f" ({', '.join(left)})" if left else ""
 
 
 def _texts(builder: Builder, rows: list[dict[str, str]]) -> None:
@@ -67,7 +88,11 @@ def _texts(builder: Builder, rows: list[dict[str, str]]) -> None:
         elif row["class"] == "SL" and where in ("surveyls_description", "surveyls_welcometext") and text:
             builder.intro = " ".join(filter(None, [builder.intro, text]))
         elif row["class"] == "G":
-            builder.skip(f"group {where}", "groups become one page; sections can be added by hand")
+            row = {**row, "relevance": "" if row.get("relevance") == "1" else row.get("relevance") or ""}
+            said = _said(row, {"class", "name", "type/scale", *PLACE})
+            builder.skip(f"group {where}", f"groups become one page; sections can be added by hand{said}")
+        elif row["class"] in ("S", "SL") and text and where != "language":
+            builder.skip(f"setting {where}", f"{short(text)} is left out")
 
 
 def _below(rows: list[dict[str, str]], number: int) -> list[dict[str, str]]:
@@ -84,6 +109,7 @@ def _question(builder: Builder, row: dict[str, str], below: list[dict[str, str]]
     kind, name = row.get("type/scale") or row.get("type") or "", row.get("name") or "question"
     where, text = f"question {name}", row.get("text") or name
     before = len(builder.questions)
+    _leftovers(builder, kind, row, below, where)
     if kind in ARRAYS:
         _array(builder, kind, name, text, below, where)
         if row.get("relevance") not in (None, "", "1"):
@@ -100,6 +126,22 @@ def _question(builder: Builder, row: dict[str, str], below: list[dict[str, str]]
         builder.skip(where, "the answer Other with its text is left out")
     if row.get("help"):
         builder.skip(where, "its help text is left out")
+
+
+def _leftovers(
+    builder: Builder, kind: str, row: dict[str, str], below: list[dict[str, str]], where: str
+) -> None:
+    """List every cell of a question, its rows and its answers that no draft can hold."""
+    used = {*OWN, *USED.get(kind, ())}
+    plain = {key: "" if (key, value) in NOTHING else value for key, value in row.items()}
+    said = _said(plain, used)
+    if said:
+        builder.skip(where, f"left out{said}")
+    for one in below:
+        cells = {key: "" if (key, value) in NOTHING else value for key, value in one.items()}
+        said = _said(cells, {"class", "type/scale", "name", "text", *PLACE})
+        if said:
+            builder.skip(f"{where}, {one.get('name') or ''}", f"left out{said}")
 
 
 def _single(

@@ -25,7 +25,8 @@ QUIET = {
     "begin group",
     "end group",
 }
-CARELESS = ("constraint", "calculation", "appearance", "default", "repeat_count", "choice_filter", "hint")
+REPEAT = ("begin_repeat", "end_repeat")
+CHOICE = {"list_name", "list name", "name"}
 TENTH = 0.1
 """Decimals without a step are rounded to tenths."""
 POINTS = range(2, 12)
@@ -38,16 +39,49 @@ def read_xlsform(path: Path, epsilon: float) -> Imported:
         raise HushpollError(f"{path.name}: there is no sheet called survey", "an XLSForm has one")
     settings = (sheets.get("settings") or [{}])[0]
     builder = Builder(plain_text(settings.get("form_title") or settings.get("title") or path.stem), epsilon)
+    builder.leave("settings", settings, {"form_title", "title"})
+    for name in sheets.keys() - {"survey", "choices", "settings"}:
+        builder.skip(f"sheet {name}", "it is left out")
+    choices, names = _choices(builder, sheets.get("choices", []))
+    repeats: list[str] = []
+    for number, row in enumerate(sheets["survey"], 2):
+        where = f"survey row {number} ({row.get('name') or row.get('type') or 'no type'})"
+        if not row.get("type"):
+            builder.leave(where, row)
+        elif not _repeat(builder, row, where, repeats):
+            before = len(builder.questions)
+            _question(builder, row, choices, names, where)
+            if repeats and len(builder.questions) > before:
+                builder.skip(where, f"it stands in the repeat {repeats[-1]!r} and is asked once")
+    return builder.finish()
+
+
+def _choices(
+    builder: Builder, rows: list[dict[str, str]]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Give the labels and the codes of every list."""
     choices: dict[str, list[str]] = {}
     names: dict[str, list[str]] = {}
-    for row in sheets.get("choices", []):
+    for row in rows:
         key = row.get("list_name") or row.get("list name") or ""
         choices.setdefault(key, []).append(plain_text(_label(row) or row.get("name", "")))
         names.setdefault(key, []).append(row.get("name", ""))
-    for number, row in enumerate(sheets["survey"], 2):
-        if row.get("type"):
-            _question(builder, row, choices, names, f"survey row {number} ({row.get('name') or row['type']})")
-    return builder.finish()
+        builder.leave(f"choice {row.get('name', '')} of {key}", row, {*CHOICE, _label_column(row)})
+    return choices, names
+
+
+def _repeat(builder: Builder, row: dict[str, str], where: str, repeats: list[str]) -> bool:
+    """Follow where a repeat begins and ends; say whether the row does that."""
+    kind = row["type"].lower().replace(" ", "_")
+    if kind not in REPEAT:
+        return False
+    if kind == REPEAT[0]:
+        repeats.append(row.get("name", ""))
+        builder.skip(where, "a repeat is no question: what stands in it is asked once")
+        builder.leave(where, row, {"type", "name"})
+    elif repeats:
+        repeats.pop()
+    return True
 
 
 def _table(rows: list[list[str]]) -> list[dict[str, str]]:
@@ -62,9 +96,11 @@ def _table(rows: list[list[str]]) -> list[dict[str, str]]:
 
 def _label(row: dict[str, str]) -> str:
     """Find the label; in several languages the first."""
-    if "label" in row:
-        return row["label"]
-    return next((value for key, value in row.items() if key.startswith("label")), "")
+    return row.get(_label_column(row), "")
+
+
+def _label_column(row: dict[str, str]) -> str:
+    return "label" if "label" in row else next((key for key in row if key.startswith("label")), "label")
 
 
 def _question(
@@ -80,6 +116,7 @@ def _question(
     used: set[str] = set()
     if row["type"].lower() in QUIET:
         builder.skip(where, f"{row['type']} is no question")
+        builder.leave(where, row, {"type", "name"})
         return
     if kind in ("select_one", "select_multiple"):
         key = rest.split()[0] if rest else ""
@@ -88,12 +125,15 @@ def _question(
             builder.skip(where, f"the list {key!r} needs at least two different choices")
             return
         used = _selected(builder, row, name, text, options, names[key], where)
+        if rest.split()[1:]:
+            builder.skip(where, f"{' '.join(rest.split()[1:])} is left out")
     elif kind in ("integer", "decimal"):
         used = _number(builder, row, name, text, where)
     elif kind == "range":
         used = _range(builder, row, name, text, where)
     elif kind == "note":
         builder.intro = " ".join(filter(None, [builder.intro, plain_text(text)]))
+        builder.leave(where, row, {"type", "name", _label_column(row)})
         return
     else:
         builder.skip(where, f"answers of type {row['type']} cannot be randomized")
@@ -104,12 +144,10 @@ def _question(
 
 def _rest(builder: Builder, row: dict[str, str], where: str, used: set[str]) -> None:
     """Set the skip rule, and list what the question has beside what was used."""
-    for key in CARELESS:
-        if row.get(key) and key not in used:
-            builder.skip(where, f"{key} {row[key]!r} is left out")
+    others = [key for key in row if key.startswith("label:") and key != _label_column(row)]
+    builder.leave(where, row, {"type", "name", "relevant", _label_column(row), *others, *used})
     if row.get("relevant"):
         builder.condition(where, row["relevant"])
-    others = [key for key in row if key.startswith("label:")]
     if others:
         builder.skip(where, f"translations are left out ({', '.join(others)})")
 

@@ -1,0 +1,105 @@
+"""Every public function explains what it cannot use: never a raw error from inside."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import hushpoll_analysis
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_client import Survey, mechanisms
+from hushpoll_client.errors import HushpollError
+
+COIN = mechanisms.warner(epsilon=2)
+FOUR = mechanisms.krr(options=4, epsilon=2)
+RNG = np.random.default_rng(1)
+DATA = pd.DataFrame({name: RNG.integers(0, 2, 400) for name in ("y", "a", "g")}).assign(
+    x=RNG.normal(size=400), w=1.0, k=RNG.integers(0, 4, 400)
+)
+HOW = {"y": COIN, "a": COIN}
+SURVEY = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "t",
+        "questions": [
+            {"id": "y", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 2}}
+        ],
+    }
+)
+GROUPS = [(300, 200), (110, 390)]
+ONE = hushpoll_analysis.estimate([250, 150], COIN)
+CALLS: dict[str, tuple[Any, ...]] = {
+    "anchored": (DATA, HOW, "y", "a", 0),
+    "answers_for_difference": (COIN, 0.8, (0.1, 0.2)),
+    "answers_for_power": (COIN, 0.8, 0.2),
+    "cheating_detection": (GROUPS, (0.25, 0.75)),
+    "cheating_detection_symmetric": (GROUPS, (0.25, 0.4), (0.3, 0.2)),
+    "clusters": (DATA, HOW, ["y", "a"], 2),
+    "compare": (DATA, HOW, "y", "g"),
+    "constrained_estimate": ([250, 150], COIN),
+    "correlate": (DATA, HOW, ["x", "y"]),
+    "crosstab": (DATA, HOW, "g", "y"),
+    "cumulative": ([60, 50, 40, 30], FOUR),
+    "density": ([60, 50, 40, 30], FOUR, [0, 1, 2, 3, 4]),
+    "estimate": ([250, 150], COIN),
+    "functional": ([250, 150], COIN, [0, 1]),
+    "lie_detection": (GROUPS, (0.2, 0.8)),
+    "linear": ("x ~ y", DATA, {"y": COIN}),
+    "logit": ("y ~ x", DATA, {"y": COIN}),
+    "mean": ([60, 50, 40, 30], FOUR, [1, 2, 3, 4]),
+    "mean_difference": (
+        hushpoll_analysis.mean([60, 50, 40, 30], FOUR, [1, 2, 3, 4]),
+        hushpoll_analysis.mean([60, 50, 40, 30], FOUR, [1, 2, 3, 4]),
+    ),
+    "multinomial": ("k ~ x", DATA, {"k": FOUR}),
+    "ordinal": ("k ~ x", DATA, {"k": FOUR}),
+    "plan": ("warner",),
+    "power": (COIN, 500, 0.2),
+    "power_of_difference": (COIN, (500, 500), (0.1, 0.2)),
+    "quantiles": ([60, 50, 40, 30], FOUR, [0.5]),
+    "rake": (DATA, {"g": {0: 0.5, 1: 0.5}}),
+    "report": (SURVEY, DATA[["y"]].rename(columns={"y": "y_reported"})),
+    "rubin": ([[1.0], [1.1]], [[0.1], [0.1]]),
+    "sensitivity": (ONE,),
+    "shuffled_epsilon": (1.0, 1000),
+    "simulate": (COIN.device, [0, 1, 1]),
+    "sum_score": (DATA, HOW, ["y", "a"]),
+    "trend": ({1: ONE, 2: ONE},),
+    "unrelated_two_groups": (GROUPS, (0.7, 0.3)),
+    "weighted_estimate": (DATA, HOW, "y"),
+    "impute": (hushpoll_analysis.logit("y ~ x", DATA, {"y": COIN}),),
+}
+ODD = [
+    None,
+    {},
+    {"z": None},
+    "zz",
+    "",
+    [],
+    [None],
+    pd.DataFrame(),
+    pd.DataFrame({"q": [1]}),
+    float("nan"),
+    -1,
+    object(),
+]
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_odd_arguments_are_explained(name: str) -> None:
+    function: Callable[..., Any] = getattr(hushpoll_analysis, name)
+    given = CALLS[name]
+    if name != "plan":
+        function(*given)
+    raw = []
+    for place, odd in itertools.product(range(len(given)), ODD):
+        try:
+            function(*given[:place], odd, *given[place + 1 :])
+        except HushpollError:
+            continue
+        except Exception as error:
+            raw.append(f"argument {place + 1} = {odd!r}: {type(error).__name__}: {error}")
+    assert not raw
