@@ -22,7 +22,11 @@ MOST = 0
 COMBINED = {one.combine for one in MECHANISMS.values()}
 PLANNED = {"scale", "number", "multiple", "columns", "subset", "sampled", "padded", "designed", "geometric"}
 NAMES = {*Channel.forms, *MECHANISMS, *KINDS, *COMBINED, *PLANNED, "exponential", "one_bit", "square_wave"}
-CLASSES = {form.__name__ for form in Channel.forms.values()} | {one.__name__ for one in MECHANISMS.values()}
+CLASSES = {
+    *(form.__name__ for form in Channel.forms.values()),
+    *(one.__name__ for one in MECHANISMS.values()),
+    *(type(one).__name__ for one in KINDS.values()),
+}
 OWN = (
     "client/hushpoll_client/channel/",
     "client/hushpoll_client/mechanism/",
@@ -49,6 +53,8 @@ def named(node: ast.AST) -> bool:
     """Whether an expression is one of the names, or lists one."""
     if isinstance(node, ast.Constant):
         return node.value in NAMES if isinstance(node.value, str) else False
+    if isinstance(node, ast.Attribute):  # Designed.name is a name too
+        return node.attr in ("name", "form", "combine") and last_name(node.value) in CLASSES
     return isinstance(node, ast.Tuple | ast.List | ast.Set) and any(map(named, node.elts))
 
 
@@ -71,7 +77,12 @@ def lists_names(node: ast.AST) -> bool:
 def asks_for_a_class(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "isinstance":
         return False
-    return bool(CLASSES & {getattr(one, "id", "") for one in ast.walk(node.args[1])})
+    return bool(CLASSES & {last_name(one) for one in ast.walk(node.args[1])})
+
+
+def last_name(node: ast.AST) -> str:
+    """Give the name of a variable, or of an attribute as in `module.Class`."""
+    return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
 QUOTED = "|".join(sorted(NAMES))
@@ -88,10 +99,11 @@ def in_javascript(text: str) -> Iterator[int]:
     bare = re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
     bare = re.sub(r"typeof [\w.?[\]]+ [!=]== \"number\"", lambda match: " " * len(match[0]), bare)
     compared = rf"""[!=]==?\s*["']({QUOTED})["']|["']({QUOTED})["']\s*[!=]==?|case\s+["']({QUOTED})["']"""
-    for found in re.finditer(compared, bare):
+    listed = rf"""includes\(\s*["']({QUOTED})["']|\[[^\[\]]*["']({QUOTED})["'][^\[\]]*\]\s*\.(includes|indexOf)\("""
+    for found in (*re.finditer(compared, bare), *re.finditer(listed, bare)):
         yield bare.count("\n", 0, found.start()) + 1
     open_at: list[tuple[int, int]] = []
-    for found in re.finditer(rf"[{{}}]|(?<=[{{,\s])({QUOTED}):", bare):
+    for found in re.finditer(rf"""[{{}}]|(?<=[{{,\s])["']?({QUOTED})["']?:""", bare):
         if found[0] == "{":
             open_at.append((found.start(), 0))
         elif found[0] == "}" and open_at:
@@ -103,7 +115,7 @@ def in_javascript(text: str) -> Iterator[int]:
 
 
 def everywhere() -> list[str]:
-    ways = {".py": in_python, ".html": in_jinja, ".js": in_javascript}
+    ways = {".py": in_python, ".html": in_jinja, ".svg": in_jinja, ".js": in_javascript}
     return [
         f"{name}:{line}"
         for ending, find in ways.items()
@@ -125,6 +137,10 @@ def test_names_decide_nothing_outside_their_own_folder() -> None:
         'if kind in ("yes_no", "x"): pass',
         'LABELS = {"warner": 1, "krr": 2}',
         "if isinstance(channel, KaryChannel): pass",
+        "if isinstance(channel, subset.SubsetChannel): pass",
+        "if isinstance(kind, YesNo | Scale): pass",
+        "if name != Designed.name: pass",
+        "if channel.form in (krr.KaryChannel.form, other): pass",
         'match combine:\n    case "or": pass',
     ],
 )
@@ -142,4 +158,8 @@ def test_templates_and_scripts_are_searched_too() -> None:
     assert not list(in_jinja('<div class="choice">{{ choice }}</div>'))
     assert list(in_javascript('if (combine === "or") go();'))
     assert list(in_javascript('const how = { or: "a", same: "b" };'))
+    assert list(in_javascript('const how = { "or": "a", "same": "b" };'))
+    assert list(in_javascript('if (["krr", "warner"].includes(name)) go();'))
+    assert list(in_javascript('if (names.includes("krr")) go();'))
+    assert any(name.endswith(".svg") for name, _ in sources(".svg"))
     assert not list(in_javascript('if (typeof value === "number") go(); // kind === "choice"'))

@@ -21,11 +21,20 @@ def parse_survey(data: bytes) -> Survey:
     data, _ = split_plan(data)
     value = _loaded(data)
     if not _to_be_resolved(value):
-        return Survey.parse(data)
+        return _estimable(Survey.parse(data))
     from hushpoll_analysis.designing.resolving import read_draft
 
     survey = read_draft(value)
     survey.check_cap()
+    return survey
+
+
+def _estimable(survey: Survey) -> Survey:
+    """Refuse channels that somebody else made and that cannot tell what shall be reported."""
+    if any(question.kind.targets and not question.mechanism.recompiled for question in survey.questions):
+        from hushpoll_analysis.designing.resolving import check_targets
+
+        check_targets(survey)
     return survey
 
 

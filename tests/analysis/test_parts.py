@@ -14,6 +14,7 @@ from hushpoll_analysis.channel.audit import audit_channel, buffered
 from hushpoll_analysis.channel.population import row_shares, simulate_codes, simulate_survey
 from hushpoll_analysis.channel.subset import SubsetSampler
 from hushpoll_analysis.channel.view import channel_view, sampler
+from hushpoll_analysis.designing.optimal import designed
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.export import write_export, write_reports
 from hushpoll_client import Report, Survey, mechanisms
@@ -353,14 +354,16 @@ def test_more_ways_to_ask_than_are_listed_are_drawn_alike() -> None:
     assert stats.chisquare(kept, kept.sum() * truth).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("name", ["subset", "sampled", "padded", "unequal"])
+@pytest.mark.parametrize("name", ["subset", "sampled", "padded", "unequal", "columns"])
 def test_an_audit_of_the_real_randomizer_comes_close_and_catches_a_planted_fault(name: str) -> None:
     make: dict[str, Any] = {
         "subset": lambda epsilon: mechanisms.subset(12, epsilon, 3),
         "sampled": lambda epsilon: mechanisms.sampled([2] * 6, epsilon, 2),
         "unequal": lambda epsilon: mechanisms.sampled([2, 3, 2], epsilon, 2),
         "padded": lambda epsilon: mechanisms.padded(6, epsilon, 2),
+        "columns": lambda epsilon: mechanisms.designed(designed(5, str(epsilon), "cumulative"), epsilon),
     }
+    assert name != "columns" or make[name](1).device.form == "columns"
     coins = buffered(np.random.default_rng(1).bytes)
     bound = audit_channel(make[name](1).device, 60_000, coins)
     assert 0.8 < bound <= 1

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from hushpoll_analysis import design, resolve
 from hushpoll_analysis.designing.resolving import read_draft
-from hushpoll_client import Survey, SurveyError
+from hushpoll_client import Channel, Survey, SurveyError
 from hushpoll_client.exact import exp_below, read_decimal
+from hushpoll_server.documents import parse_survey
 
 SCALE = {"id": "mood", "kind": "scale", "text": "How often?", "points": 5}
 HOURS = {"id": "hours", "kind": "number", "text": "Hours?", "min": 0, "max": 80, "step": 1}
@@ -69,3 +70,39 @@ def test_what_is_wrong_with_a_question_is_said_by_the_survey() -> None:
 def test_questions_that_clients_can_read_stay_as_they_are() -> None:
     document = draft({"id": "q", "kind": "yes_no", "text": "?"}, epsilon=1)
     assert resolve(document) == document
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "refused"),
+    [
+        ({"kind": "scale", "points": 5}, "cumulative", True),
+        ({"kind": "scale", "points": 5}, "shares", True),
+        ({"kind": "scale", "points": 5}, "mean", False),
+        ({"kind": "number", "min": 0, "max": 4, "step": 1}, "distribution", True),
+        ({"kind": "number", "min": 0, "max": 4, "step": 1}, "mean", False),
+    ],
+)
+@pytest.mark.parametrize("name", ["matrix", "designed"])
+def test_a_target_that_a_channel_cannot_estimate_is_refused(
+    kind: dict[str, Any], target: str, refused: bool, name: str
+) -> None:
+    """Two reports determine one quantity, whoever made them: the mean here."""
+    rows = [[0.7 - 0.1 * point, 0.3 + 0.1 * point] for point in range(5)]
+    asked = {
+        "id": "mood",
+        "text": "How often?",
+        **kind,
+        "mechanism": {"name": name, "epsilon": "1", "target": target},
+        "channel": Channel.from_probabilities(rows).to_json(),
+    }
+    document = {"hushpoll": 1, "title": "Two reports", "questions": [asked]}
+    if not refused:
+        assert read_draft(document).questions[0].channel.outcomes == 2
+        return
+    with pytest.raises(SurveyError, match="cannot tell this; report something else") as refusal:
+        read_draft(document)
+    assert refusal.value.path == ("questions", 0, "mechanism", "target")
+    published = Survey.from_draft(document).canonical
+    with pytest.raises(SurveyError, match="cannot tell this") as refusal:
+        parse_survey(published)
+    assert refusal.value.path == ("questions", 0, "mechanism", "target")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis.channel.audit import lower_bound
+from hushpoll_analysis.designing.optimal import designed
 from hushpoll_client import Channel, Survey, mechanisms
 from playwright.sync_api import BrowserContext, Page
 
@@ -82,6 +83,7 @@ SEVERAL: dict[str, tuple[mechanisms.Mechanism, list[Any]]] = {
     "sampled 2 of 3 at 2": (mechanisms.sampled([2] * 3, "2", 2), [[0, 0, 0], [1, 1, 1], [0, 1, 0]]),
     "padded 2 of 4 at 1": (mechanisms.padded(4, "1", 2), [[], [0, 1], [2, 3]]),
     "square wave of 4 at 1": (mechanisms.square_wave(4, "1"), [0, 1, 2, 3]),
+    "columns of 4 at 1": (mechanisms.designed(designed(4, "1", "cumulative"), "1"), [0, 1, 2, 3]),
 }
 
 

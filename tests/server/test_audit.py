@@ -16,6 +16,7 @@ import pytest
 from hushpoll_analysis.channel.audit import audit_channel, audited_answers, buffered, lower_bound
 from hushpoll_analysis.channel.person import MOST_CASES, audit_person, parts_of
 from hushpoll_analysis.channel.person_draws import audit_drawn, draw_whole
+from hushpoll_analysis.designing.optimal import designed
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_client import Report, Survey, mechanisms
 from hushpoll_server.cli import main
@@ -165,6 +166,7 @@ def test_the_whole_person_costs_exactly_the_sum() -> None:
         mechanisms.padded(4, "1", 2),
         mechanisms.sampled([2] * 4, "2", 2),
         mechanisms.krr(options=6, epsilon="2"),
+        mechanisms.designed(designed(5, "1", "cumulative"), "1"),
     ],
     ids=lambda one: one.name,
 )

@@ -99,6 +99,8 @@ def documents() -> Iterator[Case]:
         yield fault, parts, {}
     for fault, parts in hostile_kinds.documents():
         yield fault, parts, {}
+    # What "kind_unknown" was before there were scales.
+    yield "kind_scale_without_points", of(WARNER, "kind", "scale"), {}
     yield "hash_of_another_document", [TEXT], {"expected_hash": "0" * 64}
     yield "hash_in_capitals", [TEXT], {"expected_hash": surveys_hash().upper()}
     yield "hash_shortened", [TEXT], {"expected_hash": surveys_hash()[:32]}

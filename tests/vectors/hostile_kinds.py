@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hushpoll_client import SCALE, Survey, mechanisms
-from hushpoll_client.strict_json import dumps
+from hushpoll_client.strict_json import dumps, loads
 from surveys import choice, skip_rules, survey, two_valued, yes_no
 
 TICKS = {"kind": "multiple", "text": "Which?", "options": [*"abcd"]}
@@ -176,6 +176,20 @@ def forms_at_fault() -> Iterator[tuple[str, list[Any]]]:
     joint, item = (BASE["questions"][one]["channel"] for one in (JOINT, ITEM))
     for name, channel in (("sampled", joint), ("padded", item)):
         yield f"{name}_under_designed", of(SCALE_QUESTION, "channel", channel)
+    yield from _ordered_at_fault()
+
+
+def _ordered_at_fault() -> Iterator[tuple[str, list[Any]]]:
+    """Tables of mechanisms for ordered answers that are made for a larger epsilon than the document states."""
+    points = BASE["questions"][SCALE_QUESTION]["points"]
+    target = {key: BASE["questions"][SCALE_QUESTION]["mechanism"][key] for key in ("target",)}
+    for made in (mechanisms.geometric, mechanisms.exponential, mechanisms.square_wave):
+        found = made(points, "1.001")
+        stated = {"name": found.name, "epsilon": "1", **target}
+        changed = of(SCALE_QUESTION, "mechanism", stated)
+        document = loads(changed[0])
+        document["questions"][SCALE_QUESTION]["channel"] = found.device.to_json()
+        yield f"{found.name}_ratio_too_large", [dumps(document).decode()]
 
 
 def _one_bit(number: int, rows: int, target: dict[str, Any]) -> list[Any]:

@@ -159,6 +159,9 @@ def many_draws() -> Iterator[dict[str, Any]]:
         channel = mechanisms.padded(options, epsilon, at_most).device
         answers = [sorted({one * 7 % options for one in range(ticked)}) for ticked in range(at_most + 1)]
         yield many(f"padded {at_most} of {options}", channel, answers, 400)
+    for options, epsilon, size in ((5, "0.5", 2), (11, "1", 3), (20, "2", 3), (100, "2", 12)):
+        channel = mechanisms.subset(options, epsilon, size).device
+        yield many(f"subset {size} of {options}", channel, [0, 1, options // 2, options - 1], 100)
 
 
 def many(name: str, channel: Channel, answers: list[Any], times: int) -> dict[str, Any]:

@@ -17,9 +17,11 @@ from hushpoll_client.exact import spell
 from hushpoll_client.kind import KINDS, Answers, Kind
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
-from hushpoll_client.mechanism.designed import Designed
 
-__all__ = ["advised", "read_draft", "resolve"]
+from hushpoll_analysis.channel.spread import spread
+from hushpoll_analysis.errors import NotIdentifiedError
+
+__all__ = ["advised", "check_targets", "read_draft", "resolve"]
 
 # A mechanism that clients compute anew, and whose reports are answers, is taken where it is as good as the best.
 AS_GOOD = 1.0001
@@ -32,7 +34,28 @@ def read_draft(document: Mapping[str, Any] | str | bytes) -> Survey:
             document = strict_json.loads(document, constants=True)
         except HushpollError as error:
             raise SurveyError((), error.problem, error.remedy) from None
-    return Survey.from_draft(resolve(document))
+    survey = Survey.from_draft(resolve(document))
+    check_targets(survey)
+    return survey
+
+
+def check_targets(survey: Survey) -> None:
+    """Refuse a question whose reports could not tell what shall be reported of it, whoever made its channel.
+
+    Every quantity of the target needs weights b with C b = a, to within 1e-9 of its range.
+    """
+    for place, question in enumerate(survey.questions):
+        if not question.kind.targets or question.block is not None:
+            continue
+        try:
+            spread(question.mechanism, question.answers.optimum[0])
+        except NotIdentifiedError:
+            raise SurveyError(
+                ("questions", place, "mechanism", "target"),
+                f"the reports of “{question.mechanism.label}” cannot tell this",
+                "report something else, or choose another way to randomize the answer",
+                question.id,
+            ) from None
 
 
 def resolve(document: Any) -> Any:
@@ -69,7 +92,7 @@ def _resolve_question(question: dict[str, Any], at: Place) -> None:
 def _mechanism(kind: Kind, answers: Answers, rows: int, given: Mapping[str, Any]) -> Mechanism | None:
     """Give the mechanism that the analysis has to find; None where clients know it by themselves."""
     name = given.get("name") or kind.recommend(answers, rows, given["epsilon"])["name"]
-    if name != Designed.name:
+    if name not in MECHANISMS or not MECHANISMS[name].searched:
         return None
     return advised(answers, rows, spell(positive_epsilon(given["epsilon"])), "name" in given)
 

@@ -27,6 +27,7 @@ from hushpoll_analysis.data.parts import shuffled, write_parts
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
+from .asked import are_numbers, asked_facts, asked_words
 from .labels import GROUP_TEXT, r_script, spss_script, stata_script
 from .method import method_of, question_note, total_note
 from .packages import STATISTICAL, package_files, write_statistical
@@ -42,6 +43,7 @@ __all__ = [
     "zip_export",
 ]
 
+NUMBERED = "numbers without words of their own; survey.json has the chance of each for every answer"
 CSV_ROWS = 1 << 18
 REPORTS, PARTS = "reports.parquet", "parts"
 STATISTICAL_ENDINGS = {Path(name).suffix for name in STATISTICAL}
@@ -213,10 +215,20 @@ table.to_csv(here / "table.csv", index=False)
 
 def _codebook_table(survey: Survey, labels: list[tuple[Question | Block, tuple[str, ...]]]) -> str:
     rows: list[list[object]] = [
-        ["column", "question", "code", "reported_as", "mechanism", "epsilon", "epsilon_note", "parameters"]
+        [
+            "column",
+            "question",
+            "code",
+            "reported_as",
+            "mechanism",
+            "epsilon",
+            "epsilon_note",
+            "parameters",
+            "asked",
+        ]
     ]
     for question, names in labels:
-        for code, name in enumerate(names) if names else [("", question.channel.wire.words)]:
+        for code, name in _coded(question, names):
             rows.append(
                 [
                     column_of(question.id),
@@ -227,11 +239,21 @@ def _codebook_table(survey: Survey, labels: list[tuple[Question | Block, tuple[s
                     epsilon_text(question.epsilon),
                     question.mechanism.epsilon_note,
                     json.dumps(question.mechanism.parameters, ensure_ascii=False),
+                    json.dumps(asked_facts(question), ensure_ascii=False),
                 ]
             )
     for name in (*survey.groups, OTHER) if survey.groups else ():
-        rows.append([FIELD, GROUP_TEXT, name, name, "", "", "", ""])
+        rows.append([FIELD, GROUP_TEXT, name, name, "", "", "", "", ""])
     return guarded_csv(rows)
+
+
+def _coded(question: Question | Block, names: tuple[str, ...]) -> list[tuple[object, str]]:
+    """Give codes with what each says; reports without words stand in one row."""
+    if not names:
+        return [("", question.channel.wire.words)]
+    if are_numbers(names):
+        return [(f"0 to {len(names) - 1}", NUMBERED)]
+    return list(enumerate(names))
 
 
 def _codebook_text(
@@ -258,7 +280,8 @@ def _codebook_text(
             lines += [*_block_codes(survey, question), ""]
             continue
         lines += [
-            f"- Kind: {question.kind.name}; mechanism: {question.mechanism.name} {parameters}",
+            f"- Kind: {_plain(asked_words(question)).removeprefix('kind ')}",
+            f"- Mechanism: {question.mechanism.name} {parameters}",
             f"- Privacy: {question_note(question)}",
             "",
             *_codes(question, names),
@@ -297,6 +320,12 @@ def _block_codes(survey: Survey, block: Block) -> list[str]:
 
 def _codes(question: Question, names: tuple[str, ...]) -> list[str]:
     """Give the table of codes, or what a report is where it speaks of several options at once."""
+    if are_numbers(names):
+        answers = "; ".join(f"{place}: {_plain(name)}" for place, name in enumerate(question.labels))
+        return [
+            f"- Reports 0 to {len(names) - 1}: {NUMBERED}",
+            f"- Rows of the channel, counted from 0: {answers}",
+        ]
     if names:
         listed = [f"| {code} | {_plain(name)} |" for code, name in enumerate(names)]
         return ["| code | reported as |", "|---:|---|", *listed]

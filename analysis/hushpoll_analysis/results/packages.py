@@ -23,6 +23,7 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
+from .asked import are_numbers, asked_facts
 from .labels import GROUP_TEXT, SPSS_NAME, STATA_LABEL, STATA_NAME, WARNING, column_names
 from .method import question_note
 
@@ -49,6 +50,7 @@ def package_files(survey: Survey, n: int) -> Iterator[tuple[str, bytes]]:
 def _facts(question: Question | Block) -> dict[str, Any]:
     """Give what randomized a column, as data."""
     return {
+        "asked": asked_facts(question),
         "mechanism": question.mechanism.name,
         "parameters": question.mechanism.parameters,
         "channel": question.channel.to_json(),
@@ -129,7 +131,7 @@ def _variable(data: ElementTree.Element, question: Question | Block, number: int
     labels = question.report_labels
     if labels:
         _child(_child(var, "valrng"), "range", min="0", max=str(question.channel.outcomes - 1))
-    for code, label in enumerate(labels):
+    for code, label in enumerate(() if are_numbers(labels) else labels):
         category = _child(var, "catgry")
         _child(category, "catValu", str(code))
         _child(category, "labl", label)

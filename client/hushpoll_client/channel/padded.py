@@ -60,7 +60,10 @@ class PaddedChannel(Channel):
 
     def row(self, answer: int) -> tuple[int, ...]:
         """Refuse: the chance of one item is no integer out of 2^53, see `chances`."""
-        raise ChannelError("a padded channel has no table of integers", "use chances or member")
+        raise ChannelError(
+            "an answer to this channel is a set of ticked options, so it has no table with a row for each answer",
+            "estimate option by option, or list the chances of all reports with `chances`",
+        )
 
     def member(self, option: int) -> tuple[Fraction, Fraction]:
         """Give the chance that an item is reported by somebody whose set does not hold it, and whose set does."""

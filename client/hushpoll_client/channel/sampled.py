@@ -115,7 +115,10 @@ class SampledChannel(Channel):
 
     def row(self, answer: int) -> tuple[int, ...]:
         """Refuse: the chance of one report is no integer out of 2^53, see `chances`."""
-        raise ChannelError("a sampled channel has no table of integers", "use chances or joint")
+        raise ChannelError(
+            "a report of this channel speaks of several questions at once, so it has no table with a row an answer",
+            "estimate question by question, or list the chances of all reports with `chances`",
+        )
 
     def members(self, rank: int) -> tuple[int, ...]:
         """Give the members asked at a rank, which is the sum of C(c_i, i) over them in increasing order."""

@@ -68,7 +68,10 @@ class SubsetChannel(Channel):
 
     def row(self, answer: int) -> tuple[int, ...]:
         """Refuse: the chance of one set is no integer out of 2^53, see `chances`."""
-        raise ChannelError("a subset channel has no table of integers", "use chances or member")
+        raise ChannelError(
+            "a report of this channel is a set of options, so it has no table with a row for each answer",
+            "estimate option by option, or list the chances of all sets with `chances`",
+        )
 
     def chances(self, answer: int) -> dict[str, Fraction]:
         """Give the exact chance of every report when `answer` is true: for few options, to enumerate."""

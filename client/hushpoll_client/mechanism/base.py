@@ -80,6 +80,8 @@ class Mechanism(ABC):
     """What it also has to know of the question; given beside the parameters, not published among them."""
     needs_channel: ClassVar[bool] = False
     """Whether its integers have to come along: name and parameters alone do not tell them."""
+    searched: ClassVar[bool] = False
+    """Whether the analysis finds its integers, at check or publish."""
     fits: ClassVar[str] = "option"
     """The answers it takes: one "option" of several, "ordered" ones only, or a "set" of them."""
     in_surveys: ClassVar[bool] = True

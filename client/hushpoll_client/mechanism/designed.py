@@ -36,6 +36,7 @@ class Designed(Mechanism):
     fits = "ordered"
     recompiled = False
     needs_channel = True
+    searched = True
     reports_answers = False
 
     @classmethod

@@ -153,25 +153,6 @@ def compiled(document: Document) -> Survey:
     return read_draft(about_rules.compilable(document))
 
 
-def check_estimable(survey: Survey, question_id: str) -> None:
-    """Refuse a question whose reports could not tell what shall be reported of it."""
-    from hushpoll_analysis.channel.spread import spread
-    from hushpoll_analysis.errors import NotIdentifiedError
-
-    for place, question in enumerate(survey.questions):
-        if question.id != question_id:
-            continue
-        try:
-            spread(question.mechanism, question.answers.optimum[0])
-        except NotIdentifiedError:
-            raise SurveyError(
-                ("questions", place, "mechanism", "target"),
-                f"the reports of “{question.mechanism.label}” cannot tell this",
-                "report something else, or choose another mechanism under “How the answer is randomized”",
-                question_id,
-            ) from None
-
-
 def blank(title: str = UNTITLED) -> Document:
     """Make a document without questions."""
     settings = {"kiosk": False, "invitation": False}
@@ -343,7 +324,7 @@ def with_question(document: Document, question: Document, instead_of: str | None
         block_rules.follow(changed, instead_of, question["id"])
         about_rules.follow(changed, changed["questions"][place], question)
         changed["questions"][place] = question
-    check_estimable(compiled(changed), question["id"])
+    compiled(changed)
     return changed
 
 
