@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from multiprocessing.connection import Connection
 
 from hushpoll_server.collect.intake import Intake
+from hushpoll_server.collect.writer import Writer
 from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from werkzeug.test import Client
@@ -42,7 +43,7 @@ def run(config: Config, survey_hash: str, bodies: list[bytes], seconds: float) -
 
 def _store(config: Config, survey_hash: str, bodies: list[bytes], told: Connection) -> None:
     # What takes reports in a server, without the pages around it, which take seconds to load.
-    client = Client(Intake(config, Store(config), _nothing_else))
+    client = Client(Intake(config, Store(config, Writer), _nothing_else))
     told.send("ready")
     for body in bodies:
         path = f"/api/surveys/{survey_hash}/reports"
