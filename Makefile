@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-header --universal --python-versio
 # Other engines than Chromium's: program:package for apt.
 ENGINES := WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb firefox-esr
 
-.PHONY: help run demo test test-long prove lint bench docs docs-check docs-current requirements wheel clean
+.PHONY: help run demo test test-long prove prove-analysis lint bench docs docs-check docs-current requirements wheel clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,10 +38,21 @@ test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, 
 	@sh tests/install-system.sh strace nginx:nginx-light java:openjdk-17-jre-headless $(ENGINES)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long $(TESTS)
 
-prove: $(VENV)/.spark  ## Run every test, the long ones too, what other programs make of our files (R), and the harnesses of tests/prove
+# Coverage by simulation takes as long as all the rest: `make prove-analysis`.
+ELSEWHERE := tests/analysis/test_scale.py tests/analysis/test_packages.py
+
+prove: $(VENV)/.spark  ## Run every promise at its full size: the long tests, other engines, R, Spark, and the harnesses of tests/prove
 	@sh tests/install-system.sh Rscript:r-base-core strace java:openjdk-17-jre-headless $(ENGINES)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v $(TESTS)
+	@date +%s > $(VENV)/prove-began
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v --ignore tests/analysis tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v $(ELSEWHERE)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/analysis
 	$(BIN)/python -m tests.prove
+	@echo "make prove took $$(( ($$(date +%s) - $$(cat $(VENV)/prove-began)) / 60 )) minutes."
+
+prove-analysis: $(VENV)/.spark  ## Run the long tests of the analysis: coverage by simulation, over grids of shares and sizes
+	@sh tests/install-system.sh Rscript:r-base-core java:openjdk-17-jre-headless
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v --durations 20 tests/analysis
 
 lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and complexity
 	$(BIN)/ruff check .

@@ -20,6 +20,7 @@ from tests.browser.redirecting import Redirecting
 from tests.browser.respondent import (
     BRITTANY,
     CHEATED,
+    EVERY_KIND,
     REASON,
     TAX,
     Posts,
@@ -38,6 +39,10 @@ from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
 
+NOT_THESE_SENTENCES = (
+    "The sentences of this page are not those of its scripts."
+    " Do not answer here; tell whoever sent you the link."
+)
 # One submission after the other through the real page, as fast as it goes: start, choose, send, clear.
 REPEAT = """async ([times, choices]) => {
   const until = async (found) => {
@@ -310,8 +315,63 @@ def test_changed_sentences_are_not_shown_by_intact_scripts(
 
     page.route(f"**/s/{survey.hash}*", milder)
     page.goto(link)
-    heading(
-        page,
-        "The sentences of this page are not those of its scripts. Do not answer here; tell whoever sent you the link.",
+    heading(page, NOT_THESE_SENTENCES)
+    assert page.locator("button, form").count() == 0
+
+
+def about_survey() -> Survey:
+    """A survey that needs every group of sentences: other kinds of questions, groups, and who asks."""
+    return Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": "Every sentence",
+            "questions": list(EVERY_KIND),
+            "groups": ["Science", "Arts"],
+            "thanks": "Thank you.",
+        }
     )
+
+
+@pytest.mark.parametrize("group", ["kinds", "rare", "study"])
+def test_a_changed_sentence_of_any_group_is_not_shown(
+    page: Page, page_server: LiveServer, group: str
+) -> None:
+    survey = about_survey()
+    link = address(page_server, survey).replace("#", "?lang=en#") + ".g0"
+
+    def change(route: Route) -> None:
+        response = route.fetch()
+        start = f'data-words="{group}">'
+        before, found, after = response.text().partition(start)
+        assert found
+        # One sign of one sentence.
+        place = after.index('":"') + 3
+        route.fulfill(response=response, body=before + start + after[:place] + "x" + after[place:])
+
+    page.route(f"**/s/{survey.hash}*", change)
+    page.goto(link)
+    heading(page, NOT_THESE_SENTENCES)
+    assert page.locator("button, form").count() == 0
+    page.unroute_all()
+    page.goto("about:blank")
+    open_page(page, link)
+    heading(page, survey.title)  # the same page as it was
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
+def test_a_changed_sentence_of_the_whole_explanation_is_not_shown(
+    page: Page, page_server: LiveServer, language: str
+) -> None:
+    survey = draft(CHEATED, title="Explained otherwise")
+
+    def change(route: Route) -> None:
+        response = route.fetch()
+        text = response.text()
+        place = text.index('":"') + 3
+        route.fulfill(response=response, body=text[:place] + "x" + text[place:])
+
+    page.route(f"**/static/words/{language}.json", change)
+    open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
+    page.locator("main > button.plain").click()
+    heading(page, NOT_THESE_SENTENCES)
     assert page.locator("button, form").count() == 0

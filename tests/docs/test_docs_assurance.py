@@ -47,6 +47,8 @@ SECTIONS = {
     "### Results on another site": "only public results can be framed",
 }
 DAY = datetime.date(2026, 11, 1)
+VECTORS = ROOT / "tests" / "vectors"
+MIGRATIONS = ROOT / "server" / "hushpoll_server" / "store" / "migrations" / "versions"
 
 
 class Row(NamedTuple):
@@ -127,4 +129,6 @@ def test_the_numbers_of_vectors_are_those_of_today() -> None:
     assert f"{sum(sizes.values())} vectors and {hostile} hostile documents" in engines
 
 
-VECTORS = ROOT / "tests" / "vectors"
+def test_the_number_of_schemas_is_that_of_today() -> None:
+    schemas = len(list(MIGRATIONS.glob("[0-9]*.py")))
+    assert f"each of {schemas} schemas" in answer("old databases keep working").figure

@@ -13,9 +13,9 @@ from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.collect.writer import Writer
 
 from bench import stall
-from tests.prove import faults, flood, kills, machine, proxy, requests, trace
+from tests.prove import doomed, faults, flood, kills, machine, proxy, requests, trace
 from tests.prove.__main__ import HARNESSES
-from tests.prove.crowd import Crowd
+from tests.prove.crowd import Crowd, fresh_report
 from tests.serving import LiveServer, Postgres, make_survey
 
 Live = Callable[..., LiveServer]
@@ -122,6 +122,10 @@ def test_a_process_that_is_killed_while_it_stores_loses_nothing(
         life.export(0)
         life.back_up_and_restore()
         life.the_store_is_what_the_model_says()
+        # Left alone for a while, the process stores everything: it does what it is killed for.
+        survey, code = life.known[0].survey, life.known[0].free[0]
+        body = fresh_report(survey).to_bytes(code)
+        assert doomed.run(life.config, survey.hash, [body], 20.0) == 1
     finally:
         life.teardown()
 

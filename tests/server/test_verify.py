@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import os
+import shutil
+import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import hushpoll_server
 import pytest
 from flask import Flask
 from hushpoll_client import HushpollError, Survey
@@ -24,6 +29,7 @@ from hushpoll_server.serve.pins import check_pins
 from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
+from hatch_build import PinHook
 from tests.serving import make_survey
 
 ONE = pytest.mark.parametrize("backend", ["sqlite"])
@@ -177,3 +183,59 @@ def test_a_changed_or_added_file_stops_the_start(tmp_path: Path) -> None:
     (folder / "random.js").write_bytes(b"draw(); ")
     with pytest.raises(HushpollError, match="not the file of this release"):
         check_pins(pinned)
+
+
+ROOT = Path(hushpoll_server.__file__).parents[2]
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """The packages as a wheel would install them, with the hashes that are pinned at build."""
+    place = tmp_path / "installed"
+    for folder in ("server/hushpoll_server", "client/hushpoll_client", "analysis/hushpoll_analysis"):
+        shutil.copytree(
+            ROOT / folder, place / Path(folder).name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    hook = PinHook(str(ROOT), {}, None, None, str(tmp_path), "wheel")
+    build: dict[str, Any] = {"force_include": {}}
+    hook.initialize("standard", build)
+    (pinned,) = (
+        Path(path) for path, name in build["force_include"].items() if name.endswith("assets.sha256")
+    )
+    shutil.copy(pinned, place / "hushpoll_server" / "assets.sha256")
+    hook.folder.cleanup()
+    return place
+
+
+def serve(installed: Path, data: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(installed), "DATA": str(data), "PORT": "0", "THREADS": "4"}
+    return subprocess.Popen(
+        [sys.executable, "-c", "from hushpoll_server.cli import main; main()", "serve"],
+        env={**environment, "DATABASE_URL": "", "HOST": "127.0.0.1"},
+        cwd=installed,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_serve_refuses_a_changed_file_and_tells_of_an_open_folder(installed: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    data.chmod(0o755)
+    with serve(installed, data) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Respondents: http://127.0.0.1:")
+        # It has said all that it says; whether gunicorn runs by now does not matter.
+        process.terminate()
+        _, told = process.communicate(timeout=60)
+    warning = f"Warning: {data}: other users of this machine can look into it (mode 0755); chmod 700 {data}"
+    assert warning in told.splitlines()
+    changed = installed / "hushpoll_client" / "js" / "report.js"
+    changed.write_bytes(changed.read_bytes() + b"\n")
+    with serve(installed, data) as process:
+        out, told = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert told.splitlines() == [
+        f"hushpoll: {changed}: is not the file of this release; install the release again"
+    ]
