@@ -312,7 +312,7 @@ def test_a_scale_of_a_block_is_the_outcome_of_a_linear_model_as_outside_of_one()
     for by in ("town", "x"):
         found = compare(frame, read, "a", by=by)
         gap = found.differences[0]
-        assert gap.low - 0.02 < (1.0 if gap.estimate > 0 else -1.0) < gap.high + 0.02
+        assert gap.low - 0.02 < (1.0 if gap.difference > 0 else -1.0) < gap.high + 0.02
 
 
 def test_members_of_several_sizes_stand_in_tables_with_other_questions() -> None:
