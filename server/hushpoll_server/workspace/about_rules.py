@@ -19,6 +19,7 @@ __all__ = [
     "compilable",
     "completeness",
     "follow",
+    "goes_with",
     "grown",
     "mended",
     "pieces",
@@ -83,6 +84,15 @@ def shrunk(document: Document, question_id: str) -> None:
             _drop_section(document, number)
     for texts in document.get("translations", {}).values():
         texts.get("questions", {}).pop(question_id, None)
+
+
+def goes_with(document: Document, question_id: str) -> str:
+    """Name the section that would go with a question, its only one; nothing where none would."""
+    section_of = _members(document)
+    number = section_of.get(question_id, -1)
+    if number < 0 or list(section_of.values()).count(number) > 1:
+        return ""
+    return str(document["sections"][number]["title"])
 
 
 def _drop_section(document: Document, number: int) -> None:

@@ -22,7 +22,7 @@ from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.store.surveys import get_store
 
-from . import block_rules, drafts, mechanisms, rules
+from . import about_rules, block_rules, drafts, mechanisms, rules
 from .drafts import Document, Draft, StaleDraft
 from .forms import QuestionForm, mechanism_choices, place_error
 from .kinds import EDITORS, EditorKind
@@ -265,7 +265,10 @@ def delete_question(draft_id: str, question_id: str) -> Page:
     if request.method == "GET":
         draft = open_draft(draft_id)
         return render_template(
-            "workspace/delete_question.html", draft=draft, question=_find(draft, question_id)
+            "workspace/delete_question.html",
+            draft=draft,
+            question=_find(draft, question_id),
+            section=about_rules.goes_with(draft.document, question_id),
         )
     slider = open_draft(draft_id).epsilon
     return _change(
