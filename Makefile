@@ -64,6 +64,7 @@ lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and compl
 bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.md says what each should show)
 	@sh tests/install-system.sh wrk
 	$(BIN)/python bench/submit.py
+	$(BIN)/python bench/start.py
 	$(BIN)/python bench/stall.py
 	$(BIN)/python bench/crowd.py
 	$(BIN)/python bench/report.py

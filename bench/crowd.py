@@ -1,6 +1,6 @@
 """A crowd of phones: all open a survey's page, read, and send within a minute; against static files and a bare route.
 
-    .venv/bin/python bench/crowd.py [--phones 1000] [--seconds 60] [--only hushpoll]
+    .venv/bin/python bench/crowd.py [--phones 1000] [--seconds 60] [--only hushpoll] [--out docs/data/scale.json]
 
 Each phone comes at a moment of its own, opens six connections as a browser does, loads the page with everything that
 it asks for, reads for up to a quarter of the time, and sends one report. The same crowd then meets a server with the
@@ -29,6 +29,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from hushpoll_client import Report  # noqa: E402
+from kept import keep  # noqa: E402
 
 from tests.serving import LiveServer, make_survey  # noqa: E402
 
@@ -181,6 +182,7 @@ def main() -> int:
     )
     parser.add_argument("--phones", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--out", type=Path, help="write the figures into this file of measurements")
     parser.add_argument("--only", choices=["hushpoll"], help="leave the bare server out")
     given = parser.parse_args()
     problems = []
@@ -196,9 +198,13 @@ def main() -> int:
             print(
                 f"{given.phones:,} phones, {len(wanted)} requests each and one report, {given.seconds:.0f} s"
             )
-            used = processor_seconds(server)
+            before = processor_seconds(server)
             seen = asyncio.run(crowd(server.port, wanted, given.phones, given.seconds))
-            ours = say("hushpoll", seen, processor_seconds(server) - used)
+            used = processor_seconds(server) - before
+            ours = say("hushpoll", seen, used)
+            figures = {"visit_processor_ms": 1000 * used / given.phones}
+            figures |= {"usable_p95_s": ours["page usable"], "sent_p95_s": ours["Sent"]}
+            keep(given.out, "crowd", figures)
             stored = server.store.count(SURVEY.hash)
         finally:
             server.close()

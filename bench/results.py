@@ -27,6 +27,7 @@ from hushpoll_server.people.sign_in import sign_in
 from hushpoll_server.store.counts import ALONE, Place, Recount, keep_pairs, write_counts
 from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import Store, open_store
+from kept import keep
 from report import ten_questions
 from sqlalchemy import update
 
@@ -84,8 +85,10 @@ def main() -> int:
     )
     parser.add_argument("--respondents", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--out", type=Path, help="write the figures into this file of measurements")
     given = parser.parse_args()
-    slow = []
+    slow: list[str] = []
+    figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         config = Config(data=Path(folder) / "data", testing=True)
         store = open_store(config)
@@ -108,11 +111,13 @@ def main() -> int:
                 taken = visit(client, address, given.rounds)
                 middle = statistics.median(taken)
                 print(f"{n:>12,}  {name:<22} {middle:>6.0f} ms {max(taken):>6.0f} ms", flush=True)
+                figures.setdefault("page_ms" if n == given.respondents else "", middle)
                 if n == given.respondents and middle > MOST_MILLISECONDS:
                     slow.append(f"{name}: {middle:.0f} ms, more than {MOST_MILLISECONDS:.0f} ms")
-        print(
-            f"counting while sealing: {counting_cost(large):.2f} us of the processor a report of ten questions"
-        )
+        figures["counting_us"] = counting_cost(large)
+        print(f"counting while sealing: {figures['counting_us']:.2f} us of the processor for ten questions")
+        figures.pop("")
+        keep(given.out, "results", figures)
         store.close()
     for problem in slow:
         print(problem, file=sys.stderr)

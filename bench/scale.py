@@ -27,6 +27,7 @@ import duckdb
 import numpy as np
 from hushpoll_analysis.data.parts import tally_parts, write_parts
 from hushpoll_client import Survey
+from kept import keep
 from report import ten_questions
 from tqdm import tqdm
 
@@ -93,6 +94,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="1000000,10000000")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where the parts go; kept, and used again")
+    parser.add_argument("--out", type=Path, help="write the figures into this file of measurements")
     parser.add_argument("--count", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     survey = ten_questions()
@@ -112,6 +114,13 @@ def main() -> None:
                 f" {1e9 * ours / n:>8.0f}",
                 flush=True,
             )
+    figures = {
+        "ns_each": 1e9 * ours / n,
+        "bytes_each": size / n,
+        "of_duckdb": ours / theirs,
+        "respondents": n,
+    }
+    keep(given.out, "scale", figures)
     sys.exit(ours / theirs > MOST_RATIO)
 
 
