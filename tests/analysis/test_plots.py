@@ -9,11 +9,18 @@ from hushpoll_analysis import (
     anchored,
     cheating_detection,
     compare,
+    constrained_estimate,
     correlate,
     crosstab,
+    cumulative,
+    density,
     estimate,
     impute,
     logit,
+    mean,
+    mean_difference,
+    power,
+    quantiles,
     sensitivity,
     sum_score,
     trend,
@@ -23,6 +30,8 @@ from hushpoll_analysis.data.whiskers import COLOUR
 from hushpoll_client import mechanisms
 
 COIN = mechanisms.warner(epsilon=2)
+FOUR = mechanisms.krr(options=4, epsilon=2)
+COUNTS = [600, 500, 400, 300]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +55,16 @@ def results() -> dict[str, object]:
         "groups": cheating_detection([(300, 200), (110, 390)], forced_yes=(0.25, 0.75)),
         "trend": trend({"$1": one, "two": one}),
         "sensitivity": sensitivity(one),
+        "estimate": one,
+        "parts": estimate([400, 300, 300, 300, 500], mechanisms.subset(5, 2, size=2)),
+        "cumulative": cumulative(COUNTS, FOUR),
+        "density": density(COUNTS, FOUR, [0, 1, 2, 3, 4]),
+        "quantiles": quantiles(COUNTS, FOUR, values=[1, 2, 3, 4]),
+        "mean": mean(COUNTS, FOUR, [1, 2, 3, 4]),
+        "mean_difference": mean_difference(*(mean(COUNTS, FOUR, [1, 2, 3, 4]) for _ in "ab")),
+        "ratio": estimate(COUNTS, FOUR).ratio(["1"], ["1", "2"]),
+        "constrained": constrained_estimate(COUNTS, FOUR),
+        "power": power(COIN, 500, 0.2),
     }
 
 
@@ -60,7 +79,41 @@ NAMES = [
     "score",
     "groups",
     "trend",
+    "estimate",
+    "parts",
+    "cumulative",
+    "density",
+    "quantiles",
+    "mean",
+    "mean_difference",
+    "ratio",
+    "constrained",
+    "power",
 ]
+INTERVAL = ["estimate", "se", "low", "high"]
+SHOWN = ["shown_estimate", "shown_low", "shown_high"]
+ENTRY = ["reported", *INTERVAL, "se_privacy", "interval", "misfit", "weight", "design_effect", "n_effective"]
+COLUMNS = {
+    "estimate": [*ENTRY, *SHOWN],
+    "parts": [*ENTRY, *SHOWN, "asked"],
+    "mean": [*ENTRY, *SHOWN],
+    "cumulative": [*INTERVAL, "band_low", "band_high", "curve"],
+    "density": [*INTERVAL, "band_low", "band_high", "picture"],
+    "quantiles": ["estimate", "low", "high"],
+    "mean_difference": ["difference", "se", "low", "high", "interval"],
+    "ratio": ["of", "among", *INTERVAL, "level"],
+    "constrained": ["share"],
+    "power": ["mechanism", "n", "share", "null", "alpha", "two_sided", "power"],
+    "groups": [*INTERVAL, "constrained", *SHOWN],
+}
+"""Names that other programs rely on."""
+
+
+@pytest.mark.parametrize("name", list(COLUMNS))
+def test_columns_keep_their_names(results: dict[str, object], name: str) -> None:
+    frame = results[name].to_frame()
+    assert list(frame.columns) == COLUMNS[name]
+    assert all(frame[column].dtype != object for column in SHOWN if column in frame)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "sensitivity"])

@@ -246,3 +246,67 @@ def test_the_method_tells_the_sample_design(people: pd.DataFrame) -> None:
     again = report(KINDS, people, weights="w", replicates=Replicates(columns, "jk1"))
     assert "replicate weights" in again.method.paragraph
     assert "replicates=replicates" in again.snippet
+
+
+@pytest.fixture(scope="module")
+def jackknife() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(9)
+    truth = rng.random(80) < 0.4
+    frame = pd.DataFrame({"y": simulate(mechanisms.warner(epsilon=3).device, truth.astype(int), seed=1)})
+    frame = frame.assign(x=truth + rng.normal(size=80), one=1.0)
+    return frame, (1.0 - np.eye(80)) * 80 / 79
+
+
+def test_replicates_in_correlations_and_linear_models(jackknife: tuple[pd.DataFrame, np.ndarray]) -> None:
+    """The jackknife's error is close to the linearised one, and really comes from the replicates."""
+    frame, weights = jackknife
+    how = {"y": mechanisms.warner(epsilon=3)}
+    for call in (
+        lambda **keys: correlate(frame, how, ["x", "y"], **keys).se[0, 1],
+        lambda **keys: linear("x ~ y", frame, how, **keys).se[1],
+    ):
+        plain = call(weights="one")
+        made = call(weights="one", replicates=Replicates(weights, "jk1"))
+        assert made == pytest.approx(plain, rel=0.2)
+        assert call(
+            weights="one", replicates=Replicates(weights, "other", scale=4 * 79 / 80)
+        ) == pytest.approx(2 * made, rel=1e-9)
+
+
+def test_the_command_takes_a_population_and_every_kind_of_replicates(
+    jackknife: tuple[pd.DataFrame, np.ndarray], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame, weights = jackknife
+    question = {"id": "y", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 3}}
+    survey = read_draft({"hushpoll": 1, "title": "t", "questions": [question]})
+    (tmp_path / "s.json").write_bytes(survey.canonical)
+    columns = pd.DataFrame(weights, columns=[f"rep{k}" for k in range(80)])
+    table = pd.concat([frame.rename(columns={"y": "y_reported"})[["y_reported", "one"]], columns], axis=1)
+    table.to_csv(tmp_path / "d.csv", index=False)
+
+    def run(*more: str) -> dict[str, float]:
+        with pytest.raises(SystemExit) as ended:
+            main(["report", str(tmp_path / "s.json"), "--data", str(tmp_path / "d.csv"), "--json", *more])
+        assert not ended.value.code, capsys.readouterr().err
+        return json.loads(capsys.readouterr().out)["questions"][0]["estimates"][0]
+
+    plain = run()
+    whole = run("--population", "80")
+    assert whole["se"] == pytest.approx(plain["se_privacy"], rel=1e-6)
+    replicates = ("--weights", "one", "--replicates", "rep")
+    one = run(*replicates, "--replicates-kind", "jk1")["se"]
+    assert one == pytest.approx(plain["se"], rel=1e-3)
+    scales = ",".join(["0.9875"] * 80)
+    assert run(*replicates, "--replicates-kind", "jkn", "--replicates-scales", scales)["se"] == pytest.approx(
+        one
+    )
+    fay = run(*replicates, "--replicates-kind", "fay", "--replicates-rho", "0.5")["se"]
+    assert fay == pytest.approx(one * np.sqrt(4 / 79), rel=1e-6)
+    for wrong in (
+        ("--replicates-kind", "jkn"),
+        ("--replicates-kind", "fay"),
+        ("--replicates-kind", "fay", "--replicates-rho", "x"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["report", str(tmp_path / "s.json"), "--data", str(tmp_path / "d.csv"), *replicates, *wrong])
+        assert ended.value.code == 2

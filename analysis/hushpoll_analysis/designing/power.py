@@ -10,6 +10,7 @@ from typing import Any
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.spread import DecoyVariance, spread
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 from .designs import read_number, read_whole
@@ -20,8 +21,11 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
-class PowerResult:
+class PowerResult(Drawn):
     """The chance `power` to see, at significance `alpha`, that the true share is `share` and not `null`."""
+
+    words = "power"
+    drawn = "power"
 
     mechanism: str
     n: int

@@ -21,11 +21,13 @@ from scipy.stats import multinomial
 from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.counts import read_counts
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 from .newton import newton
 
 if TYPE_CHECKING:
+    import pandas as pd
     from hushpoll_client.mechanism import Mechanism
 
 __all__ = [
@@ -72,11 +74,14 @@ class Maximum:
 
 
 @dataclass(frozen=True)
-class ConstrainedEstimate:
+class ConstrainedEstimate(Drawn):
     """Maximum likelihood shares of one question, beside the unbiased ones.
 
     `log_likelihood` is the probability's logarithm, multinomial coefficient included; `kernel` is without it.
     """
+
+    words = "likeliest share"
+    drawn = "share"
 
     counts: tuple[int, ...]
     shares: Floats
@@ -84,6 +89,13 @@ class ConstrainedEstimate:
     log_likelihood: float
     gap: float
     converged: bool
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row for each answer, as a pandas table."""
+        import pandas as pd
+
+        index = pd.Index([str(k) for k in range(len(self.shares))], name="option")
+        return pd.DataFrame({"share": self.shares}, index=index)
 
 
 def maximise(

@@ -13,6 +13,7 @@ from scipy.optimize import isotonic_regression
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .bands import critical_value, level_of
@@ -30,7 +31,7 @@ __all__ = ["Cumulative", "cumulative", "cumulative_of", "rising_curve"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cumulative:
+class Cumulative(Drawn):
     """Cumulative shares; made by `cumulative`.
 
     Attributes
@@ -46,6 +47,8 @@ class Cumulative:
     interval : str
         The method of the limits.
     """
+
+    words = "share up to here"
 
     options: tuple[str, ...]
     n: int

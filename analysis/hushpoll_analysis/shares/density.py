@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .bands import critical_value, level_of
@@ -29,7 +30,7 @@ GRID = 101  # points at which a smooth curve is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Density:
+class Density(Drawn):
     """An estimated density; made by `density`.
 
     Attributes
@@ -47,6 +48,8 @@ class Density:
     picture : ndarray
         The same curve of the likeliest shares, which are never negative: for the eye, not for intervals.
     """
+
+    words = "density"
 
     shape: str
     smoothing: float

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .interval import AUTO, Resampling, check_method
@@ -25,8 +26,11 @@ __all__ = ["MeanDifference", "mean", "mean_difference", "mean_of"]
 
 
 @dataclass(frozen=True)
-class MeanDifference:
+class MeanDifference(Drawn):
     """The mean of one group minus that of another."""
+
+    words = "difference of the means"
+    drawn = "difference"
 
     difference: float
     se: float

@@ -15,6 +15,7 @@ from hushpoll_client import Channel
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
 from hushpoll_analysis.data.counts import Counts, check_level, check_population, whole_numbers
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 from .constrained import nearest_on_simplex
@@ -58,7 +59,7 @@ def figures(entry: LinearEstimate) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class PartsEstimate:
+class PartsEstimate(Drawn):
     """Estimated shares of options that are estimated one by one; made by `estimate`.
 
     Attributes
@@ -68,6 +69,8 @@ class PartsEstimate:
     asked : tuple of int
         How many reports say something about each option.
     """
+
+    words = "estimated share"
 
     mechanism: str
     channel: Channel

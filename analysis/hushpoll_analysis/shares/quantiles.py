@@ -15,6 +15,7 @@ from scipy.stats import chi2
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import finite_numbers
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 from .bands import level_of
@@ -97,8 +98,10 @@ class InterquartileRange:
 
 
 @dataclass(frozen=True, eq=False)
-class Quantiles:
+class Quantiles(Drawn):
     """Quantiles of ordered answers; made by `quantiles`."""
+
+    words = "quantile"
 
     entries: tuple[Quantile, ...]
     cumulative: Cumulative = field(repr=False)
@@ -214,7 +217,7 @@ def quantiles_of(whole: Cumulative, places: Places, p: Sequence[float] = QUARTIL
     """Invert cumulative shares that are known."""
     for one in finite_numbers(p, "p").tolist():
         if not 0.0 < one < 1.0:
-            raise AnalysisError(f"p: {one!r} is no probability between 0 and 1", "use 0.5 for the median")
+            raise AnalysisError(f"p: {one:g} is no probability between 0 and 1", "use 0.5 for the median")
     limits = whole.limits(whole.level)
     return Quantiles(tuple(_quantile(whole, places, float(one), limits) for one in p), whole, places)
 

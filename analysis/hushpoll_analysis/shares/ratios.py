@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -22,8 +23,10 @@ FURTHEST = 8.0
 
 
 @dataclass(frozen=True)
-class RatioEstimate:
+class RatioEstimate(Drawn):
     """The share of some answers among others; unclipped. `low` and `high` hold the ratios that the data allow."""
+
+    words = "ratio"
 
     of: tuple[str, ...]
     among: tuple[str, ...]

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.counts import finite_numbers
+from hushpoll_analysis.data.drawn import Drawn
+from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 
 from .constrained import ConstrainedEstimate, constrained_estimate
@@ -41,7 +43,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class LinearEstimate:
+class LinearEstimate(Drawn):
     """The estimate of one share, or of another linear quantity a.h.
 
     Attributes
@@ -67,6 +69,8 @@ class LinearEstimate:
     design_effect, n_effective : float or None
         Variance over that of direct answers, and n divided by it; None where the estimate lies at or beyond an edge.
     """
+
+    words = "estimate"
 
     option: str
     reported: int | None
@@ -313,27 +317,15 @@ class Estimate:
         caption = html.escape(f"{self.mechanism}, n = {self.n}, {self.level:.0%} {self.interval} interval")
         return f"<p>{caption}</p>{table.to_html(float_format='{:.4f}'.format, na_rep='')}{notes}"
 
-    def plot(self, ax: Any = None) -> Any:
-        """Dots and whiskers of the shown values (needs matplotlib); gives the axes."""
-        if ax is None:
-            try:
-                from matplotlib.figure import Figure
-            except ImportError:
-                raise AnalysisError(
-                    "plot: matplotlib is not installed", "pip install 'hushpoll[plot]'"
-                ) from None
-            ax = Figure(layout="constrained").subplots()
-        shown = [entry.shown for entry in self.estimates]
-        middle = np.array([value.estimate for value in shown])
-        whiskers = np.array([[v.estimate - v.low for v in shown], [v.high - v.estimate for v in shown]])
-        places = np.arange(len(shown))
-        # A fallback interval need not hold the clipped estimate, hence the maximum.
-        ax.errorbar(middle, places, xerr=np.maximum(whiskers, 0.0), fmt="o", capsize=3)
-        ax.set_yticks(places, [entry.option for entry in self.estimates])
-        ax.invert_yaxis()
-        ax.set_xlim(0, 1)
-        ax.set_xlabel(f"estimated share, {self.level:.0%} {self.interval} interval")
-        return ax
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        shown = [[getattr(one.shown, end) for one in self.estimates] for end in ("estimate", "low", "high")]
+        words = f"estimated share, {self.level:.0%} {self.interval} interval"
+        axes = draw_whiskers(
+            [one.option for one in self.estimates], shown[0], shown[1], shown[2], words, axes
+        )
+        axes.set_xlim(0, 1)
+        return axes
 
     def _place(self, option: str | int) -> int:
         place = self.options.index(option) if option in self.options else option

@@ -19,6 +19,7 @@ from scipy.stats import norm
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, in_order, whole_numbers
+from hushpoll_analysis.data.drawn import flat
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
@@ -114,7 +115,7 @@ class TwoGroupEstimate:
         """One row per parameter, as a pandas table."""
         import pandas as pd
 
-        rows = [entry | {"shown": entry["shown"]["estimate"]} for entry in self.to_dict()["estimates"]]
+        rows = [flat(entry) for entry in self.to_dict()["estimates"]]
         return pd.DataFrame(rows).set_index("option")
 
     def plot(self, axes: Any = None) -> Any:

@@ -13,6 +13,7 @@ from scipy import stats
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.means import mean_difference, mean_of
 from hushpoll_analysis.shares.result import LinearEstimate
@@ -58,8 +59,11 @@ class GroupMeanDifference:
 
 
 @dataclass(frozen=True)
-class MeanComparison:
+class MeanComparison(Drawn):
     """Means within groups and their differences."""
+
+    words = "difference of the means"
+    drawn = "difference"
 
     level: float
     means: tuple[GroupMean, ...]

@@ -88,10 +88,16 @@ ENGINES = ("duckdb", "spark")
 @click.option("--replicates", metavar="PREFIX", help="Replicate weights: columns of --data that begin so.")
 @click.option(
     "--replicates-kind",
-    type=click.Choice(["brr", "jk1", "jk2", "bootstrap", "sdr"]),
+    type=click.Choice(["brr", "fay", "jk1", "jkn", "jk2", "bootstrap", "sdr"]),
     default="bootstrap",
     show_default=True,
     help="How the replicate weights were made.",
+)
+@click.option("--replicates-rho", metavar="R", help="Fay's factor, from 0 to below 1.")
+@click.option(
+    "--replicates-scales",
+    metavar="A,B,...",
+    help="For jkn, of each replicate (n - 1)/n of its stratum, in the order of the columns.",
 )
 @click.option(
     "--engine",
@@ -261,6 +267,7 @@ def _sample_keys(data: str | None, given: dict[str, str | None]) -> dict[str, An
     """Read how the respondents were sampled; columns belong to a file of reports."""
     kind, anchor = given.pop("replicates_kind"), given.pop("anchor")
     prefix = given.pop("replicates")
+    factors = {key: given.pop(f"replicates_{key}") for key in ("rho", "scales")}
     keys: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if anchor is not None:
         if "=" not in anchor:
@@ -275,18 +282,25 @@ def _sample_keys(data: str | None, given: dict[str, str | None]) -> dict[str, An
     if columns and data is None:
         raise click.UsageError(f"--{columns[0]} names a column; give the file that has it with --data")
     if prefix is not None and data is not None:
-        keys["replicates"] = _replicates(data, prefix, str(kind))
+        keys["replicates"] = _replicates(data, prefix, str(kind), **factors)
     return keys
 
 
-def _replicates(data: str, prefix: str, kind: str) -> Any:
+def _replicates(data: str, prefix: str, kind: str, rho: str | None, scales: str | None) -> Any:
     from hushpoll_analysis.data.files import column_names
     from hushpoll_analysis.sampling.replicates import Replicates
 
     names = [name for name in column_names(Path(data)) if name.startswith(prefix)]
     if not names:
         raise click.UsageError(f"--replicates {prefix}: no column of {data} begins so")
-    return Replicates(names, kind=kind)
+    try:
+        factor = None if rho is None else float(rho)
+        each = None if scales is None else [float(one) for one in scales.split(",")]
+    except ValueError:
+        raise click.UsageError(
+            "--replicates-rho and --replicates-scales take numbers, such as 0.5 and 0.5,0.5"
+        ) from None
+    return Replicates(names, kind=kind, rho=factor, rscales=each)
 
 
 def _by_name(out: str | None) -> str:
