@@ -1,0 +1,99 @@
+"""A bound is never printed below its value: e^1.1 is 3.004, and every command and screen has to say 3.01."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hushpoll_server.cli import main
+
+from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit
+
+BELOW = re.compile(
+    r"\b3(\.00?)?(?=[ -]?(fold|times|for somebody| at most))|factor of (at most )?3(\.00?)?\b(?!\.?\d)"
+)
+SURVEY = {
+    "hushpoll": 1,
+    "title": "Odds",
+    "questions": [
+        {
+            "id": "cheated",
+            "kind": "yes_no",
+            "text": "Did you?",
+            "mechanism": {"name": "warner", "epsilon": 1.1},
+        }
+    ],
+}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    path = tmp_path / "survey.json"
+    path.write_text(json.dumps(SURVEY))
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "plan --mechanism warner --epsilon 1.1 --n 1000",
+        "estimate --mechanism warner --epsilon 1.1 --counts 580,420",
+        "plan --survey {survey} --n 1000 --lock cheated=1.1",
+        "report {survey} --data {reports}",
+        "report {survey} --data {reports} --format html",
+        "report {survey} --data {reports} --format json",
+    ],
+)
+def test_commands_round_the_odds_up(
+    arguments: str, survey: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reports = tmp_path / "reports.csv"
+    reports.write_text("cheated_reported\n" + "0\n1\n" * 200)
+    said = run(capsys, *arguments.format(survey=survey, reports=reports).split())
+    if "json" in arguments:
+        assert json.loads(said)["questions"][0]["epsilon"] <= 1.1
+        return
+    assert "3.01" in said
+    assert not BELOW.search(said)
+
+
+def test_the_planner_s_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    found: dict[str, Any] = json.loads(
+        run(capsys, *["plan", "--mechanism", "warner", "--epsilon", "1.1", "--n", "1000", "--json"])
+    )
+    assert 3.004 < found["odds_factor"] < 3.01
+
+
+def test_the_privacy_screen_rounds_the_odds_up(tmp_path: Path) -> None:
+    with open_place(tmp_path) as place:
+        owner = signed_in(*place, "owner")
+        page = f"/drafts/{make_draft(place[1], 'owner', QUESTION).id}/privacy"
+        submit(owner, page, expected_n="500", margin="8", epsilon="1.1", lock_0="1.1", solve="yes")
+        text = html.unescape(owner.get(page).text)
+    # What may be typed as a lock is no bound.
+    said = re.sub(r"<[^>]+>", "", text).replace("such as 3-fold", "")
+    assert "× 3.01" in said
+    assert not BELOW.search(said)
+
+
+def test_the_pattern_finds_what_is_too_low() -> None:
+    for said in (
+        "at most 3-fold",
+        "a factor of at most 3.",
+        "3.00 times likelier",
+        "by a factor of 3 at most",
+    ):
+        assert BELOW.search(said), said
+    for said in ("at most 3.01-fold", "a factor of at most 3.01", "13 times", "3.01 times likelier"):
+        assert not BELOW.search(said), said
