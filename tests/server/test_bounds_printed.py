@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hushpoll_server.cli import main
 
-from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in
+from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit
 
 BELOW = re.compile(
     r"\b3(\.00?)?(?=[ -]?(fold|times|for somebody| at most))|factor of (at most )?3(\.00?)?\b(?!\.?\d)"
@@ -76,15 +76,15 @@ def test_the_planner_s_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureF
 
 
 def test_the_privacy_screen_rounds_the_odds_up(tmp_path: Path) -> None:
-    question = {**QUESTION, "mechanism": {"name": "warner", "epsilon": "1.1"}}
     with open_place(tmp_path) as place:
         owner = signed_in(*place, "owner")
-        draft = make_draft(place[1], "owner", question)
-        for page in ("privacy", "preview"):
-            text = html.unescape(owner.get(f"/drafts/{draft.id}/{page}").text)
-            if page == "privacy":
-                assert "3.01" in text
-            assert not BELOW.search(re.sub(r"<[^>]+>", "", text))
+        page = f"/drafts/{make_draft(place[1], 'owner', QUESTION).id}/privacy"
+        submit(owner, page, expected_n="500", margin="8", epsilon="1.1", lock_0="1.1", solve="yes")
+        text = html.unescape(owner.get(page).text)
+    # What may be typed as a lock is no bound.
+    said = re.sub(r"<[^>]+>", "", text).replace("such as 3-fold", "")
+    assert "× 3.01" in said
+    assert not BELOW.search(said)
 
 
 def test_the_pattern_finds_what_is_too_low() -> None:
