@@ -370,7 +370,7 @@ def test_a_changed_sentence_of_the_whole_explanation_is_not_shown(
         place = text.index('":"') + 3
         route.fulfill(response=response, body=text[:place] + "x" + text[place:])
 
-    page.route(f"**/static/words/{language}.json", change)
+    page.route(f"**/words/{language}.json", change)
     open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
     page.locator("main > button.plain").click()
     heading(page, NOT_THESE_SENTENCES)
