@@ -85,7 +85,7 @@ class Texts:
 
     def decoy(self, question: Question) -> str | None:
         """Give the second question, where there is one."""
-        return self._of(question).get("decoy", question.decoy)  # type: ignore[no-any-return]
+        return self._of(question).get("decoy", question.decoy)
 
     def unit(self, question: Question, unit: str) -> str:
         """Give the unit of a number; nothing where there is none."""

@@ -100,6 +100,8 @@ def _variation(given: float | None, most: float) -> float:
 
 
 def _check(epsilon: float, n: int, delta: float) -> None:
+    what: str
+    value: object
     for what, value in (("epsilon", epsilon), ("n", n), ("delta", delta)):
         if not isinstance(value, Real) or isinstance(value, bool):
             raise AnalysisError(f"{what} is {value!r}", "give a number")

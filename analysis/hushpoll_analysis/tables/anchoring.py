@@ -167,7 +167,8 @@ def anchored(
         each = _of_ticks(mechanisms, question, options) if chances is None else chances
         wanted = [each[options.index(one)] for one in chosen]
         return anchored_parts(parts, question, share, anchor_option, level, wanted)
-    reports = with_members(reports, mechanisms, [question, anchor])
+    if isinstance(reports, pd.DataFrame):
+        reports = with_members(reports, mechanisms, [question, anchor])
     design = sample.design_of(reports)
     if values is not None:
         joint = read_joint(reports, mechanisms, [question, anchor], design, labels, [question])
@@ -245,7 +246,8 @@ def anchored_parts(
     chances: Sequence[float],
 ) -> Anchored:
     """Correct options that are estimated one by one, each from the joint reports of its own yes/no and the anchor."""
-    shares, notes = [], []
+    shares: list[AnchoredShare] = []
+    notes: list[str] = []
     for (option, joint), chance in zip(parts, chances, strict=True):
         alone = anchored_joint(joint, share, None, anchor_option, level, (1.0 - chance, chance))
         shares.append(replace(alone.shares[0], option=option))

@@ -133,7 +133,8 @@ class Draft:
         def moved(own: Mapping[str, Any]) -> dict[str, Any]:
             return {after if name == before else name: value for name, value in own.items()}
 
-        return replace(self, **{part: moved(getattr(self, part)) for part in _OWN})
+        changes: dict[str, Any] = {part: moved(getattr(self, part)) for part in _OWN}
+        return replace(self, **changes)
 
     def survey(self, cap: str = "20") -> Survey:
         """Compile the draft as publishing would; SurveyError says what is missing."""

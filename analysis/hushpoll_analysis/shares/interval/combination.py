@@ -44,5 +44,5 @@ def _limits(weights: Floats, frequencies: Floats, n: float, level: float) -> tup
     estimate = float(values @ shares)
     down = np.where(values > 0.0, values * (shares - low), values * (high - shares))
     up = np.where(values > 0.0, values * (high - shares), values * (shares - low))
-    below, above = (float(np.sqrt(max(side @ correlation @ side, 0.0))) for side in (down, up))
+    below, above = (max(float(side @ correlation @ side), 0.0) ** 0.5 for side in (down, up))
     return estimate - below, estimate + above
