@@ -100,9 +100,8 @@ def _variation(given: float | None, most: float) -> float:
 
 
 def _check(epsilon: float, n: int, delta: float) -> None:
-    what: str
-    value: object
-    for what, value in (("epsilon", epsilon), ("n", n), ("delta", delta)):
+    given: dict[str, object] = {"epsilon": epsilon, "n": n, "delta": delta}
+    for what, value in given.items():
         if not isinstance(value, Real) or isinstance(value, bool):
             raise AnalysisError(f"{what} is {value!r}", "give a number")
     if not (math.isfinite(epsilon) and epsilon > 0.0):
