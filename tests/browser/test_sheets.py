@@ -1,0 +1,98 @@
+"""Paper in the workspace in a real Chromium: odds to snap to, slips, and a stack of sheets typed in by number keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hushpoll_client import Survey
+from hushpoll_server.people import accounts
+from hushpoll_server.workspace import drafts
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.test_workspace import PASSWORD, QUESTION, axe, make_draft, sign_in, watch
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+COINS = {"id": "w", "kind": "yes_no", "text": "Did you?", "mechanism": {"name": "warner", "truth": "3/4"}}
+SHARES = ["1/36"] * 12
+DICE = {"id": "c", "kind": "choice", "text": "Which?", "mechanism": {"name": "forced", "forced": SHARES}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with a designer."""
+    live = LiveServer(tmp_path_factory.mktemp("sheets"), SEAL_EVERY="86400")
+    accounts.add_user(live.store, "ines", "designer", PASSWORD)
+    live.start()
+    yield live
+    live.close()
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
+def page(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
+    """A signed-in designer, at a desk and on a phone, who hears of every error of the page."""
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    faults = watch(page)
+    sign_in(page, server, "ines")
+    yield page
+    context.close()
+    assert faults == []
+
+
+def published(server: LiveServer, title: str, **more: Any) -> Survey:
+    listed = {**DICE, "options": [f"Option {number}" for number in range(1, 13)]}
+    survey = Survey.from_draft(
+        {**drafts.blank(title), "questions": [COINS, listed, COINS | {"id": "v"}], **more}
+    )
+    server.store.publish(survey, "ines")
+    return survey
+
+
+def test_a_stack_of_sheets_is_typed_in_by_number_keys(page: Page, server: LiveServer) -> None:
+    survey = published(server, f"Sheets {page.viewport_size}")
+    page.goto(f"{server.url}/surveys/{survey.hash}/enter")
+    expect(page.get_by_label("Question 1")).to_be_focused()
+    axe(page)
+    before = server.store.count(survey.hash)
+    # 2, then 1 which could become 12, then 1: the last number goes on to the button.
+    for keys in (["2", "1", "Tab", "1"], ["1", "1", "2", "2"]):
+        for key in keys:
+            page.keyboard.press(key)
+        expect(page.get_by_role("button", name="Store this sheet")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Question 1")).to_be_focused()
+        expect(page.get_by_label("Question 1")).to_have_value("")
+    expect(page.get_by_text("2 sheets entered since you opened this page")).to_be_visible()
+    assert server.store.count(survey.hash) == before + 2
+    page.keyboard.press("9")
+    page.keyboard.press("Enter")
+    expect(page.locator("#q0-error")).to_have_text("Error: Type a whole number from 1 to 2.")
+    axe(page)
+
+
+def test_slips_and_odds_for_paper_can_be_read_by_everybody(page: Page, server: LiveServer) -> None:
+    survey = published(server, f"Slips {page.viewport_size}", settings={"kiosk": False, "invitation": True})
+    page.goto(f"{server.url}/surveys/{survey.hash}")
+    page.get_by_role("link", name="Slips to print").click()
+    axe(page)
+    page.get_by_label("Number of slips").fill("4")
+    page.get_by_role("button", name="Make so many invitations").click()
+    expect(page.get_by_role("img", name="QR code of slip 4")).to_be_visible()
+    axe(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+        "nothing is wider than the page"
+    )
+    draft = make_draft(server.store, "For paper", QUESTION)
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    page.get_by_role("link", name="On paper").click()
+    axe(page)
+    page.get_by_label("Question 1").select_option(
+        label="works with two coins: 75 of 100 recorded as chosen, epsilon 1.1"
+    )
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("All questions of this survey can be answered on paper.")).to_be_visible()
