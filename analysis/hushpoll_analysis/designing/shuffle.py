@@ -102,7 +102,7 @@ def _variation(given: float | None, most: float) -> float:
 def _check(epsilon: float, n: int, delta: float) -> None:
     given: dict[str, object] = {"epsilon": epsilon, "n": n, "delta": delta}
     for what, value in given.items():
-        if not isinstance(value, Real) or isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, Real):
             raise AnalysisError(f"{what} is {value!r}", "give a number")
     if not (math.isfinite(epsilon) and epsilon > 0.0):
         raise AnalysisError(
