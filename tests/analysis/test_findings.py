@@ -81,6 +81,7 @@ def test_every_language_has_every_phrase_with_the_same_places(language: str) -> 
         assert places(other[name]) == places(phrase), name
         assert (
             language == "en"
+            or (language, name) == ("es", "no")
             or name in ("percent", "sentence", "measured", "points", "facts_questions")
             or (other[name] != phrase)
         ), name

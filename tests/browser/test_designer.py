@@ -78,6 +78,8 @@ def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, ser
     page.route("**/live.json", lambda route: held.append(route), times=1)
     page.get_by_label("Question", exact=True).fill("Did you ever?")
     expect(page.locator("[data-saved-state]")).to_have_text("Saving…")
+    while not held:  # the request is on its way
+        page.wait_for_timeout(50)
     held[0].continue_()
     expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
     assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you ever?"]

@@ -29,7 +29,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServ
 def counting(page: Page) -> list[str]:
     """Count real clicks, whichever page they are made on; not those that a key or a label makes of another."""
     clicks: list[str] = []
-    page.expose_function("clicked", clicks.append)
+    page.expose_function("clicked", lambda target: clicks.append(target))
     page.add_init_script("addEventListener('pointerdown', (event) => clicked(event.target.outerHTML), true)")
     return clicks
 

@@ -67,6 +67,9 @@ def fresh_report(survey: Survey) -> Report:
 class Crowd:
     """Clients that send fresh reports and repeat each until it is acknowledged."""
 
+    again: tuple[int, ...] = (503,)
+    """What a client takes for "later"."""
+
     def __init__(
         self,
         server: LiveServer,
@@ -117,7 +120,7 @@ class Crowd:
                 if status in (200, 201):
                     self.acknowledged.append(report)
                     break
-                assert status == 503, f"status {status}"
+                assert status in self.again, f"status {status}"
                 time.sleep(0.05)
             time.sleep(self.pause)
 

@@ -72,7 +72,9 @@ def configuration(folder: Path, nodes: tuple[int, ...], secure: int, plain: int)
     lines = found[1]
     live = f"/etc/letsencrypt/live/{NAME}"
     for old, new in {
-        "server 127.0.0.1:8000;": "".join(f"server 127.0.0.1:{port};" for port in nodes),
+        "server 127.0.0.1:8000 max_fails=0;": "".join(
+            f"server 127.0.0.1:{port} max_fails=0;" for port in nodes
+        ),
         "listen 443 ssl;": f"listen 127.0.0.1:{secure} ssl;",
         "listen 80;": f"listen 127.0.0.1:{plain};",
         f"{live}/fullchain.pem": str(folder / "certificate.pem"),
@@ -113,6 +115,7 @@ def proxy(folder: Path, nodes: tuple[int, ...]) -> Iterator[tuple[int, int, ssl.
 class SecureCrowd(Crowd):
     """Clients that send over TLS to a name, as browsers do."""
 
+    again = (502, 503, 504)  # nginx says so of a node that has just died; the page tries again then too
     trust: ssl.SSLContext
 
     def post(self, report: Report, port: int) -> int:

@@ -279,7 +279,7 @@ def test_methods_and_paths_outside_the_api(client: FlaskClient, survey: Survey) 
     assert page.status_code == 404
     assert page.content_type.startswith("text/html")
     unknown = client.get(f"/s/{'0' * 64}", headers={"Accept": "text/html"})
-    assert "<p>No survey with this hash is published here; check the address.</p>" in unknown.text
+    assert "No survey with this hash is published here; check the address." in unknown.text
 
 
 def test_health(client: FlaskClient, app: Flask, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

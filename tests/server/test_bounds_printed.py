@@ -79,7 +79,7 @@ def test_the_privacy_screen_rounds_the_odds_up(tmp_path: Path) -> None:
     with open_place(tmp_path) as place:
         owner = signed_in(*place, "owner")
         page = f"/drafts/{make_draft(place[1], 'owner', QUESTION).id}/privacy"
-        submit(owner, page, expected_n="500", margin="8", epsilon="1.1", lock_0="1.1", solve="yes")
+        submit(owner, page, expected_n="500", margin="10", epsilon="1", lock_0="1.1", solve="yes")
         text = html.unescape(owner.get(page).text)
     # What may be typed as a lock is no bound.
     said = re.sub(r"<[^>]+>", "", text).replace("such as 3-fold", "")

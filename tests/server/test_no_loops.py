@@ -13,7 +13,7 @@ from hushpoll_client import Report, Survey
 from hushpoll_client import question as question_module
 from hushpoll_server.collect import seal
 from hushpoll_server.people import log, tokens
-from hushpoll_server.results import pages
+from hushpoll_server.results import tallies
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, rehearsal
 from sqlalchemy import select
@@ -56,7 +56,7 @@ def test_reading_results_seals_once(place: tuple[Flask, Store], monkeypatch: pyt
     owner, survey = signed_in(*place, "owner"), make_published(place[1])
     for path in (f"/surveys/{survey.hash}/report", f"/api/surveys/{survey.hash}/results"):
         sealed = Counted(seal.seal_due)
-        monkeypatch.setattr(pages, "seal_due", sealed)
+        monkeypatch.setattr(tallies, "seal_due", sealed)
         monkeypatch.setattr(seal, "seal_due", sealed)
         assert owner.get(path).status_code == 200, path
         assert sealed.calls == 1, path

@@ -33,7 +33,7 @@ def asked_words(question: Question) -> str:
 
 def are_numbers(names: tuple[str, ...]) -> bool:
     """Tell whether reports have no words, only their own numbers, so that a list of them says nothing."""
-    return names == tuple(str(code) for code in range(len(names)))
+    return bool(names) and names == tuple(str(code) for code in range(len(names)))
 
 
 def _written(value: object) -> str:

@@ -198,7 +198,7 @@ def _kept_sizes(store: Store, survey: Survey, keys: dict[str, Any]) -> dict[str,
     """Give what the store knows of the groups: how few are shown together, and how many people each has."""
     state = store.state(survey.hash)
     assert state is not None
-    found: dict[str, Any] = {"fewest": state.fewest}
+    found: dict[str, Any] = {"fewest": state.fewest, "batch": state.seen_apart}
     sizes = state.group_sizes(survey)
     if sizes and not set(keys) & {"population", "strata", "weights", "margins", "replicates"}:
         found["population"] = sizes

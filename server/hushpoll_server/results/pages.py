@@ -370,7 +370,7 @@ def _report(
     if sizes and not oversized(tallies.get(store, survey, FIELD), sizes):
         counted, keys["population"] = store.record_parts(survey.hash), sizes
     # Whoever reads results while reports come can subtract: a person hides among those released together only.
-    keys["batch"] = state.fewest if state.is_open or state.results_live else None
+    keys["batch"] = state.seen_apart
     return report(
         survey, counted, **keys, questions=questions, anchor_counts=joint, needed=needed, fewest=state.fewest
     )

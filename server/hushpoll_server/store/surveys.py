@@ -88,6 +88,11 @@ class SurveyState:
         return max(FEWEST_REPORTS, self.minimum_batch)
 
     @property
+    def seen_apart(self) -> int | None:
+        """How many reports may be told from the others, by who reads results while they come; None once all came."""
+        return self.minimum_batch if self.is_open or self.results_live else None
+
+    @property
     def is_public(self) -> bool:
         """Whether everybody may read the results now: while a survey is open only where its owner said so."""
         return self.results_public and (self.results_live or not self.is_open)
