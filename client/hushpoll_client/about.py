@@ -8,6 +8,7 @@ from typing import Any
 
 from .document import Place, read_fields, read_text, short
 from .errors import SurveyError
+from .said import said
 
 __all__ = ["KEYS", "MOST_HELP", "PAPER", "contrast", "read_about", "read_help", "read_lines", "read_url"]
 
@@ -54,7 +55,7 @@ def read_url(value: object, at: Place) -> str:
     if not isinstance(value, str) or len(value) > _MOST_URL or not _URLS.fullmatch(value):
         raise SurveyError(
             at,
-            f"{short(value)} is no address that can be opened here",
+            said("{value} is not an address that can be opened here", value=short(value)),
             "write https://..., tel:+49... or mailto:name@example.org, without spaces",
         )
     return value
@@ -64,7 +65,9 @@ def read_help(value: object, at: Place, published: bool) -> list[dict[str, str]]
     """Read addresses where people find help."""
     if not isinstance(value, list) or len(value) > MOST_HELP:
         raise SurveyError(
-            at, f"must be a list of 1 to {MOST_HELP} addresses", 'write [{"label": ..., "url": ...}]'
+            at,
+            said("must be a list of 1 to {most} addresses", most=MOST_HELP),
+            'write [{"label": ..., "url": ...}]',
         )
     found = []
     for place, one in enumerate(value):
@@ -89,7 +92,9 @@ def _asked_by(value: object, at: Place, published: bool) -> dict[str, str]:
 
 def _sections(value: object, at: Place, ids: Sequence[str], published: bool) -> list[dict[str, str]]:
     if not isinstance(value, list):
-        raise SurveyError(at, f"must be a list, got {short(value)}", "write [ ... ] with one section each")
+        raise SurveyError(
+            at, said("must be a list, got {value}", value=short(value)), "write [ ... ] with one section each"
+        )
     found: list[dict[str, str]] = []
     last = -1
     for place, one in enumerate(value):
@@ -98,7 +103,9 @@ def _sections(value: object, at: Place, ids: Sequence[str], published: bool) -> 
         before = fields["before"]
         if before not in ids:
             raise SurveyError(
-                (*here, "before"), f"{short(before)} is no question of this survey", "name its id"
+                (*here, "before"),
+                said("{before} is not a question of this survey", before=short(before)),
+                "name its id",
             )
         if ids.index(before) <= last:
             raise SurveyError(
@@ -125,23 +132,33 @@ def _look(value: object, at: Place, published: bool) -> dict[str, Any]:
         )
     if "layout" in fields and fields["layout"] not in _LAYOUTS:
         raise SurveyError(
-            (*at, "layout"), f"{short(fields['layout'])} is not known", f"use one of: {', '.join(_LAYOUTS)}"
+            (*at, "layout"),
+            said("{layout} is not known", layout=short(fields["layout"])),
+            said("use one of: {known}", known=", ".join(_LAYOUTS)),
         )
     if "quick_exit" in fields and fields["quick_exit"] is not True:
         raise SurveyError(
-            (*at, "quick_exit"), f"must be true, got {short(fields['quick_exit'])}", "leave it out"
+            (*at, "quick_exit"),
+            said("must be true, got {quick_exit}", quick_exit=short(fields["quick_exit"])),
+            "leave it out",
         )
     return fields
 
 
 def _check_accent(value: object, at: Place) -> None:
     if not isinstance(value, str) or not _COLOUR.fullmatch(value):
-        raise SurveyError(at, f"{short(value)} is no colour", "write it like #17605d, in lower case")
+        raise SurveyError(
+            at, said("{value} is not a colour", value=short(value)), "write it like #17605d, in lower case"
+        )
     found = contrast(value, PAPER)
     if found < _LEAST_CONTRAST:
         raise SurveyError(
             at,
-            f"has a contrast of {int(100 * found) / 100:.2f} to the page, less than {_LEAST_CONTRAST}",
+            said(
+                "has a contrast of {found:.2f} to the page, less than {least}",
+                found=int(100 * found) / 100,
+                least=_LEAST_CONTRAST,
+            ),
             "choose a darker colour, so that everybody can read it",
         )
 

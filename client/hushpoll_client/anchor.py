@@ -1,4 +1,4 @@
-"""Anchors: a question whose true share is known, so that careless answers show."""
+"""Anchors: an answer whose true share is known, so that careless answers show."""
 
 from __future__ import annotations
 
@@ -11,42 +11,88 @@ from .document import read_fields, short
 from .errors import MechanismError, SurveyError
 from .exact import read_share, spell
 from .question import Question
+from .said import said
 
 __all__ = ["Anchor", "read_anchor"]
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """A yes/no question whose true share of Yes is known, so that careless answers show."""
+    """A question of whose answers one has a known share: of a yes/no question Yes, otherwise the one that is named.
+
+    People may be told which answer to give: then its share is 1, and the question holds nothing sensitive.
+    """
 
     question: str
     share: Fraction
+    answer: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Give the anchor as JSON."""
-        return {"question": self.question, "share": spell(self.share)}
+        named = {} if self.answer is None else {"answer": self.answer}
+        return {"question": self.question, "share": spell(self.share), **named}
 
 
 def read_anchor(value: object, questions: Sequence[Question], published: bool) -> Anchor:
-    """Read which question's true share is known; a half would tell nothing about careless answers."""
-    fields = read_fields(value, ("anchor",), ("question", "share"), published=published)
+    """Read which answer's true share is known; what careless people give as often would tell nothing."""
+    fields = read_fields(value, ("anchor",), ("question", "share"), published=published, later=("answer",))
     found = next((one for one in questions if one.id == fields["question"]), None)
-    if found is None or not found.kind.yes_or_no or found.after is not None or found.block is not None:
+    if found is None or not _tells_one_answer(found):
         raise SurveyError(
             ("anchor", "question"),
-            f"{short(fields['question'])} is no yes/no question that everybody is asked",
-            "name one",
+            said(
+                "{question} is not a question with one answer of a few that everybody is asked",
+                question=short(fields["question"]),
+            ),
+            "name one: yes/no, a choice or a scale",
         )
+    answer = _read_answer(fields, found)
     try:
         share = read_share(fields["share"], "share")
     except MechanismError as error:
         raise SurveyError(
             ("anchor", "share"), error.problem, error.remedy or "write a share such as 0"
         ) from None
-    if share == Fraction(1, 2):
-        raise SurveyError(("anchor", "share"), "1/2 tells nothing", "choose a question of another share")
+    if share * len(found.options) == 1:
+        problem = said("{share} tells nothing: careless people give this answer as often", share=share)
+        raise SurveyError(("anchor", "share"), problem, "choose a question of another share")
     if published and fields["share"] != spell(share):
         raise SurveyError(
             ("anchor", "share"), "is not in its published spelling", "ask the owner to publish it again"
         )
-    return Anchor(found.id, share)
+    return Anchor(found.id, share, answer)
+
+
+def _tells_one_answer(question: Question) -> bool:
+    """Tell whether everybody is asked for one of the labels that are shown, and each report stands for itself."""
+    alone = question.after is None and question.block is None
+    return alone and question.kind.in_blocks and question.channel.listed
+
+
+def _read_answer(fields: dict[str, Any], question: Question) -> str | None:
+    """Read the answer whose share is known; of a yes/no question it is Yes, and nothing is written."""
+    answer = fields.get("answer")
+    if question.kind.yes_or_no:
+        if answer is not None:
+            raise SurveyError(
+                ("anchor", "answer"), "a yes/no question's share is that of Yes", "leave it out"
+            )
+        return None
+    if answer is None:
+        raise SurveyError(
+            ("anchor", "question"),
+            said(
+                "{question} has {count} answers, and none is named",
+                question=short(question.id),
+                count=len(question.options),
+            ),
+            'add "answer", the one whose share is known',
+        )
+    if answer not in question.options:
+        named = ", ".join(question.options)
+        raise SurveyError(
+            ("anchor", "answer"),
+            said("{answer} is none of its answers", answer=short(answer)),
+            said("use one of: {known}", known=named),
+        )
+    return str(answer)

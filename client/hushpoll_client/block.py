@@ -12,6 +12,7 @@ from .document import Place, read_fields, short
 from .errors import ChannelError, MechanismError, ReportError, SurveyError
 from .exact import is_whole
 from .mechanism import Mechanism, sampled
+from .said import said
 
 __all__ = ["Block", "Outline", "read_outlines"]
 
@@ -54,7 +55,17 @@ class Block:
     @property
     def text(self) -> str:
         """What it is, for a codebook."""
-        return f"{self.ask} of {len(self.questions)} questions, drawn by an open coin: {', '.join(self.questions)}"
+        whole, named = len(self.questions), ", ".join(self.questions)
+        if self.ask < whole:
+            return said(
+                "{ask} of {whole} questions, drawn by an open coin: {named}",
+                ask=self.ask,
+                whole=whole,
+                named=named,
+            )
+        return said(
+            "{ask} of {whole} questions, asked of everybody: {named}", ask=self.ask, whole=whole, named=named
+        )
 
     @property
     def decoy(self) -> None:
@@ -91,7 +102,8 @@ class Block:
         for name, answer in zip(self.questions, answers, strict=True):
             if name in asked and answer is None:
                 raise ReportError(
-                    f'question "{name}" has no answer', "every question that is asked needs one"
+                    said('question "{name}" has no answer', name=name),
+                    "every question that is asked needs one",
                 )
         given = tuple(0 if answer is None else answer for answer in answers)
         code: Code = self.channel.pick_at(chosen, given, draws)  # type: ignore[attr-defined]
@@ -134,7 +146,7 @@ class Outline:
         try:
             channel = Channel.from_json(self.fields["channel"])
         except ChannelError as error:
-            raise SurveyError((*self.at, "channel"), str(error), _FRESH_LINK) from None
+            raise SurveyError((*self.at, "channel"), error.sentence, _FRESH_LINK) from None
         if channel != made.device:
             raise SurveyError((*self.at, "channel"), "is not the channel of this block", _FRESH_LINK)
 
@@ -143,7 +155,9 @@ def read_outlines(value: object, ids: Sequence[object], published: bool) -> tupl
     """Read which questions stand in blocks, given the ids of all of them in the survey's order."""
     if not isinstance(value, list):
         raise SurveyError(
-            ("blocks",), f"must be a list, got {short(value)}", "write [ ... ] with one block each"
+            ("blocks",),
+            said("must be a list, got {value}", value=short(value)),
+            "write [ ... ] with one block each",
         )
     found: list[Outline] = []
     for number, one in enumerate(value):
@@ -163,15 +177,21 @@ def _outline(
         count = len(names) if isinstance(names, list) else 0
         raise SurveyError(
             here,
-            f"a block needs at least two questions, has {count}",
+            said("a block needs at least two questions, has {count}", count=count),
             "name two or more, or ask the question outside a block",
         )
     for place, name in enumerate(names):
         if not isinstance(name, str) or name not in ids:
-            raise SurveyError((*here, place), f"{short(name)} is no question of this survey", "name its id")
+            raise SurveyError(
+                (*here, place),
+                said("{name} is not a question of this survey", name=short(name)),
+                "name its id",
+            )
         if name in earlier or name in names[:place]:
             raise SurveyError(
-                (*here, place), f'"{name}" stands in a block already', "put every question in one block only"
+                (*here, place),
+                said('"{name}" stands in a block already', name=name),
+                "put every question in one block only",
             )
     first = ids.index(names[0])
     if list(ids[first : first + len(names)]) != names:
@@ -184,7 +204,7 @@ def _outline(
     if not is_whole(ask) or not 1 <= ask <= len(names):
         raise SurveyError(
             (*at, "ask"),
-            f"{short(ask)} is not a number of its {len(names)} questions",
-            f"ask each person 1 to {len(names)} of them",
+            said("{ask} is not a number of its {count} questions", ask=short(ask), count=len(names)),
+            said("ask each person 1 to {count} of them", count=len(names)),
         )
     return Outline(number, tuple(names), first, fields)

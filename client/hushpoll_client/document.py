@@ -9,10 +9,13 @@ from typing import Any
 
 from .errors import SurveyError
 from .limits import LENGTHS
+from .said import said
 
-__all__ = ["Place", "read_fields", "read_text", "short"]
+__all__ = ["TURNS", "Place", "read_fields", "read_text", "refuse_turned", "short"]
 
 Place = tuple[str | int, ...]
+# Embeddings, overrides and isolates; the marks that Arabic and Hebrew use between words are none of them.
+TURNS = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
 def read_fields(
@@ -28,12 +31,18 @@ def read_fields(
     Keys that documents got `later` stand only where they say something, so that every hash of before stays.
     """
     if not isinstance(value, Mapping):
-        raise SurveyError(at, f"must be an object, got {short(value)}", "write { ... } with named fields")
+        raise SurveyError(
+            at, said("must be an object, got {value}", value=short(value)), "write { ... } with named fields"
+        )
     first, extra = {*required, *(optional if published else ())}, set(later)
     known = {*required, *optional, *extra}
     for key, item in value.items():
         if key not in known:
-            raise SurveyError(at, f"unknown key {short(key)}", f"known here: {', '.join(sorted(known))}")
+            raise SurveyError(
+                at,
+                said("unknown key {key}", key=short(key)),
+                said("known here: {known}", known=", ".join(sorted(known))),
+            )
         if key in extra and (item is None or item is False or item in ("", [], {})):
             raise SurveyError((*at, key), "is empty", "leave it out")
     for key in sorted(first):
@@ -45,19 +54,52 @@ def read_fields(
 def read_text(value: object, at: Place, what: str, published: bool) -> str:
     """Check a text; a draft's is brought to Unicode's composed form (NFC), a published one is never touched."""
     if not isinstance(value, str):
-        raise SurveyError(at, f"must be text, got {short(value)}", "write it in quotes")
+        raise SurveyError(at, said("must be text, got {value}", value=short(value)), "write it in quotes")
     text = value if published else unicodedata.normalize("NFC", value)
     limit = LENGTHS[what]
     if len(text) > limit:
-        raise SurveyError(at, f"has {len(text)} characters", f"keep at most {limit}")
+        raise SurveyError(
+            at, said("has {count} characters", count=len(text)), said("keep at most {most}", most=limit)
+        )
     if not text.strip() and what != "intro":
         raise SurveyError(at, "is empty", "write something")
+    if not published:
+        refuse_turned(text, at)
     for place, character in enumerate(text, 1):
         if unicodedata.category(character) in ("Cc", "Cs") and not (character == "\n" and what == "intro"):
             raise SurveyError(
-                at, f"holds a control character (U+{ord(character):04X}) at position {place}", "remove it"
+                at,
+                said(
+                    "holds a control character (U+{code:04X}) at position {place}",
+                    code=ord(character),
+                    place=place,
+                ),
+                "remove it",
             )
     return text
+
+
+def refuse_turned(value: object, at: Place = ()) -> None:
+    """Refuse texts that are shown in another order than they are stored: a title could feign another one."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            refuse_turned(inner, (*at, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            refuse_turned(inner, (*at, number))
+    elif isinstance(value, str):
+        for place, character in enumerate(value, 1):
+            if character in TURNS:
+                raise _turned(at, ord(character), place)
+
+
+def _turned(at: Place, code: int, place: int) -> SurveyError:
+    problem = said(
+        "holds an invisible sign that turns the direction of writing (U+{code:04X}) at position {place}",
+        code=code,
+        place=place,
+    )
+    return SurveyError(at, problem, "remove it; right-to-left scripts need none")
 
 
 def short(value: object) -> str:

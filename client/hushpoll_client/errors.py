@@ -1,19 +1,22 @@
 """Every error that hushpoll raises on purpose.
 
 HushpollError (a ValueError)
-├── ChannelError       a table of weights that is no channel, or an answer outside it
+├── ChannelError       a table of weights that is not a channel, or an answer outside it
 ├── MechanismError     a request that no mechanism can honour
 ├── DocumentError      bytes that are not strict JSON
 ├── SurveyError        a survey document that breaks a rule; knows which question and field
 ├── ReportError        a report that does not fit its survey
 └── SubmitError        a report that could not be delivered
 
-Each carries what is wrong (`problem`) and what to do (`remedy`) as fields; its message is the two together.
+Each carries what is wrong (`problem`) and what to do (`remedy`) as fields; its message is the two together, and
+`sentence` is the message as it can be said again in another language (see said.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from .said import constant, said
 
 __all__ = [
     "ChannelError",
@@ -32,11 +35,12 @@ class HushpollError(ValueError):
     def __init__(self, problem: str, remedy: str = "") -> None:
         self.problem = problem
         self.remedy = remedy
-        super().__init__(f"{problem}; {remedy}" if remedy else problem)
+        self.sentence = _both(problem, remedy)
+        super().__init__(self.sentence)
 
 
 class ChannelError(HushpollError):
-    """A table of weights that is no channel, or an answer outside it."""
+    """A table of weights that is not a channel, or an answer outside it."""
 
 
 class MechanismError(HushpollError):
@@ -54,7 +58,8 @@ class MechanismError(HushpollError):
     @classmethod
     def about(cls, field: str, predicate: str, remedy: str = "") -> MechanismError:
         """Say what is wrong with a parameter: "epsilon", "must be greater than 0"."""
-        return cls(f"{field} {predicate}", remedy, field, predicate)
+        problem = said("{field} {predicate}", field=field, predicate=constant(predicate))
+        return cls(problem, remedy, field, predicate)
 
 
 class DocumentError(HushpollError):
@@ -72,7 +77,7 @@ class SurveyError(HushpollError):
     ) -> None:
         self.path = tuple(path)
         self.where = _spell(self.path, question)
-        super().__init__(f"{self.where}: {problem}", remedy)
+        super().__init__(_at(self.where, problem), remedy)
         self.problem = problem
 
 
@@ -80,7 +85,7 @@ class ReportError(HushpollError):
     """A report that does not fit its survey; `item` names the part at fault."""
 
     def __init__(self, problem: str, remedy: str = "", item: str = "") -> None:
-        super().__init__(f"{item}: {problem}" if item else problem, remedy)
+        super().__init__(_at(item, problem) if item else problem, remedy)
         self.problem = problem
         self.item = item
 
@@ -92,11 +97,26 @@ class SubmitError(HushpollError):
 def _spell(path: tuple[str | int, ...], question: str | None) -> str:
     """Write a path as people count: question 2 ("reason"), mechanism.epsilon."""
     if not path:
-        return "survey"
+        return said("survey")
     if path[0] != "questions" or len(path) < 2 or not isinstance(path[1], int):
         return ".".join(str(part) for part in path)
-    name = f"question {path[1] + 1}" + (f' ("{question}")' if question else "")
+    number = path[1] + 1
+    name = (
+        said('question {number} ("{question}")', number=number, question=question)
+        if question
+        else said("question {number}", number=number)
+    )
     rest = ""
     for part in path[2:]:
         rest += f" {part + 1}" if isinstance(part, int) else ("." if rest else "") + part
-    return f"{name}, {rest}" if rest else name
+    return said("{name}, {rest}", name=name, rest=rest) if rest else name
+
+
+def _at(place: str, problem: str) -> str:
+    return said("{place}: {problem}", place=constant(place), problem=constant(problem))
+
+
+def _both(problem: str, remedy: str) -> str:
+    if not remedy:
+        return problem
+    return said("{problem}; {remedy}", problem=constant(problem), remedy=constant(remedy))

@@ -9,6 +9,7 @@ from fractions import Fraction
 from numbers import Integral
 
 from .errors import MechanismError
+from .said import said
 
 __all__ = [
     "MAX_DECIMALS",
@@ -40,7 +41,7 @@ def is_whole(value: object) -> bool:
 
 
 def _read(value: Number, field: str, fractions: bool) -> Fraction:
-    example = "0.75 or 3/4" if fractions else "1.0"
+    example = said("0.75 or 3/4") if fractions else said("{value:.1f}", value=1.0)
     if isinstance(value, Fraction):
         return value
     text = repr(float(value)) if isinstance(value, float) else str(value).strip()
@@ -51,7 +52,9 @@ def _read(value: Number, field: str, fractions: bool) -> Fraction:
             return Fraction(sign * int(match[1]), int(match[2]))
         if _DECIMAL.fullmatch(bare) and any(digit in bare for digit in "0123456789"):
             return sign * Fraction(Decimal(bare))
-    raise MechanismError.about(field, f"must be a number such as {example}, got {text[:40]!r}")
+    raise MechanismError.about(
+        field, said("must be a number such as {example}, got {given!r}", example=example, given=text[:40])
+    )
 
 
 def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
@@ -59,7 +62,7 @@ def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
     spelling = spell(abs(value))
     if _DECIMAL.fullmatch(spelling) or (fractions and _FRACTION.fullmatch(spelling)):
         return value
-    raise MechanismError.about(field, f"has more than {MAX_DECIMALS} decimals", "round it")
+    raise MechanismError.about(field, said("has more than {most} decimals", most=MAX_DECIMALS), "round it")
 
 
 def read_decimal(value: Number, field: str) -> Fraction:
@@ -76,7 +79,7 @@ def read_share(value: Number, field: str) -> Fraction:
     """Read a probability exactly, as a decimal or as a fraction like 3/4; refuse what lies outside 0..1."""
     share = _publishable(_read(value, field, fractions=True), field, fractions=True)
     if not 0 <= share <= 1:
-        raise MechanismError.about(field, f"must lie between 0 and 1, got {spell(share)}")
+        raise MechanismError.about(field, said("must lie between 0 and 1, got {share}", share=spell(share)))
     return share
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .document import read_text, short
 from .errors import ReportError, SurveyError
+from .said import said
 
 __all__ = [
     "FIELD",
@@ -34,11 +35,17 @@ def read_groups(value: object, published: bool) -> tuple[str, ...]:
     """Read the names of a survey's groups: two or more, each another, also for whoever reads them aloud."""
     at = ("groups",)
     if not isinstance(value, list):
-        raise SurveyError(at, f"must be a list of names, got {short(value)}", 'write ["Science", "Arts"]')
+        raise SurveyError(
+            at, said("must be a list of names, got {value}", value=short(value)), 'write ["Science", "Arts"]'
+        )
     if len(value) < 2:
         raise SurveyError(at, "there is only one group", "name two or more, or leave groups out")
     if len(value) > MOST_GROUPS:
-        raise SurveyError(at, f"there are {len(value)} groups", f"keep at most {MOST_GROUPS}")
+        raise SurveyError(
+            at,
+            said("there are {count} groups", count=len(value)),
+            said("keep at most {most}", most=MOST_GROUPS),
+        )
     names = tuple(read_text(name, (*at, place), "option", published) for place, name in enumerate(value))
     met: dict[str, str] = {_spoken(OTHER): ""}
     for place, name in enumerate(names):
@@ -46,11 +53,13 @@ def read_groups(value: object, published: bool) -> tuple[str, ...]:
         if first == "":
             raise SurveyError(
                 (*at, place),
-                f'"{OTHER}" is what small groups are put together under',
+                said('"{other}" is what small groups are put together under', other=OTHER),
                 'say which, as in "Other faculties"',
             )
         if first is not None:
-            raise SurveyError((*at, place), f"{short(name)} stands twice", "give every group its own name")
+            raise SurveyError(
+                (*at, place), said("{name} appears twice", name=short(name)), "give every group its own name"
+            )
         met[_spoken(name)] = name
     return names
 
@@ -65,7 +74,9 @@ def refuse_field_id(questions: Sequence[Any]) -> None:
     for place, question in enumerate(questions):
         if question.id == FIELD:
             raise SurveyError(
-                ("questions", place, "id"), f'"{FIELD}" is what the groups are called', "use another id"
+                ("questions", place, "id"),
+                said('"{field}" is what the groups are called', field=FIELD),
+                "use another id",
             )
 
 
@@ -76,9 +87,11 @@ def check_group(groups: Sequence[str], group: object) -> int | None:
             raise ReportError("this survey has no groups", "leave it out", FIELD)
         return None
     if group is None:
-        raise ReportError("is missing", f"give the number in the link, from 0 to {len(groups) - 1}", FIELD)
+        raise ReportError(
+            "is missing", said("give the number in the link, from 0 to {last}", last=len(groups) - 1), FIELD
+        )
     if type(group) is not int or not 0 <= group < len(groups):
-        raise ReportError(f"must be a whole number from 0 to {len(groups) - 1}", item=FIELD)
+        raise ReportError(said("must be a whole number from 0 to {last}", last=len(groups) - 1), item=FIELD)
     return group
 
 
@@ -90,9 +103,13 @@ def named_group(groups: Sequence[str], name: str | None) -> int | None:
         raise SurveyError(("groups",), "this survey has none", "leave the group out")
     known = ", ".join(groups)
     if name is None:
-        raise SurveyError(("groups",), "which group is not said", f"name one of {known}")
+        raise SurveyError(("groups",), "which group is not said", said("name one of {known}", known=known))
     if name not in groups:
-        raise SurveyError(("groups",), f"{short(name)} is none of them", f"name one of {known}")
+        raise SurveyError(
+            ("groups",),
+            said("{name} is none of them", name=short(name)),
+            said("name one of {known}", known=known),
+        )
     return groups.index(name)
 
 
@@ -102,12 +119,20 @@ def check_sizes(groups: Sequence[str], sizes: Mapping[str, object]) -> list[int]
         raise SurveyError(("groups",), "this survey has none", "leave the sizes out")
     unknown = [name for name in sizes if name not in groups]
     if unknown:
-        raise SurveyError(("groups",), f"{short(unknown[0])} is none of them", f"name {', '.join(groups)}")
+        raise SurveyError(
+            ("groups",),
+            said("{name} is none of them", name=short(unknown[0])),
+            said("name {groups}", groups=", ".join(groups)),
+        )
     for name in groups:
         size = sizes.get(name)
         if type(size) is not int or not 1 <= size <= LARGEST_GROUP:
-            said = "has no size" if size is None else f"cannot have {short(size)} people"
+            fault = (
+                said("has no size") if size is None else said("cannot have {size} people", size=short(size))
+            )
             raise SurveyError(
-                ("groups",), f"{short(name)} {said}", f"give a whole number from 1 to {LARGEST_GROUP:,}"
+                ("groups",),
+                said("{name} {fault}", name=short(name), fault=fault),
+                said("give a whole number from 1 to {most:,}", most=LARGEST_GROUP),
             )
     return [int(str(sizes[name])) for name in groups]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from .errors import SubmitError
 from .survey import Survey
 
-__all__ = ["LOOPBACK", "SHORT", "Link", "fingerprint", "survey_link"]
+__all__ = ["LOOPBACK", "SHORT", "Link", "fingerprint", "split_address", "survey_link"]
 
 _PATH = re.compile(r"(?P<base>(?:/[^?#]*)?)/s/(?P<hash>[0-9a-f]{8,64})/?")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -33,6 +33,18 @@ def fingerprint(survey_hash: str) -> str:
     return survey_hash[:8]
 
 
+def split_address(url: str) -> SplitResult | None:
+    """Split an http or https address; give nothing where no connection could be made to it."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        host.encode("idna")
+        good = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if good and not any(sign.isspace() for sign in host) else None
+
+
 @dataclass(frozen=True)
 class Link:
     """A respondent's link, taken apart: `/s/<hash>#<hash>`, then perhaps `.g<group>` and `.<invitation>`.
@@ -50,12 +62,8 @@ class Link:
     @classmethod
     def parse(cls, url: str) -> Link:
         """Read a link; a hash in the address that differs from the one after # is refused."""
-        try:
-            parts = urlsplit(url.strip())
-            host = parts.hostname
-        except ValueError:
-            raise SubmitError(f"{url!r} is not an address", "copy the whole link") from None
-        if parts.scheme not in ("http", "https") or not host:
+        parts = split_address(url.strip())
+        if parts is None:
             raise SubmitError(f"{url!r} is not an http or https address", "copy the whole link")
         path = _PATH.fullmatch(parts.path)
         if path is None:

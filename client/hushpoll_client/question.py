@@ -13,14 +13,16 @@ from .document import Place, read_fields, read_text, short
 from .errors import ChannelError, MechanismError, SurveyError
 from .kind import KINDS, Answers, Kind, compile_mechanism
 from .mechanism import BrokenPromise, Mechanism
+from .said import constant, said
 
 __all__ = ["NOT_APPLICABLE", "After", "Question", "check_ids", "read_question"]
 
-NOT_APPLICABLE = "does not apply"
+NOT_APPLICABLE = said("does not apply")
 """The answer of everybody whom a question is not shown: the last row of its channel, never offered."""
 
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _COMMON = ("id", "kind", "text")
+_OUTSIDE = "remove it, or take the question out of its block"
 _FRESH_LINK = "do not answer; ask for a fresh link"
 _PUBLISH_AGAIN = "ask the owner to publish it again"
 
@@ -139,7 +141,7 @@ def _check_question(
     if known is None:
         raise SurveyError(
             (*at, "id"),
-            f"{short(fields['id'])} is no id",
+            said("{id} is not an id", id=short(fields["id"])),
             "use letters, digits and _, starting with a letter, at most 64",
         )
     assert kind is not None  # a missing one was refused with the other keys
@@ -157,65 +159,76 @@ def _check_member(value: object, at: Place, kind: Kind | None) -> None:
     """Refuse what a question of a block cannot have: a mechanism or a decoy of its own, a rule, other kinds."""
     fields = value if isinstance(value, Mapping) else {}
     own = fields.get("mechanism")
-    outside = "or take the question out of its block"
     if "mechanism" in fields:
         decoy = isinstance(own, Mapping) and "decoy" in own
         problem = (
             "a question of a block has no decoy" if decoy else "a question of a block has none of its own"
         )
-        raise SurveyError((*at, "mechanism"), problem, f"remove it, {outside}")
+        raise SurveyError((*at, "mechanism"), problem, _OUTSIDE)
     if "channel" in fields:
         raise SurveyError(
-            (*at, "channel"), "a question of a block has none of its own", f"remove it, {outside}"
+            (*at, "channel"),
+            "a question of a block has none of its own",
+            _OUTSIDE,
         )
     if "after" in fields:
-        raise SurveyError((*at, "after"), "a question of a block has no skip rule", f"remove it, {outside}")
+        raise SurveyError(
+            (*at, "after"),
+            "a question of a block has no skip rule",
+            _OUTSIDE,
+        )
     if kind is not None and not kind.in_blocks:
         known = ", ".join(one.name for one in KINDS.values() if one.in_blocks)
         raise SurveyError(
-            (*at, "kind"), f"a {kind.name} question cannot be in a block", f"use one of: {known}"
+            (*at, "kind"),
+            said("a {kind} question cannot be in a block", kind=kind.name),
+            said("use one of: {known}", known=known),
         )
 
 
 def _after(value: object, at: Place, kind: Kind, earlier: Sequence[Question], published: bool) -> After:
     """Read a skip rule; it points back to a question whose answer the device knows."""
     if not kind.may_be_skipped:
-        raise SurveyError(at, f"a {kind.name} question is always asked", "remove the rule")
+        raise SurveyError(at, said("a {kind} question is always asked", kind=kind.name), "remove the rule")
     rule = read_fields(value, at, ("question", "answers"), published=published)
     decider = next((one for one in earlier if one.id == rule["question"]), None)
     if decider is None:
         raise SurveyError(
             (*at, "question"),
-            f"{short(rule['question'])} is no earlier question",
+            said("{question} is not an earlier question", question=short(rule["question"])),
             "name one that comes before",
         )
     if decider.block is not None:
         raise SurveyError(
             (*at, "question"),
-            f'"{decider.id}" is asked of some people only, so it cannot decide',
+            said('"{decider}" is asked of some people only, so it cannot decide', decider=decider.id),
             "name a question outside blocks",
         )
     if not decider.kind.may_be_skipped or decider.mechanism.has_decoy:
         raise SurveyError(
             (*at, "question"),
-            f'"{decider.id}" cannot decide whether another question is shown',
+            said('"{decider}" cannot decide whether another question is shown', decider=decider.id),
             "name a choice or a yes/no question without a decoy",
         )
     return After(decider.id, _after_answers(rule["answers"], (*at, "answers"), decider, published))
 
 
 def _after_answers(value: object, at: Place, decider: Question, published: bool) -> tuple[str, ...]:
-    known = f"use some of: {', '.join(decider.options)}"
+    known = said("use some of: {options}", options=", ".join(decider.options))
     if not isinstance(value, list) or not value:
         raise SurveyError(at, "must be a list of answers", known)
     for place, one in enumerate(value):
         if one not in decider.options:
-            raise SurveyError((*at, place), f'{short(one)} is no answer of "{decider.id}"', known)
+            raise SurveyError(
+                (*at, place),
+                said('{one} is not an answer of "{decider}"', one=short(one), decider=decider.id),
+                known,
+            )
     ordered = tuple(one for one in decider.options if one in value)
     if len(ordered) == len(decider.options) and decider.after is None:
         raise SurveyError(at, "are all answers, so that the question is always shown", "remove the rule")
     if len(set(value)) != len(value) or (published and list(ordered) != value):
-        raise SurveyError(at, "must stand once each, in the order of the options", "put them in order")
+        raise SurveyError(at, "must appear once each, in the order of the options", "put them in order")
     return ordered
 
 
@@ -225,7 +238,9 @@ def _kind(value: object, at: Place) -> Kind | None:
     name = value["kind"]
     if not isinstance(name, str) or name not in KINDS:
         raise SurveyError(
-            (*at, "kind"), f"{short(name)} is not a known kind", f"use one of: {', '.join(KINDS)}"
+            (*at, "kind"),
+            said("{name} is not a known kind", name=short(name)),
+            said("use one of: {known}", known=", ".join(KINDS)),
         )
     return KINDS[name]
 
@@ -271,8 +286,8 @@ def _check_target(mechanism: Mechanism, answers: Answers, at: Place) -> None:
     if only is not None and answers.target != only and mechanism.options > 2:
         raise SurveyError(
             at,
-            f"the reports of “{mechanism.label}” cannot tell this",
-            f"report something else ({only}), or choose another mechanism",
+            said("the reports of “{mechanism}” cannot tell this", mechanism=constant(mechanism.label)),
+            said("report something else ({only}), or choose another mechanism", only=only),
         )
 
 
@@ -280,7 +295,9 @@ def _check_decoy(mechanism: Mechanism, decoy: str | None, at: Place) -> None:
     if mechanism.has_decoy and decoy is None:
         raise SurveyError((*at, "decoy"), "is missing", "write the decoy question's text")
     if decoy is not None and not mechanism.has_decoy:
-        raise SurveyError((*at, "decoy"), f"{mechanism.name} asks no decoy question", "remove it")
+        raise SurveyError(
+            (*at, "decoy"), said("{mechanism} asks no decoy question", mechanism=mechanism.name), "remove it"
+        )
 
 
 def _check_spelling(
@@ -299,7 +316,7 @@ def _channel(value: object, at: Place) -> Channel:
     try:
         return Channel.from_json(value)
     except ChannelError as error:
-        raise SurveyError(at, str(error), _FRESH_LINK) from None
+        raise SurveyError(at, error.sentence, _FRESH_LINK) from None
 
 
 def check_ids(questions: Sequence[Question]) -> None:
@@ -307,6 +324,8 @@ def check_ids(questions: Sequence[Question]) -> None:
     for index, question in enumerate(questions):
         if question.id in seen:
             raise SurveyError(
-                ("questions", index, "id"), f'"{question.id}" is used twice', "give every question its own id"
+                ("questions", index, "id"),
+                said('"{question}" is used twice', question=question.id),
+                "give every question its own id",
             )
         seen.add(question.id)

@@ -65,14 +65,32 @@ class RecordFormat:
         group = rb'"group":(%b),' % patterns.pop(0) if self.groups else b""
         return re.compile(rb'\{%b"id":"([0-9a-f]{32})","reports":\[(%b)\]\}' % (group, b",".join(patterns)))
 
-    def read_body(self, body: bytes) -> tuple[bytes, tuple[Code, ...]] | None:
-        """Read the id and the record's values of such bytes; None of all others, which need a closer look."""
+    def read_body(
+        self, body: bytes, alike: dict[bytes, bytes | None] | None = None
+    ) -> tuple[bytes, bytes] | None:
+        """Read the id and the record of such bytes; None of all others, which need a closer look.
+
+        Who reads many may hand the same `alike` to each: reports that say the same are then checked once.
+        """
         found = self.pattern.fullmatch(body)
         if found is None:
             return None
-        *group, name, reports = found.groups()
-        values = self.read(b",".join([*group, reports]))
-        return None if values is None else (name, values)
+        if self.groups:
+            group, name, reports = found.groups()
+            reports = b"%b,%b" % (group, reports)
+        else:
+            name, reports = found.groups()
+        if alike is None:
+            record = self._record(reports)
+        elif reports in alike:
+            record = alike[reports]
+        else:
+            record = alike[reports] = self._record(reports)
+        return None if record is None else (name, record)
+
+    def _record(self, reports: bytes) -> bytes | None:
+        values = self.read(reports)
+        return None if values is None else self.pack(values)
 
     @cached_property
     def _limits(self) -> tuple[int, ...] | None:
@@ -94,6 +112,14 @@ class RecordFormat:
         return len(reports) == len(self.wires) and all(
             wire.legal(report) for wire, report in zip(self.wires, reports, strict=True)
         )
+
+    def fits(self, record: bytes) -> bool:
+        """Tell whether a record is one possible report of each question."""
+        if len(record) != self.size:
+            return False
+        if self._limits is not None:
+            return all(map(lt, self.struct.unpack(record), self._limits))
+        return self.holds(self.unpack(record))
 
     def pack(self, reports: Sequence[Code]) -> bytes:
         """Write reports that were checked before."""

@@ -14,12 +14,14 @@ from .channel import Code
 from .errors import DocumentError, ReportError
 from .group import FIELD, check_group
 from .randomize import Source, draw
+from .said import said
 from .survey import Question, Survey
 
 __all__ = ["FEWEST_REPORTS", "Report", "asked_questions", "draw_ranks", "is_shown", "read_answers"]
 
 FEWEST_REPORTS = 50  # that are sealed together, and that give an estimate
 _ID = re.compile(r"[0-9a-f]{32}")
+_BOTH = said('give {{"answer": ..., "decoy": ...}}')
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,11 @@ class Report:
         drawn here. `group` is the one of the link, where the survey has groups.
         """
         if len(answers) != len(survey.questions):
-            raise ReportError(f"{len(survey.questions)} answers are needed, got {len(answers)}")
+            raise ReportError(
+                said(
+                    "{count} answers are needed, got {given}", count=len(survey.questions), given=len(answers)
+                )
+            )
         check_group(survey.groups, group)
         name = source(16).hex()
         given = {one.id: answer for one, answer in zip(survey.questions, answers, strict=True)}
@@ -91,18 +97,27 @@ class Report:
         known = ["id", "reports", "invitation", *([FIELD] if survey.groups else [])]
         unknown = set(value) - {*known, FIELD}
         if unknown:
-            raise ReportError(f"unknown key {min(unknown)[:40]!r}", f"known: {', '.join(known)}", "body")
+            raise ReportError(
+                said("unknown key {key!r}", key=min(unknown)[:40]),
+                said("known: {known}", known=", ".join(known)),
+                "body",
+            )
         name, reports, invitation = value.get("id"), value.get("reports"), value.get("invitation")
         if not isinstance(name, str) or not _ID.fullmatch(name):
             raise ReportError("must be 32 lower-case hexadecimal digits", item="id")
         if "invitation" in value and not (isinstance(invitation, str) and 0 < len(invitation) <= 64):
             raise ReportError("must be text of at most 64 characters", item="invitation")
         if not isinstance(reports, list) or len(reports) != len(survey.entries):
-            raise ReportError(f"must be a list of {len(survey.entries)} reports", item="reports")
+            raise ReportError(
+                said("must be a list of {count} reports", count=len(survey.entries)), item="reports"
+            )
         for place, (report, entry) in enumerate(zip(reports, survey.entries, strict=True)):
             wire = entry.channel.wire
             if not wire.legal(report):
-                raise ReportError(f"must be {wire.words}", item=f'reports[{place}] ("{entry.id}")')
+                raise ReportError(
+                    said("must be {words}", words=wire.words),
+                    item=said('reports[{place}] ("{entry}")', place=place, entry=entry.id),
+                )
         if FIELD in value and value[FIELD] is None:
             raise ReportError("must not be null", "leave it out, or name a group", FIELD)
         return cls(name, tuple(reports), check_group(survey.groups, value.get(FIELD))), invitation
@@ -128,7 +143,10 @@ def read_answers(survey: Survey, answers: Mapping[str, Any], ranks: Sequence[int
     unknown = set(answers) - {question.id for question in survey.questions}
     if unknown:
         known = ", ".join(question.id for question in survey.questions)
-        raise ReportError(f"the survey has no question {min(unknown)!r}", f"its questions: {known}")
+        raise ReportError(
+            said("the survey has no question {unknown!r}", unknown=min(unknown)),
+            said("its questions: {known}", known=known),
+        )
     found: dict[str, Any] = {}
     asked = survey.questions if ranks is None else asked_questions(survey, ranks)
     for question in survey.questions:
@@ -138,7 +156,8 @@ def read_answers(survey: Survey, answers: Mapping[str, Any], ranks: Sequence[int
             found[question.id] = _device_answer(question, answers)
         elif question.id in answers:
             raise ReportError(
-                f'question "{question.id}" is not asked after these answers', "leave its answer out"
+                said('question "{question}" is not asked after these answers', question=question.id),
+                "leave its answer out",
             )
         else:
             found[question.id] = len(question.options)
@@ -156,14 +175,15 @@ def is_shown(survey: Survey, question: Question, answers: Mapping[str, Any]) -> 
 
 def _device_answer(question: Question, answers: Mapping[str, Any]) -> Any:
     if question.id not in answers:
-        raise ReportError(f'question "{question.id}" has no answer', "every question needs one")
+        raise ReportError(
+            said('question "{question}" has no answer', question=question.id), "every question needs one"
+        )
     given, mechanism = answers[question.id], question.mechanism
-    both = 'give {"answer": ..., "decoy": ...}'
     if mechanism.has_decoy and isinstance(given, Mapping):
         if set(given) != {"answer", "decoy"}:
-            raise ReportError(f'question "{question.id}": {both}')
+            raise ReportError(said('question "{question}": {both}', question=question.id, both=_BOTH))
         answer, decoy = question.read_answer(given["answer"]), question.read_answer(given["decoy"])
         return mechanism.device_answer(answer, decoy)
     if not mechanism.takes_combined:
-        raise ReportError(f'question "{question.id}": also needs the decoy', both)
+        raise ReportError(said('question "{question}": also needs the decoy', question=question.id), _BOTH)
     return question.read_answer(given)

@@ -9,6 +9,7 @@ from typing import Any
 from .document import read_fields, read_text, short
 from .errors import SurveyError
 from .exact import is_whole
+from .said import joined, said
 
 __all__ = ["MOST_WAVES", "Series", "changed_groups", "changed_question", "read_series"]
 
@@ -38,7 +39,7 @@ def read_series(value: object, published: bool) -> Series:
     if not is_whole(wave) or not 2 <= int(wave) <= MOST_WAVES:
         raise SurveyError(
             ("series", "wave"),
-            f"must be a whole number from 2 to {MOST_WAVES}, got {short(wave)}",
+            said("must be a whole number from 2 to {most}, got {wave}", most=MOST_WAVES, wave=short(wave)),
             "the first wave has no series",
         )
     if not isinstance(previous, str) or not _HASH.fullmatch(previous):
@@ -55,9 +56,13 @@ def changed_question(before: Any, after: Any) -> str:
     old, new = before.questions, after.questions
     for place, (one, other) in enumerate(zip(old, new, strict=False), 1):
         if _asked(one) != _asked(other):
-            return f'question {place} ("{other.id}") {_how(one, other)}'
+            return said(
+                'question {place} ("{other}") {how}', place=place, other=other.id, how=_how(one, other)
+            )
     if len(old) != len(new):
-        return f"it has {len(new)} questions, and the wave before had {len(old)}"
+        return said(
+            "it has {count} questions, and the wave before had {before}", count=len(new), before=len(old)
+        )
     return ""
 
 
@@ -67,17 +72,20 @@ def changed_groups(before: Any, after: Any) -> str:
     gone = [name for name in before.groups if name not in after.groups]
     if not new and not gone:
         return ""
-    told = [f"new: {', '.join(new)}"] * bool(new) + [f"no longer there: {', '.join(gone)}"] * bool(gone)
-    changed = f"The groups are not those of the wave before ({'; '.join(told)})."
-    return f"{changed} Waves compare groups of the same name only."
+    told = [said("new: {names}", names=", ".join(new))] * bool(new)
+    told += [said("no longer there: {names}", names=", ".join(gone))] * bool(gone)
+    return said(
+        "The groups are not those of the wave before ({told}). Waves compare groups of the same name only.",
+        told=joined("; ", told),
+    )
 
 
 def _how(one: Any, other: Any) -> str:
     """Say how a question differs from that of the wave before: by what is reported of it alone, or by more."""
     was, now = (question.answers.target for question in (one, other))
     if {**_asked(one), "own": None} == {**_asked(other), "own": None} and was != now:
-        return f'reports another target ("{now}") than in the wave before ("{was}")'
-    return "is not the one of the wave before"
+        return said('reports another target ("{now}") than in the wave before ("{was}")', now=now, was=was)
+    return said("is not the one of the wave before")
 
 
 def _asked(question: Any) -> dict[str, Any]:

@@ -7,8 +7,28 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from .errors import DocumentError
+from .said import said
 
 __all__ = ["dumps", "loads"]
+
+_FAULTS = {
+    str(one): one
+    for one in (
+        said("Expecting value"),
+        said("Expecting property name enclosed in double quotes"),
+        said("Expecting ':' delimiter"),
+        said("Expecting ',' delimiter"),
+        said("Illegal trailing comma before end of object"),
+        said("Illegal trailing comma before end of array"),
+        said("Extra data"),
+        said("Unterminated string starting at"),
+        said("Invalid control character at"),
+        said("Invalid \\escape"),
+        said("Invalid \\uXXXX escape"),
+        said("Unexpected UTF-8 BOM (decode using utf-8-sig)"),
+    )
+}
+"""What Python's reader says, so that pages can say it in another language."""
 
 
 def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants: bool = False) -> Any:
@@ -19,7 +39,9 @@ def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants:
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
-        raise DocumentError(f"not UTF-8 at byte {error.start}", "save the file as UTF-8") from None
+        raise DocumentError(
+            said("not UTF-8 at byte {position}", position=error.start), "save the file as UTF-8"
+        ) from None
     decoder = json.JSONDecoder(
         object_pairs_hook=_unique,
         parse_constant=Decimal if constants else _no_constant,
@@ -29,10 +51,16 @@ def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise DocumentError(
-            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", "correct that place"
+            said(
+                "not JSON: {fault} at line {line}, column {column}",
+                fault=_FAULTS.get(error.msg, error.msg),
+                line=error.lineno,
+                column=error.colno,
+            ),
+            "correct that place",
         ) from None
     except RecursionError:
-        raise DocumentError(f"nested deeper than {max_depth} levels", "flatten it") from None
+        raise DocumentError(said("nested deeper than {most} levels", most=max_depth), "flatten it") from None
     except DocumentError:
         raise
     except ValueError:
@@ -53,16 +81,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise DocumentError(f"key {twice[:40]!r} stands twice in one object", "keep one")
+        raise DocumentError(said("key {twice!r} appears twice in one object", twice=twice[:40]), "keep one")
     return found
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise DocumentError(f"{name} is not JSON", "write a finite number")
+    raise DocumentError(said("{name} is not JSON", name=name), "write a finite number")
 
 
 def _no_float(text: str) -> NoReturn:
-    raise DocumentError(f"{text[:40]} is not a whole number", "only whole numbers are allowed here")
+    raise DocumentError(
+        said("{given} is not a whole number", given=text[:40]), "only whole numbers are allowed here"
+    )
 
 
 def _walk(value: object, depth: int) -> None:

@@ -23,6 +23,7 @@ from .group import read_groups, refuse_field_id
 from .limits import CAP, MAX_BYTES, MAX_QUESTIONS, VERSION
 from .mechanism import MECHANISMS, Member
 from .question import NOT_APPLICABLE, After, Question, check_ids, read_question
+from .said import said
 from .series import Series, read_series
 from .translations import read_language, read_translations
 
@@ -160,7 +161,7 @@ class Survey:
         if product > exp_below(read_decimal(cap, "cap")):
             raise SurveyError(
                 ("questions",),
-                f"the total epsilon of one person is above {cap}",
+                said("the total epsilon of one person is above {cap}", cap=cap),
                 "lower the questions' epsilon or ask fewer questions",
             )
 
@@ -188,7 +189,9 @@ def _listed(value: object) -> list[Any]:
 
 def _too_large(size: int) -> SurveyError:
     return SurveyError(
-        (), f"it has {size} bytes, more than {MAX_BYTES} as published", "ask fewer questions or shorten texts"
+        (),
+        said("it has {size} bytes, more than {most} as published", size=size, most=MAX_BYTES),
+        "ask fewer questions or shorten texts",
     )
 
 
@@ -208,14 +211,20 @@ def _read_survey(value: object, published: bool) -> Survey:
     version = fields["hushpoll"]
     if type(version) is not int or version != VERSION:
         raise SurveyError(
-            ("hushpoll",), f"version {short(version)} is not known", f'write "hushpoll": {VERSION}'
+            ("hushpoll",),
+            said("version {version} is not known", version=short(version)),
+            said('write "hushpoll": {version}', version=VERSION),
         )
     settings = _read_settings(fields.get("settings", {}), published)
     listed = fields["questions"]
     if not isinstance(listed, list) or not listed:
         raise SurveyError(("questions",), "must be a list of at least one question", "add a question")
     if len(listed) > MAX_QUESTIONS:
-        raise SurveyError(("questions",), f"has {len(listed)} questions", f"keep at most {MAX_QUESTIONS}")
+        raise SurveyError(
+            ("questions",),
+            said("has {count} questions", count=len(listed)),
+            said("keep at most {most}", most=MAX_QUESTIONS),
+        )
     title = read_text(fields["title"], ("title",), "title", published)
     intro = read_text(fields.get("intro", ""), ("intro",), "intro", published)
     ids = [one.get("id") if isinstance(one, Mapping) else None for one in listed]
@@ -254,7 +263,9 @@ def _read_settings(value: object, published: bool) -> Settings:
     for key, flag in settings.items():
         if type(flag) is not bool:
             raise SurveyError(
-                ("settings", key), f"must be true or false, got {short(flag)}", "write true or false"
+                ("settings", key),
+                said("must be true or false, got {flag}", flag=short(flag)),
+                "write true or false",
             )
     return Settings(**settings)
 
@@ -270,6 +281,8 @@ def _block(outline: Outline, questions: list[Question], published: bool) -> Bloc
     for place, question in enumerate(questions):
         if question.id == block.id:
             raise SurveyError(
-                ("questions", place, "id"), f'"{block.id}" is what a block is called', "use another id"
+                ("questions", place, "id"),
+                said('"{block}" is what a block is called', block=block.id),
+                "use another id",
             )
     return block

@@ -95,9 +95,10 @@ class Texts:
         """Give one option; as it is where it has no translation of its own."""
         given = self._of(question)
         listed = given.get("options") or given.get("labels") or ()
-        if len(listed) != len(question.options) or option not in question.options:
+        if option not in question.options:
             return option
-        return str(listed[question.options.index(option)])
+        place = question.options.index(option)
+        return str(listed[place]) if len(listed) == len(question.options) else question.options[place]
 
     def _of(self, question: Question) -> dict[str, Any]:
         found: dict[str, Any] = self._translated.get("questions", {}).get(question.id, {})

@@ -9,6 +9,7 @@ from typing import Any
 from .about import read_help, read_lines
 from .document import Place, read_fields, read_text, short
 from .errors import SurveyError
+from .said import said
 
 __all__ = ["MOST_LANGUAGES", "read_language", "read_translations", "wanted"]
 
@@ -20,7 +21,11 @@ _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-[A-Z]{2})?")
 def read_language(value: object, at: Place) -> str:
     """Read the tag of a language, such as fr or pt-BR."""
     if not isinstance(value, str) or not _TAG.fullmatch(value):
-        raise SurveyError(at, f"{short(value)} is no language", "write its tag, such as fr, ar or pt-BR")
+        raise SurveyError(
+            at,
+            said("{value} is not a language", value=short(value)),
+            "write its tag, such as fr, ar or pt-BR",
+        )
     return value
 
 
@@ -50,10 +55,16 @@ def read_translations(value: object, document: Mapping[str, Any], published: boo
     if "language" not in document:
         raise SurveyError(("language",), "is missing", "say which language the survey itself is in")
     if not isinstance(value, Mapping):
-        raise SurveyError(at, f"must be an object, got {short(value)}", "write one entry for each language")
+        raise SurveyError(
+            at,
+            said("must be an object, got {value}", value=short(value)),
+            "write one entry for each language",
+        )
     if len(value) > MOST_LANGUAGES - 1:
         raise SurveyError(
-            at, f"has {len(value)} languages", f"keep at most {MOST_LANGUAGES} with the survey's own"
+            at,
+            said("has {count} languages", count=len(value)),
+            said("keep at most {most} with the survey's own", most=MOST_LANGUAGES),
         )
     found = {}
     for tag, texts in value.items():
@@ -86,7 +97,9 @@ def _texts(value: object, at: Place, like: Mapping[str, Any], published: bool) -
 
 def _sections(value: object, at: Place, like: list[Any], published: bool) -> list[dict[str, str]]:
     if not isinstance(value, list) or len(value) != len(like):
-        raise SurveyError(at, f"must be {len(like)} sections, as the survey has", "translate each of them")
+        raise SurveyError(
+            at, said("must be {count} sections, as the survey has", count=len(like)), "translate each of them"
+        )
     found = []
     for place, (one, shape) in enumerate(zip(value, like, strict=True)):
         here = (*at, place)
@@ -109,11 +122,13 @@ def _asked(value: object, at: Place, like: Mapping[str, Any], published: bool) -
         given = fields[key]
         if not isinstance(given, list) or len(given) != len(own):
             raise SurveyError(
-                here, f"must be a list of {len(own)} texts, as the question has", "translate each of them"
+                here,
+                said("must be a list of {count} texts, as the question has", count=len(own)),
+                "translate each of them",
             )
         texts = [read_text(text, (*here, place), "option", published) for place, text in enumerate(given)]
         twice = next((place for place, text in enumerate(texts) if text in texts[:place]), None)
         if twice is not None:
-            raise SurveyError((*here, twice), "stands twice", "make every answer different")
+            raise SurveyError((*here, twice), "appears twice", "make every answer different")
         read[key] = texts
     return read

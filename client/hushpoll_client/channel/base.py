@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.exact import Number, is_whole, log_below
+from hushpoll_client.said import said
 
 from .profile import largest_excess, profile
 from .wire import Code, Whole, Wire
@@ -96,7 +97,10 @@ class Channel(ABC):
         if form is None or keys != form.keys | {"form"}:
             known = ", ".join(f'"{one}"' for one in Channel.forms)
             raise ChannelError(
-                f"unknown channel form {name!r} with keys {sorted(map(str, keys))}", f"known: {known}"
+                said(
+                    "unknown channel form {name!r} with keys {keys}", name=name, keys=sorted(map(str, keys))
+                ),
+                said("known: {known}", known=known),
             )
         made: Channel = form.read(value)
         return made
@@ -175,14 +179,20 @@ class Channel(ABC):
         return self.pick(answer, lambda: _checked_draw(next(left, None)))
 
     def check_answer(self, answer: Any) -> None:
-        """Refuse what is no true answer of this channel; the message never repeats it."""
+        """Refuse what is not a true answer of this channel; the message never repeats it."""
         if not is_whole(answer) or not 0 <= answer < self.options:
-            raise ChannelError(f"answer must be an integer from 0 to {self.options - 1}")
+            raise ChannelError(said("answer must be an integer from 0 to {last}", last=self.options - 1))
 
     def then(self, after: Channel) -> Channel:
         """Send this channel's reports through another one (post-processing: epsilon cannot grow)."""
         if self.outcomes != after.options:
-            raise ChannelError(f"{self.outcomes} reports do not fit a channel of {after.options} answers")
+            raise ChannelError(
+                said(
+                    "{outcomes} reports do not fit a channel of {answers} answers",
+                    outcomes=self.outcomes,
+                    answers=after.options,
+                )
+            )
         return Channel.from_weights(
             [
                 [
@@ -203,13 +213,19 @@ def below(limit: int, draws: Draws) -> int:
 
 
 def whole(value: object, what: str, low: int, below: int | None = None) -> int:
-    """Read a whole number of any integer type; a bool is no number."""
+    """Read a whole number of any integer type; a bool is not a number."""
     if not is_whole(value):
-        raise ChannelError(f"{what} must be an integer, got {value!r}")
+        raise ChannelError(said("{what} must be an integer, got {value!r}", what=what, value=value))
     number = int(value)  # type: ignore[call-overload]
     if number < low or (below is not None and number >= below):
-        limits = f"from {low} to {below - 1}" if below else f"at least {low}"
-        raise ChannelError(f"{what} must be {limits}, got {number}")
+        limits = (
+            said("from {low} to {last}", low=low, last=below - 1)
+            if below
+            else said("at least {low}", low=low)
+        )
+        raise ChannelError(
+            said("{what} must be {limits}, got {number}", what=what, limits=limits, number=number)
+        )
     return int(number)
 
 

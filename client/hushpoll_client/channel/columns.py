@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import said
 
 from .base import SCALE, Channel, Draws, whole
 from .table import largest_ratio
@@ -40,7 +41,9 @@ class ColumnsChannel(Channel):
         """Make one; every weight is at least 1, also those of the last report, which has what remains."""
         options = whole(options, "options", 2, MAX_TABLE + 1)
         if not 1 <= len(sets) < MAX_TABLE or not len(sets) == len(low) == len(high):
-            raise ChannelError(f"sets, low and high need equally many entries, 1 to {MAX_TABLE - 1}")
+            raise ChannelError(
+                said("sets, low and high need equally many entries, 1 to {most}", most=MAX_TABLE - 1)
+            )
         made = cls(
             options,
             tuple(whole(one, "set", 0, 1 << options) for one in sets),
@@ -49,7 +52,7 @@ class ColumnsChannel(Channel):
         )
         for number, row in enumerate(made.rows, 1):
             if row[-1] < 1:
-                raise ChannelError(f"row {number} leaves nothing for the last report")
+                raise ChannelError(said("row {number} leaves nothing for the last report", number=number))
         return made
 
     @classmethod
@@ -57,12 +60,14 @@ class ColumnsChannel(Channel):
         """Read the published form, whose sets are lower-case hexadecimal digits."""
         for key in ("sets", "low", "high"):
             if not isinstance(value[key], list):
-                raise ChannelError(f"{key} must be a list")
+                raise ChannelError(said("{key} must be a list", key=key))
         options = whole(value["options"], "options", 2, MAX_TABLE + 1)
         mask = re.compile(f"[0-9a-f]{{{_digits(options)}}}")
         for one in value["sets"]:
             if not isinstance(one, str) or not mask.fullmatch(one):
-                raise ChannelError(f"a set must be {_digits(options)} lower-case hexadecimal digits")
+                raise ChannelError(
+                    said("a set must be {digits} lower-case hexadecimal digits", digits=_digits(options))
+                )
         return cls.of(options, [int(one, 16) for one in value["sets"]], value["low"], value["high"])
 
     @property

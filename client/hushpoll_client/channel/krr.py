@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
+from hushpoll_client.said import said
 
 from .base import SCALE, Channel, Draws, whole
 from .wire import Code
@@ -32,7 +33,11 @@ class KaryChannel(Channel):
         options, weight = whole(options, "options", 2), whole(weight, "weight", 1)
         if (options - 1) * weight >= SCALE:
             raise ChannelError(
-                f"weight {weight} is too large: {options} options leave nothing for the true one"
+                said(
+                    "weight {weight} is too large: {options} options leave nothing for the true one",
+                    weight=weight,
+                    options=options,
+                )
             )
         return cls(options, weight)
 

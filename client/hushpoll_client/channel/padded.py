@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_OPTIONS
+from hushpoll_client.said import said
 
 from .base import SCALE, Channel, Draws, below, whole
 from .wire import Code
@@ -59,7 +60,7 @@ class PaddedChannel(Channel):
         return self.at_most * max(Fraction(0), max(out, held) - factor * min(out, held))
 
     def row(self, answer: int) -> tuple[int, ...]:
-        """Refuse: the chance of one item is no integer out of 2^53, see `chances`."""
+        """Refuse: the chance of one item is not an integer out of 2^53, see `chances`."""
         raise ChannelError(
             "an answer to this channel is a set of ticked options, so it has no table with a row for each answer",
             "estimate option by option, or list the chances of all reports with `chances`",
@@ -73,9 +74,9 @@ class PaddedChannel(Channel):
     def check_answer(self, answer: Any) -> None:
         """Refuse what is not a set of at most c items in increasing order; the message never repeats it."""
         if not isinstance(answer, tuple | list) or len(answer) > self.at_most:
-            raise ChannelError(f"at most {self.at_most} items can be ticked")
+            raise ChannelError(said("at most {at_most} items can be ticked", at_most=self.at_most))
         if any(type(one) is not int or not 0 <= one < self.options for one in answer):
-            raise ChannelError(f"an item must be an integer from 0 to {self.options - 1}")
+            raise ChannelError(said("an item must be an integer from 0 to {last}", last=self.options - 1))
         if list(answer) != sorted(set(answer)):
             raise ChannelError("items must be different and in increasing order")
 

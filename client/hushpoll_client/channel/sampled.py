@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import said
 
 from .base import SCALE, Channel, Draws, below, whole
 from .wire import Code, Ranked, Whole, Wire
@@ -56,7 +57,10 @@ class SampledChannel(Channel):
             pairs.append((whole(pair[0], "joint size", 2), whole(pair[1], "weight", 1, SCALE)))
         if [size for size, _ in pairs] != joint:
             raise ChannelError(
-                "weights must name every joint size once, in increasing order: " + ", ".join(map(str, joint))
+                said(
+                    "weights must name every joint size once, in increasing order: {sizes}",
+                    sizes=", ".join(map(str, joint)),
+                )
             )
         if any(SCALE - (size - 1) * weight <= weight for size, weight in pairs):
             raise ChannelError("a weight leaves too little for the true joint answer")
@@ -91,7 +95,7 @@ class SampledChannel(Channel):
 
     @property
     def outcomes(self) -> int:
-        """One more than the largest report; with members of several sizes some numbers below are no reports."""
+        """One more than the largest report; with members of several sizes some numbers below are not reports."""
         return self.ranks * self.largest
 
     @property
@@ -114,9 +118,9 @@ class SampledChannel(Channel):
         return sum(parts, Fraction(0)) / SCALE
 
     def row(self, answer: int) -> tuple[int, ...]:
-        """Refuse: the chance of one report is no integer out of 2^53, see `chances`."""
+        """Refuse: the chance of one report is not an integer out of 2^53, see `chances`."""
         raise ChannelError(
-            "a report of this channel speaks of several questions at once, so it has no table with a row an answer",
+            "a report of this channel speaks of several questions at once, so it has no table of single answers",
             "estimate question by question, or list the chances of all reports with `chances`",
         )
 
@@ -137,7 +141,9 @@ class SampledChannel(Channel):
     def check_answer(self, answer: Any) -> None:
         """Refuse what is not one answer of each member; the message never repeats it."""
         if not isinstance(answer, tuple | list) or len(answer) != len(self.sizes):
-            raise ChannelError(f"{len(self.sizes)} answers are needed, one for each member")
+            raise ChannelError(
+                said("{members} answers are needed, one for each member", members=len(self.sizes))
+            )
         for given, size in zip(answer, self.sizes, strict=True):
             if type(given) is not int or not 0 <= given < size:
                 raise ChannelError("an answer must be an integer below its member's size")
@@ -211,10 +217,10 @@ class SampledChannel(Channel):
         found: Counter[int] = Counter()
         paired = self.ask > 1 and self.options <= PAIRED
         for report, times in super().tally(fields).items():
-            said, size = self._taken_apart(report)
-            for member, answer in said:
+            told, size = self._taken_apart(report)
+            for member, answer in told:
                 found[self._cell((member,), answer, size)] += times
-            for (one, answer), (other, second) in combinations(said, 2) if paired else ():
+            for (one, answer), (other, second) in combinations(told, 2) if paired else ():
                 found[self._cell((one, other), answer * self.sizes[other] + second, size)] += times
         return found
 
@@ -229,12 +235,12 @@ class SampledChannel(Channel):
     def _taken_apart(self, report: int) -> tuple[list[tuple[int, int]], int]:
         """Give the members asked, in increasing order, with their answers, and the joint size."""
         rank, joint = divmod(report, self.largest)
-        members, said, size = self.members(rank), [], 1
+        members, told, size = self.members(rank), [], 1
         for one in reversed(members):
             joint, answer = divmod(joint, self.sizes[one])
-            said.append((one, answer))
+            told.append((one, answer))
             size *= self.sizes[one]
-        return said[::-1], size
+        return told[::-1], size
 
     def _cell(self, members: tuple[int, ...], answer: int, size: int) -> int:
         start, apart = self.layout[members]
@@ -282,7 +288,12 @@ def joint_sizes(sizes: Sequence[int], ask: int) -> list[int]:
     largest = prod(sorted(sizes)[-ask:])
     if largest > MAX_JOINT:
         raise ChannelError(
-            f"the members asked together have {largest:,} joint answers, more than {MAX_JOINT:,}", "ask fewer"
+            said(
+                "the members asked together have {largest:,} joint answers, more than {most:,}",
+                largest=largest,
+                most=MAX_JOINT,
+            ),
+            "ask fewer",
         )
     return sorted(_products(sizes, ask))
 
@@ -308,4 +319,6 @@ def _largest_below(place: int, rank: int, members: int) -> int:
 
 def _check_members(sizes: Sequence[int]) -> None:
     if not 2 <= len(sizes) <= _MAX_MEMBERS:
-        raise ChannelError(f"2 to {_MAX_MEMBERS} members are needed, got {len(sizes)}")
+        raise ChannelError(
+            said("2 to {most} members are needed, got {members}", most=_MAX_MEMBERS, members=len(sizes))
+        )

@@ -67,7 +67,7 @@ class SubsetChannel(Channel):
         return comb(self.options - 2, self.size - 1) * max(Fraction(0), more - factor * less) / SCALE
 
     def row(self, answer: int) -> tuple[int, ...]:
-        """Refuse: the chance of one set is no integer out of 2^53, see `chances`."""
+        """Refuse: the chance of one set is not an integer out of 2^53, see `chances`."""
         raise ChannelError(
             "a report of this channel is a set of options, so it has no table with a row for each answer",
             "estimate option by option, or list the chances of all sets with `chances`",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.exact import Number, read_number
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import said
 
 from .base import SCALE, Channel, Draws, whole
 from .wire import Code
@@ -33,17 +34,38 @@ class TableChannel(Channel):
     def of(cls, rows: Sequence[Sequence[int]]) -> TableChannel:
         """Make one of rows of weights."""
         if len(rows) < 2:
-            raise ChannelError(f"a channel has at least two rows, one for each true answer, got {len(rows)}")
+            raise ChannelError(
+                said(
+                    "a channel has at least two rows, one for each true answer, got {count}", count=len(rows)
+                )
+            )
         width = len(rows[0])
         if width < 2:
-            raise ChannelError(f"a channel has at least two columns, one for each report, got {width}")
+            raise ChannelError(
+                said("a channel has at least two columns, one for each report, got {width}", width=width)
+            )
         table = []
         for number, row in enumerate(rows, 1):
             if len(row) != width:
-                raise ChannelError(f"row {number} has {len(row)} weights, row 1 has {width}")
-            weights = tuple(whole(weight, f"weight in row {number}", 0) for weight in row)
+                raise ChannelError(
+                    said(
+                        "row {number} has {count} weights, row 1 has {width}",
+                        number=number,
+                        count=len(row),
+                        width=width,
+                    )
+                )
+            what = said("weight in row {number}", number=number)
+            weights = tuple(whole(weight, what, 0) for weight in row)
             if sum(weights) != SCALE:
-                raise ChannelError(f"row {number} sums to {sum(weights)}, not to 2^53 = {SCALE}")
+                raise ChannelError(
+                    said(
+                        "row {number} sums to {total}, not to 2^53 = {scale}",
+                        number=number,
+                        total=sum(weights),
+                        scale=SCALE,
+                    )
+                )
             table.append(weights)
         return cls(tuple(table))
 
@@ -54,7 +76,7 @@ class TableChannel(Channel):
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise ChannelError("rows must be a list of lists of integers")
         if len(rows) > MAX_TABLE or any(len(row) > MAX_TABLE for row in rows):
-            raise ChannelError(f"a table has at most {MAX_TABLE} rows and columns")
+            raise ChannelError(said("a table has at most {most} rows and columns", most=MAX_TABLE))
         return cls.of(rows)
 
     @classmethod
@@ -65,7 +87,11 @@ class TableChannel(Channel):
             total = sum(row, Fraction(0))
             if abs(total - 1) > _CLOSE and total != SCALE:
                 raise ChannelError(
-                    f"row {number} sums to {float(total):.10g}, not to 1 (or to 2^53)",
+                    said(
+                        "row {number} sums to {total:.10g}, not to 1 (or to 2^53)",
+                        number=number,
+                        total=float(total),
+                    ),
                     "correct it, or give weights, which are normalised",
                 )
         return cls._rounded(exact)
@@ -158,9 +184,12 @@ def _same_zeros(table: Sequence[Sequence[int]], exact: Sequence[Sequence[Fractio
 
 
 def _numbers(row: Sequence[Number], number: int) -> list[Fraction]:
-    numbers = [read_number(p, f"probability in row {number}") for p in row]
+    what = said("probability in row {number}", number=number)
+    numbers = [read_number(p, what) for p in row]
     if any(p < 0 for p in numbers) or sum(numbers) <= 0:
-        raise ChannelError(f"row {number} needs probabilities that are not negative and not all zero")
+        raise ChannelError(
+            said("row {number} needs probabilities that are not negative and not all zero", number=number)
+        )
     return numbers
 
 

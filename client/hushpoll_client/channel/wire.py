@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from hushpoll_client.said import said
+
 __all__ = ["SHAPES", "Bitmap", "Code", "Ranked", "Whole", "Wire"]
 
 Code = int | str
@@ -74,7 +76,7 @@ class Whole(Wire):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return f"a whole number from 0 to {self.outcomes - 1}"
+        return said("a whole number from 0 to {last}", last=self.outcomes - 1)
 
     @property
     def width(self) -> int:  # type: ignore[override]
@@ -104,7 +106,7 @@ class Whole(Wire):
 
 @dataclass(frozen=True)
 class Ranked(Whole):
-    """A whole number of which some below the largest are no reports either."""
+    """A whole number of which some below the largest are not reports either."""
 
     holds: Callable[[int], bool]
 
@@ -114,7 +116,7 @@ class Ranked(Whole):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return "a whole number that stands for the questions asked and a joint answer to them"
+        return said("a whole number that stands for the questions asked and a joint answer to them")
 
     def legal(self, report: object) -> bool:
         return super().legal(report) and self.holds(report)  # type: ignore[arg-type]
@@ -136,7 +138,12 @@ class Bitmap(Wire):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return f"{self.digits} lower-case hexadecimal digits with {self.size} of {self.options} bits set"
+        return said(
+            "{digits} lower-case hexadecimal digits with {size} of {options} bits set",
+            digits=self.digits,
+            size=self.size,
+            options=self.options,
+        )
 
     @property
     def pattern(self) -> bytes:  # type: ignore[override]

@@ -51,7 +51,7 @@ function readLines(value, at) {
 /** An address that people can open without harm. */
 export function readUrl(value, at) {
   if (typeof value !== "string" || value.length > 1000 || !URLS.some((shape) => shape.test(value))) {
-    throw new SurveyError(at, "is no address that can be opened here");
+    throw new SurveyError(at, "is not an address that can be opened here");
   }
   return value;
 }
@@ -80,7 +80,7 @@ function readSections(value, at, questions) {
     const here = [...at, place];
     const { before, title, text } = readFields(one, here, ["before", "title"], ["text"]);
     const found = questions.findIndex(({ id }) => id === before);
-    if (found < 0 || found <= last) throw new SurveyError([...here, "before"], "is no question, or out of order");
+    if (found < 0 || found <= last) throw new SurveyError([...here, "before"], "is not a question, or out of order");
     last = found;
     readText(title, [...here, "title"], "title");
     if (text !== undefined) readLines(text, [...here, "text"]);
@@ -94,11 +94,11 @@ function readLook(value, at) {
     throw new SurveyError([...at, key], problem);
   };
   if (look.accent !== undefined) {
-    if (!/^#[0-9a-f]{6}$/.test(look.accent)) refuse("accent", "is no colour");
+    if (!/^#[0-9a-f]{6}$/.test(look.accent)) refuse("accent", "is not a colour");
     if (contrast(look.accent, PAPER) < 4.5) refuse("accent", "has too little contrast to the page");
   }
   const named = typeof look.logo === "string" && /^[0-9a-f]{64}$/.test(look.logo);
-  if (look.logo !== undefined && !named) refuse("logo", "is no SHA-256");
+  if (look.logo !== undefined && !named) refuse("logo", "is not a SHA-256");
   if (look.layout !== undefined && !["page", "steps"].includes(look.layout)) refuse("layout", "is not known");
   if (look.quick_exit !== undefined && look.quick_exit !== true) refuse("quick_exit", "must be true");
   return value;
@@ -121,7 +121,7 @@ function luminance(colour) {
 // Languages
 
 function readTag(value, at) {
-  if (typeof value !== "string" || !TAG.test(value)) throw new SurveyError(at, "is no language");
+  if (typeof value !== "string" || !TAG.test(value)) throw new SurveyError(at, "is not a language");
   return value;
 }
 
@@ -183,7 +183,7 @@ function readAsked(value, at, like) {
     else {
       given.forEach((text, place) => readText(text, [...here, place], "option"));
       const twice = given.findIndex((text, place) => given.indexOf(text) < place);
-      if (twice >= 0) throw new SurveyError([...here, twice], "stands twice");
+      if (twice >= 0) throw new SurveyError([...here, twice], "appears twice");
     }
   }
 }

@@ -18,8 +18,7 @@ class Block {
   constructor({ number, first }, questions, channel) {
     const places = questions.map((_, member) => first + member);
     const mechanism = Object.freeze({ ...SHARED, __proto__: MECHANISM, device: channel, analysis: channel });
-    const numbers = `${first + 1}–${first + questions.length}`;
-    Object.assign(this, { number, id: `block${number + 1}`, places, numbers, questions, channel, mechanism });
+    Object.assign(this, { number, id: `block${number + 1}`, places, questions, channel, mechanism });
     Object.freeze(this);
   }
 
@@ -52,11 +51,10 @@ class Block {
     return this.channel.pickAt(ranks ? ranks[this.number] : below(this.channel.ranks, next), given, next);
   }
 
-  /** The numbers of the questions that a report is about, and what it says of each. */
+  /** What a report says of each of the questions that were asked, in their order. */
   line(report, labels) {
     const { asked, answers } = this.channel.told(report);
-    const words = asked.map((member, at) => labels(this.questions[member])[answers[at]]);
-    return [asked.map((member) => this.places[member] + 1), words];
+    return asked.map((member, at) => labels(this.questions[member])[answers[at]]);
   }
 }
 
@@ -87,7 +85,7 @@ class Blocks {
     if (wrong) throw new SurveyError([...at, wrong], "is nothing for a question of a block");
     const fields = readFields(value, at, ["id", "kind", "text", ...(kind?.keys ?? [])], kind?.later ?? []);
     const { id } = fields;
-    if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is no id");
+    if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is not an id");
     const text = readText(fields.text, [...at, "text"], "text");
     const answers = Object.freeze(kind.read(fields, at));
     // Until all are read there is no word about a decoy, so that no rule takes a question that only some are asked.
@@ -149,7 +147,7 @@ function outline(value, number, ids, earlier) {
   if (!Array.isArray(names) || names.length < 2) throw new SurveyError(here, "a block needs at least two questions");
   names.forEach((name, place) => {
     const known = typeof name === "string" && ids.includes(name);
-    if (!known) throw new SurveyError([...here, place], "is no question of this survey");
+    if (!known) throw new SurveyError([...here, place], "is not a question of this survey");
     const taken = [...earlier, ...names.slice(0, place)].includes(name);
     if (taken) throw new SurveyError([...here, place], "stands in a block already");
   });
@@ -177,14 +175,17 @@ function blockChannel({ at, fields: { ask, epsilon, channel } }, sizes) {
   return made;
 }
 
-// A yes/no question of a known share, for the analysis alone.
+// An answer of a known share, Yes where none is named, for the analysis alone.
 function checkAnchor(anchor, questions) {
   const at = ["anchor"];
-  const { question, share } = readFields(anchor, at, ["question", "share"]);
-  const found = questions.find(({ id }) => id === question);
-  if (!found?.kind.yesOrNo || found.after) throw new SurveyError([...at, "question"], "is not for all");
+  const { question, share, answer } = readFields(anchor, at, ["question", "share"], ["answer"]);
+  const { kind, after, channel, options } = questions.find(({ id }) => id === question) ?? {};
+  const fits = kind?.choosesRows && !kind.several && !after && channel.listed;
+  if (!fits || !(kind.yesOrNo || answer)) throw new SurveyError([...at, "question"], "is not for all");
+  const sound = kind.yesOrNo ? answer === undefined : options.includes(answer);
+  if (!sound) throw new SurveyError([...at, "answer"], "is not an answer to name");
   const [top, bottom] = named([...at, "share"], () => readShare(share, "share"));
-  if (2n * top === bottom) throw new SurveyError([...at, "share"], "tells nothing");
+  if (BigInt(options.length) * top === bottom) throw new SurveyError([...at, "share"], "tells nothing");
 }
 
 // Names of groups, no two alike when read aloud; the twin of group.py. What small ones are put together under is taken.
@@ -197,7 +198,7 @@ function checkGroups(groups, questions) {
   groups.forEach((name, place) => readText(name, [...at, place], "option"));
   groups.forEach((name, place) => {
     const spoken = name.normalize("NFC").toLowerCase().replace(/[\s\ufeff]+/g, "");
-    if (met.has(spoken)) throw new SurveyError([...at, place], "stands twice, or is taken");
+    if (met.has(spoken)) throw new SurveyError([...at, place], "appears twice, or is taken");
     met.add(spoken);
   });
   const taken = questions.findIndex(({ id }) => id === "group");
@@ -215,8 +216,9 @@ function checkSeries(series) {
   const at = ["series"];
   const { name, wave, previous } = readFields(series, at, ["name", "previous", "wave"]);
   readText(name, [...at, "name"], "title");
-  if (!Number.isInteger(wave) || wave < 2 || wave > 1000) throw new SurveyError([...at, "wave"], "is no wave after the first");
-  if (typeof previous !== "string" || !/^[0-9a-f]{64}$/.test(previous)) throw new SurveyError([...at, "previous"], "is no hash");
+  if (!Number.isInteger(wave) || wave < 2 || wave > 1000) throw new SurveyError([...at, "wave"], "must be 2 to 1000");
+  const named = typeof previous === "string" && /^[0-9a-f]{64}$/.test(previous);
+  if (!named) throw new SurveyError([...at, "previous"], "is not a hash");
 }
 
 // Says where in the document an error is.

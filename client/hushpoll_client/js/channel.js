@@ -64,7 +64,7 @@ export class Channel {
     return true;
   }
 
-  /** What kind of thing is sent where it is no answer, and how many of the options it is about. */
+  /** What kind of thing is sent where it is not an answer, and how many of the options it is about. */
   get sends() {
     return null;
   }

@@ -10,7 +10,7 @@ export class HushpollError extends Error {
     return this.constructor.name;
   }
 }
-/** A table of weights that is no channel, or an answer outside it. */
+/** A table of weights that is not a channel, or an answer outside it. */
 export class ChannelError extends HushpollError {}
 /** Integers that are not what their mechanism promises. */
 export class BrokenPromise extends ChannelError {}

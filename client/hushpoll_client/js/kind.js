@@ -66,7 +66,7 @@ export function readDifferent(texts, at) {
   texts.forEach((text, place) => readText(text, [...at, place], "option"));
   const first = new Map();
   texts.forEach((text, place) => {
-    if (first.has(text)) throw new SurveyError([...at, place], "stands twice");
+    if (first.has(text)) throw new SurveyError([...at, place], "appears twice");
     first.set(text, place);
   });
   return texts;

@@ -135,7 +135,7 @@ export function named(mechanisms) {
  */
 export function resolve(fitting, options, { name, ...parameters }, channel, about = {}) {
   const found = fitting.find((one) => one.name === name);
-  if (!found || (found.twoAnswers && options !== 2)) refuse("name", "is no mechanism for this question");
+  if (!found || (found.twoAnswers && options !== 2)) refuse("name", "is not a mechanism for this question");
   for (const key of Object.keys(parameters)) if (!found.takes.includes(key)) refuse(key, "is not known here");
   return Object.freeze({ __proto__: found, parameters, ...found.check(parameters, options, channel, about) });
 }

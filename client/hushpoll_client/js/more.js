@@ -521,7 +521,7 @@ function readRange(fields, at) {
       return readSigned(fields[key], key);
     } catch (error) {
       if (!(error instanceof MechanismError)) throw error;
-      throw new SurveyError([...at, key], "is no number in its published spelling");
+      throw new SurveyError([...at, key], "is not a number in its published spelling");
     }
   });
   const minus = ([a, b], [c, d]) => [a * d - c * b, b * d];

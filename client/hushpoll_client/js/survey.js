@@ -110,7 +110,7 @@ function readQuestion(value, earlier) {
   const known = ["channel", "id", "kind", "mechanism", "text", ...(kind?.keys ?? [])];
   const fields = readFields(value, at, known, [...(kind?.later ?? []), "after"]);
   const { id } = fields;
-  if (typeof id !== "string" || !/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is no id");
+  if (typeof id !== "string" || !/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is not an id");
   const text = readText(fields.text, [...at, "text"], "text");
   const answers = Object.freeze(kind.read(fields, at));
   const after = Object.hasOwn(fields, "after") ? readAfter(fields.after, [...at, "after"], kind, earlier) : null;
@@ -126,15 +126,15 @@ function readAfter(value, at, kind, earlier) {
   const question = earlier.findIndex((one) => one.id === id);
   const decider = earlier[question];
   if (!decider?.kind.maySkip || decider.decoy !== null) {
-    throw new SurveyError([...at, "question"], "is no earlier question that can decide this");
+    throw new SurveyError([...at, "question"], "is not an earlier question that can decide this");
   }
   const here = [...at, "answers"];
   if (!Array.isArray(answers) || answers.length === 0) throw new SurveyError(here, "must be a list of answers");
   const chosen = answers.map((answer) => decider.options.indexOf(answer));
   const wrong = chosen.indexOf(-1);
-  if (wrong >= 0) throw new SurveyError([...here, wrong], "is no answer of that question");
+  if (wrong >= 0) throw new SurveyError([...here, wrong], "is not an answer of that question");
   if (new Set(chosen).size === decider.options.length && !decider.after) throw new SurveyError(here, "are all answers");
-  if (chosen.some((answer, place) => answer <= chosen[place - 1])) throw new SurveyError(here, "must stand once each, in order");
+  if (chosen.some((answer, place) => answer <= chosen[place - 1])) throw new SurveyError(here, "must appear once each, in order");
   return Object.freeze({ question, answers: chosen });
 }
 

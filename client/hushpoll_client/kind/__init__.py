@@ -7,6 +7,7 @@ from typing import Any
 
 from hushpoll_client.channel import Channel
 from hushpoll_client.mechanism import Mechanism, resolve
+from hushpoll_client.said import said
 
 from .base import Answers, Kind
 from .choice import Choice
@@ -30,7 +31,10 @@ def compile_mechanism(
     channel: Channel | None = None,
 ) -> Mechanism:
     """Make the mechanism of a question whose answers have so many rows; an epsilon alone means the recommended one."""
-    given = {key: value for key, value in parameters.items() if key not in kind.in_mechanism}
+    own = (*kind.in_mechanism, *kind.wishes)
+    given = {key: value for key, value in parameters.items() if key not in own}
     if "name" not in given and "epsilon" in given:
         given = {**given, **kind.recommend(answers, rows, given["epsilon"])}
-    return resolve(kind.mechanisms, f"a {kind.name} question", rows, given, channel, answers.about())
+    return resolve(
+        kind.mechanisms, said("a {kind} question", kind=kind.name), rows, given, channel, answers.about()
+    )

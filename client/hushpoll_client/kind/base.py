@@ -16,6 +16,7 @@ from hushpoll_client.channel.base import Draws
 from hushpoll_client.document import Place, short
 from hushpoll_client.errors import ReportError, SurveyError
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
+from hushpoll_client.said import said
 
 __all__ = ["Answers", "Kind", "read_target", "unknown_option"]
 
@@ -36,7 +37,7 @@ class Answers:
 
     @property
     def values(self) -> tuple[Fraction, ...] | None:
-        """The number that each row stands for; None where answers are no numbers."""
+        """The number that each row stands for; None where answers are not numbers."""
         return None
 
     @property
@@ -65,6 +66,11 @@ class Answers:
         return False
 
     @property
+    def pairs(self) -> bool:
+        """Whether two options shall be seen together, so that people are asked about two or more."""
+        return False
+
+    @property
     def target(self) -> str | None:
         """What will be reported, where the kind lets designers choose."""
         return None
@@ -80,6 +86,10 @@ class Answers:
 
     def in_mechanism(self) -> dict[str, Any]:
         """Give the kind's own keys of the mechanism's object."""
+        return {}
+
+    def wishes(self) -> dict[str, Any]:
+        """Give the keys of a draft's mechanism that has no name: what the recommended one shall give."""
         return {}
 
     def about(self) -> dict[str, Any]:
@@ -115,6 +125,8 @@ class Kind(ABC):
     """Keys that stand only where they say something."""
     in_mechanism: ClassVar[tuple[str, ...]] = ()
     """Keys of the mechanism's object that are the kind's own."""
+    wishes: ClassVar[tuple[str, ...]] = ()
+    """Keys of a draft's mechanism that has no name: what the recommended one shall give. They are never published."""
     targets: ClassVar[tuple[str, ...]] = ()
     """What designers may choose to report, the default first."""
     takes: ClassVar[tuple[str, ...]] = ("option",)
@@ -127,6 +139,8 @@ class Kind(ABC):
     """Whether it may be asked only after certain answers, and decide whether a later one is."""
     several: ClassVar[bool] = False
     """Whether an answer is a set of options."""
+    usual: ClassVar[bool] = False
+    """Whether every page has its twin at hand; the others are loaded where a survey asks for one."""
     in_blocks: ClassVar[bool] = False
     """Whether it may be a question of a block, whose answers are sent jointly."""
 
@@ -163,13 +177,27 @@ class Kind(ABC):
 def unknown_option(name: str, given: object, labels: tuple[str, ...]) -> ReportError:
     """Name the options there are; of a long list those that look like what was given."""
     if len(labels) <= MOST_NAMED:
-        return ReportError(f'question "{name}": {short(given)} is not one of: {", ".join(labels)}')
-    said = f'question "{name}": {short(given)} is not one of its {len(labels):,} options'
+        return ReportError(
+            said(
+                'question "{name}": {given} is not one of: {labels}',
+                name=name,
+                given=short(given),
+                labels=", ".join(labels),
+            )
+        )
+    problem = said(
+        'question "{name}": {given} is not one of its {options:,} options',
+        name=name,
+        given=short(given),
+        options=len(labels),
+    )
     alike = {label.casefold(): label for label in reversed(labels)}
     near = get_close_matches(given.casefold(), alike, 3) if isinstance(given, str) else []
     if not near:
-        return ReportError(said, "write one as the survey spells it")
-    return ReportError(said, f"did you mean {' or '.join(short(alike[one]) for one in near)}?")
+        return ReportError(problem, "write one as the survey spells it")
+    return ReportError(
+        problem, said("did you mean {near}?", near=" or ".join(short(alike[one]) for one in near))
+    )
 
 
 def read_target(kind: type[Kind] | Kind, fields: Mapping[str, Any], at: Place, published: bool) -> str:
@@ -182,7 +210,7 @@ def read_target(kind: type[Kind] | Kind, fields: Mapping[str, Any], at: Place, p
     if found not in kind.targets:
         raise SurveyError(
             (*at, "mechanism", "target"),
-            f"{short(found)} cannot be reported of a {kind.name}",
-            f"use one of: {', '.join(kind.targets)}",
+            said("{found} cannot be reported of a {kind}", found=short(found), kind=kind.name),
+            said("use one of: {known}", known=", ".join(kind.targets)),
         )
     return str(found)

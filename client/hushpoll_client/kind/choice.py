@@ -10,10 +10,14 @@ from hushpoll_client.document import Place, read_text
 from hushpoll_client.errors import SurveyError
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism.subset import recommended_subset
+from hushpoll_client.said import said
 
 from .base import Answers, Kind
 
 __all__ = ["Choice", "ChoiceAnswers", "read_options"]
+
+_DECLINED = (said("No"), said("Yes"), said("Prefer not to say"))
+"""What a yes/no question offers that may be declined: words of ours, which every page says in its own language."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Choice(Kind):
     """Two or more options, one of them chosen."""
 
     name = "choice"
+    usual = True
     label = "One choice out of several"
     help = "Two or more options, one of them chosen."
     widget = "options"
@@ -38,7 +43,7 @@ class Choice(Kind):
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
         """Read the options, all different."""
-        return ChoiceAnswers(read_options(fields["options"], (*at, "options"), published))
+        return ChoiceAnswers(_own_words(read_options(fields["options"], (*at, "options"), published)))
 
     def recommend(self, answers: Answers, rows: int, epsilon: Any) -> dict[str, Any]:
         """Recommend what is best for all shares: subset selection, or K-ary response where sets of one are best."""
@@ -46,21 +51,34 @@ class Choice(Kind):
         return {"name": made.name, **made.parameters}
 
 
+def _own_words(options: tuple[str, ...]) -> tuple[str, ...]:
+    """Give options with the words that are ours as sentences, which can be said in another language."""
+    if options == _DECLINED:
+        return _DECLINED
+    return tuple(_DECLINED[-1] if one == _DECLINED[-1] else one for one in options)
+
+
 def read_options(value: object, at: Place, published: bool) -> tuple[str, ...]:
     """Read a list of options, all different."""
     if not isinstance(value, list) or len(value) < 2:
         count = len(value) if isinstance(value, list) else 0
         raise SurveyError(
-            at, f"needs at least two options, has {count}", "list two or more different options"
+            at,
+            said("needs at least two options, has {count}", count=count),
+            "list two or more different options",
         )
     if len(value) > MAX_OPTIONS:
-        raise SurveyError(at, f"has {len(value)} options", f"keep at most {MAX_OPTIONS}")
+        raise SurveyError(
+            at, said("has {count} options", count=len(value)), said("keep at most {most}", most=MAX_OPTIONS)
+        )
     options = tuple(
         read_text(option, (*at, place), "option", published) for place, option in enumerate(value)
     )
     seen: set[str] = set()
     for place, option in enumerate(options):
         if option in seen:
-            raise SurveyError((*at, place), f'"{option}" stands twice', "make every option different")
+            raise SurveyError(
+                (*at, place), said('"{option}" appears twice', option=option), "make every option different"
+            )
         seen.add(option)
     return options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -17,6 +17,7 @@ from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.mechanism.padded import unit_variance as padded_variance
 from hushpoll_client.mechanism.sampled import best_ask
 from hushpoll_client.mechanism.sampled import unit_variance as sampled_variance
+from hushpoll_client.said import said
 
 from .base import Answers, Kind, unknown_option
 from .choice import read_options
@@ -29,6 +30,13 @@ class MultipleAnswers(Answers):
     """Options, any of them ticked, or at most so many; a true answer is the ticked ones in increasing order."""
 
     at_most: int | None
+    together: bool = field(default=False, compare=False)
+    """A wish that stands in a draft only: the same question without it has the same answers."""
+
+    @property
+    def pairs(self) -> bool:
+        """Whether two options shall be seen together, which a draft may ask for."""
+        return self.together
 
     @property
     def chances(self) -> tuple[Fraction, ...]:
@@ -41,6 +49,10 @@ class MultipleAnswers(Answers):
         """Give the options, and how many may be ticked where that is limited."""
         return {"options": list(self.labels)} | ({"at_most": self.at_most} if self.at_most else {})
 
+    def wishes(self) -> dict[str, Any]:
+        """Give the wish for pairs of options."""
+        return {"pairs": True} if self.together else {}
+
     def about(self) -> dict[str, Any]:
         """Give how many may be ticked."""
         return {"at_most": self.at_most}
@@ -51,17 +63,21 @@ class MultipleAnswers(Answers):
             given = [part.strip() for part in given.split(";") if part.strip()]
         if not isinstance(given, list):
             raise ReportError(
-                f'question "{name}": {short(given)} is no list of options', 'write for example ["a", "b"]'
+                said('question "{name}": {given} is not a list of options', name=name, given=short(given)),
+                'write for example ["a", "b"]',
             )
         for one in given:
             if one not in self.labels:
                 raise unknown_option(name, one, self.labels)
         ticked = tuple(sorted({self.labels.index(one) for one in given}))
         if len(ticked) != len(given):
-            raise ReportError(f'question "{name}": an option stands twice', "name each option once")
+            raise ReportError(
+                said('question "{name}": an option appears twice', name=name), "name each option once"
+            )
         if self.at_most is not None and len(ticked) > self.at_most:
             raise ReportError(
-                f'question "{name}": {len(ticked)} options are ticked', f"tick at most {self.at_most}"
+                said('question "{name}": {ticked} options are ticked', name=name, ticked=len(ticked)),
+                said("tick at most {at_most}", at_most=self.at_most),
             )
         return ticked
 
@@ -83,6 +99,7 @@ class Multiple(Kind):
     widget = "ticks"
     keys = ("options",)
     later = ("at_most",)
+    wishes = ("pairs",)
     takes = ("set",)
     several = True
 
@@ -93,17 +110,43 @@ class Multiple(Kind):
         if at_most is not None and (not is_whole(at_most) or not 1 <= at_most <= len(options)):
             raise SurveyError(
                 (*at, "at_most"),
-                f"{short(at_most)} is not a number of options that may be ticked",
-                f"write 1 to {len(options)}, or leave it out",
+                said("{at_most} is not a number of options that may be ticked", at_most=short(at_most)),
+                said("write 1 to {options}, or leave it out", options=len(options)),
             )
-        return MultipleAnswers(options, None if at_most is None else int(at_most))
+        most = None if at_most is None else int(at_most)
+        return MultipleAnswers(options, most, _wants_pairs(fields.get("mechanism"), at))
 
     def recommend(self, answers: Answers, rows: int, epsilon: Any) -> dict[str, Any]:
-        """Recommend the form with the least variance of one share: `sampled`, or `padded` where it wins."""
+        """Recommend the form with the least variance of one share: `sampled`, or `padded` where it wins.
+
+        Pairs of options need `sampled`, with two options or more of each person.
+        """
         at_most, number = answers.about()["at_most"], float(positive_epsilon(epsilon))
+        if answers.pairs:
+            made = sampled([2] * rows, epsilon, best_ask(rows, number, 2))
+            return {"name": made.name, **made.parameters}
         made = sampled([2] * rows, epsilon)
         if at_most is not None:
             ask = best_ask(rows, number)
             if padded_variance(rows, at_most, number) < sampled_variance(rows, ask, number):
                 made = padded(rows, epsilon, at_most)
         return {"name": made.name, **made.parameters}
+
+
+def _wants_pairs(mechanism: object, at: Place) -> bool:
+    """Read whether a draft asks for pairs of options; a mechanism with a name says it by its `ask`."""
+    if not isinstance(mechanism, Mapping) or "pairs" not in mechanism:
+        return False
+    if "name" in mechanism:
+        raise SurveyError(
+            (*at, "mechanism", "pairs"),
+            "goes with an epsilon alone",
+            "leave it out and write ask, 2 or more; or leave the name out",
+        )
+    if mechanism["pairs"] is not True:
+        raise SurveyError(
+            (*at, "mechanism", "pairs"),
+            "must be true where it stands",
+            "write true, or leave it out",
+        )
+    return True

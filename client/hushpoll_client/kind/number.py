@@ -14,6 +14,7 @@ from hushpoll_client.document import Place, read_text, short
 from hushpoll_client.errors import ChannelError, MechanismError, ReportError, SurveyError
 from hushpoll_client.exact import MAX_DECIMALS, MAX_DIGITS, is_whole, read_decimal, spell
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import Said, said
 
 from .base import Answers, Kind, read_target
 
@@ -52,8 +53,13 @@ class NumberAnswers(Answers):
         if steps.denominator == 1 and 0 <= steps <= self.steps:
             return int(steps)
         raise ReportError(
-            f'question "{name}": {short(given)} is not a number on its grid',
-            f"give {spell(self.low)} to {spell(self.high)} in steps of {spell(self.step)}",
+            said('question "{name}": {given} is not a number on its grid', name=name, given=short(given)),
+            said(
+                "give {low} to {high} in steps of {step}",
+                low=spell(self.low),
+                high=spell(self.high),
+                step=spell(self.step),
+            ),
         )
 
     def _at(self, steps: Fraction | int) -> Fraction:
@@ -61,7 +67,7 @@ class NumberAnswers(Answers):
 
     def _check(self, answer: Any) -> int:
         if type(answer) is not int or not 0 <= answer <= self.steps:
-            raise ChannelError(f"answer must be a number of steps from 0 to {self.steps}")
+            raise ChannelError(said("answer must be a number of steps from 0 to {steps}", steps=self.steps))
         return answer
 
 
@@ -198,10 +204,7 @@ class Number(Kind):
             return Grid(tuple(_short_decimal(value) for value in points), low, high, step, unit)
         bins = _bins(given, (*at, "mechanism", "bins"), numbers, published)
         edges = Bins(("",) * bins, low, high, step, unit).edges
-        labels = tuple(
-            spell(first) if first == last else f"{spell(first)} to {spell(last)}" for first, last in edges
-        )
-        return Bins(labels, low, high, step, unit)
+        return Bins(tuple(_range(*ends) for ends in edges), low, high, step, unit)
 
     def optimum(self, target: str | None) -> tuple[str, bool]:
         """Give the mean whatever the truth, or the cumulative shares of the bins."""
@@ -217,7 +220,9 @@ def _decimal(value: object, at: Place, published: bool) -> Fraction:
         number = read_decimal(_number(value), str(at[-1]))
     except MechanismError as error:
         problem, remedy = _why(value, error.remedy)
-        raise SurveyError(at, f"{short(value)} {problem}", remedy) from None
+        raise SurveyError(
+            at, said("{value} {problem}", value=short(value), problem=problem), remedy
+        ) from None
     if published and value != spell(number):
         raise SurveyError(at, "is not in its published spelling", "ask the owner to publish it again")
     return number
@@ -230,10 +235,14 @@ def _why(value: object, remedy: str) -> tuple[str, str]:
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite():
-        return "is no number", remedy or "write a number such as 0.5"
+        return said("is not a number"), remedy or said("write a number such as 0.5")
     if number.adjusted() >= MAX_DIGITS:
-        return "is too large", f"write at most {MAX_DIGITS} digits, in a larger unit if need be"
-    return "has too many decimals", f"write at most {MAX_DECIMALS}, in a smaller unit if need be"
+        return said("is too large"), said(
+            "write at most {most} digits, in a larger unit if need be", most=MAX_DIGITS
+        )
+    return said("has too many decimals"), said(
+        "write at most {most}, in a smaller unit if need be", most=MAX_DECIMALS
+    )
 
 
 def _number(value: object) -> Any:
@@ -252,7 +261,9 @@ def _check_steps(low: Fraction, high: Fraction, step: Fraction, at: Place) -> No
         )
     if steps > MAX_STEPS:
         raise SurveyError(
-            (*at, "step"), f"makes more than {MAX_STEPS:,} steps", "choose a larger step or a smaller range"
+            (*at, "step"),
+            said("makes more than {most:,} steps", most=MAX_STEPS),
+            "choose a larger step or a smaller range",
         )
 
 
@@ -261,10 +272,27 @@ def _bins(given: Any, at: Place, numbers: int, published: bool) -> int:
     if bins is None and not published:
         return min(BINS, numbers)
     if not is_whole(bins) or not 2 <= bins <= min(MAX_TABLE, numbers):
-        raise SurveyError(at, f"{short(bins)} is no number of bins", f"write 2 to {min(MAX_TABLE, numbers)}")
+        raise SurveyError(
+            at,
+            said("{bins} is not a number of bins", bins=short(bins)),
+            said("write 2 to {most}", most=min(MAX_TABLE, numbers)),
+        )
     return int(bins)
 
 
-def _short_decimal(value: Fraction) -> str:
+def _short_decimal(value: Fraction) -> Said:
     text = spell(value)
-    return text if "/" not in text and len(text) <= 8 else f"{float(value):.4g}"
+    is_short = "/" not in text and len(text) <= 8
+    return _written(value) if is_short else said("{value:.4g}", value=float(value))
+
+
+def _range(first: Fraction, last: Fraction) -> Said:
+    """Name a bin by its first and its last number."""
+    if first == last:
+        return _written(first)
+    return said("{low} to {high}", low=_written(first), high=_written(last))
+
+
+def _written(value: Fraction) -> Said:
+    """Write a number so that another language can write it its own way."""
+    return said("{value:f}", value=Decimal(spell(value)))

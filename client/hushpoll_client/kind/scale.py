@@ -11,6 +11,7 @@ from hushpoll_client.document import Place, read_text, short
 from hushpoll_client.errors import ReportError, SurveyError
 from hushpoll_client.exact import is_whole
 from hushpoll_client.mechanism.subset import recommended_subset
+from hushpoll_client.said import said
 
 from .base import Answers, Kind, read_target
 
@@ -63,8 +64,8 @@ class ScaleAnswers(Answers):
         if is_whole(point) and 1 <= point <= len(self.labels):  # type: ignore[operator]
             return int(point) - 1  # type: ignore[call-overload,no-any-return]
         raise ReportError(
-            f'question "{name}": {short(given)} is no point of the scale',
-            f"give a whole number from 1 to {len(self.labels)}",
+            said('question "{name}": {given} is not a point of the scale', name=name, given=short(given)),
+            said("give a whole number from 1 to {points}", points=len(self.labels)),
         )
 
 
@@ -87,7 +88,9 @@ class Scale(Kind):
         points = fields["points"]
         if not is_whole(points) or not 2 <= points <= MAX_POINTS:
             raise SurveyError(
-                (*at, "points"), f"{short(points)} is no number of points", f"write 2 to {MAX_POINTS}"
+                (*at, "points"),
+                said("{points} is not a number of points", points=short(points)),
+                said("write 2 to {most}", most=MAX_POINTS),
             )
         given = _labels(fields.get("labels"), (*at, "labels"), int(points), published)
         return ScaleAnswers(_named(int(points), given), given, read_target(self, fields, at, published))
@@ -105,12 +108,16 @@ def _labels(value: object, at: Place, points: int, published: bool) -> tuple[str
         return ()
     if not isinstance(value, list) or len(value) not in (2, points):
         raise SurveyError(
-            at, f"do not match the {points} points", f"give two labels, for the ends, or {points}"
+            at,
+            said("do not match the {points} points", points=points),
+            said("give two labels, for the ends, or {points}", points=points),
         )
     labels = tuple(read_text(one, (*at, place), "option", published) for place, one in enumerate(value))
     for place, one in enumerate(labels):
         if one in labels[:place]:
-            raise SurveyError((*at, place), f'"{one}" stands twice', "make every label different")
+            raise SurveyError(
+                (*at, place), said('"{option}" appears twice', option=one), "make every label different"
+            )
     return labels
 
 

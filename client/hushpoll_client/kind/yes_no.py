@@ -6,16 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from hushpoll_client.document import Place
+from hushpoll_client.said import said
 
 from .base import Answers, Kind
 
 __all__ = ["YesNo"]
+
+LABELS = (said("No"), said("Yes"))
 
 
 class YesNo(Kind):
     """Two answers, No and Yes in this order."""
 
     name = "yes_no"
+    usual = True
     label = "Yes or no"
     help = "Two answers. The most precise kind."
     widget = "options"
@@ -26,7 +30,7 @@ class YesNo(Kind):
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
         """Give the two answers: the document says nothing more."""
-        return Answers(("No", "Yes"))
+        return Answers(LABELS)
 
     def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
         """Recommend Warner's coin, or K-ary response where the question may also not apply."""

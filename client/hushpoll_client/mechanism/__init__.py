@@ -11,6 +11,7 @@ from typing import Any
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.limits import MAX_EPSILON, MAX_OPTIONS
+from hushpoll_client.said import said
 
 from .base import BrokenPromise, Fact, Mechanism, krr_channel
 from .by_hand import Branch, Instruction
@@ -119,11 +120,17 @@ def resolve(
     found = next((one for one in fitting if one.name == name), None)
     if found is None:
         known = ", ".join(one.name for one in fitting)
-        raise MechanismError(f"{name!r} is not a mechanism for {described}", f"use one of: {known}", "name")
+        raise MechanismError(
+            said("{name!r} is not a mechanism for {described}", name=name, described=described),
+            said("use one of: {known}", known=known),
+            "name",
+        )
     if found.two_answers and options != 2:
         other = next(one.name for one in fitting if not one.two_answers)
         raise MechanismError(
-            f"{name} takes exactly two options, this question has {options}", f"use {other}", "name"
+            said("{name} takes exactly two options, this question has {options}", name=name, options=options),
+            said("use {other}", other=other),
+            "name",
         )
     check_keys(found, given)
     given |= {key: (about or {}).get(key) for key in found.needs}
@@ -136,7 +143,11 @@ def check_keys(mechanism: type[Mechanism], given: Mapping[str, Any]) -> None:
         parameter = mechanism.takes_key(key)
         if parameter is None:
             known = ", ".join(sorted(one.name for one in mechanism.takes))
-            raise MechanismError(f"unknown key {key!r}", f"{mechanism.name} takes: {known}", key)
+            raise MechanismError(
+                said("unknown key {key!r}", key=key),
+                said("{mechanism} takes: {known}", mechanism=mechanism.name, known=known),
+                key,
+            )
         parameter.check(value)
     for parameter in mechanism.takes:
         if parameter.missing and parameter.name not in given:

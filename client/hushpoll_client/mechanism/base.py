@@ -17,11 +17,12 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import ChannelError, MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, read_decimal, spell
 from hushpoll_client.limits import MAX_EPSILON
+from hushpoll_client.said import said
 
 from .by_hand import Instruction
 from .parameters import Parameter
 
-__all__ = ["BrokenPromise", "Fact", "Mechanism", "krr_channel", "positive_epsilon"]
+__all__ = ["BrokenPromise", "Fact", "Mechanism", "krr_channel", "positive_epsilon", "whole_options"]
 
 
 class BrokenPromise(ChannelError):
@@ -94,13 +95,15 @@ class Mechanism(ABC):
     reports_answers: ClassVar[bool] = True
     """Whether a report says one of the answers, as far as the mechanism is concerned."""
     report_words: ClassVar[tuple[str, ...]] = ()
-    """What the reports are called where they are no answers but words of the mechanism's own."""
+    """What the reports are called where they are not answers but words of the mechanism's own."""
     takes_combined: ClassVar[bool] = True
     """Whether the device can be given the combined answer alone."""
     recompiled: ClassVar[bool] = True
     """Whether clients compute the integers anew; otherwise they check the published ones against the epsilon."""
     tells_only: ClassVar[str | None] = None
     """The one target that its reports can tell, where there are more than two answers; None where they tell all."""
+    usual: ClassVar[bool] = False
+    """Whether every page has its twin at hand; the others are loaded where a survey asks for one."""
     count_linear: ClassVar[bool] = False
     """Whether the estimate is linear in the number that a report is, where several solutions exist."""
 
@@ -123,10 +126,12 @@ class Mechanism(ABC):
         for one in cls.takes:
             # A client recomputes weights, never a designer's choice: it would have to guess as the designer did.
             if one.chosen and one.name not in given:
-                raise MechanismError(f"{one.name} is missing", "ask the owner to publish it again", one.name)
+                raise MechanismError(
+                    said("{name} is missing", name=one.name), "ask the owner to publish it again", one.name
+                )
         made = cls.compile(options, given)
         if made.device != channel:
-            raise BrokenPromise(f"is not the channel of this {cls.name}")
+            raise BrokenPromise(said("is not the channel of this {name}", name=cls.name))
         return made
 
     @classmethod
@@ -206,7 +211,7 @@ class Mechanism(ABC):
     def device_answer(self, answer: Any, decoy: int | None = None) -> Any:
         """Combine a true answer with the decoy's; the result is what the device's channel randomizes."""
         if decoy is not None:
-            raise ChannelError(f"{self.name} asks no decoy question")
+            raise ChannelError(said("{name} asks no decoy question", name=self.name))
         return answer
 
     def given_decoy(self, decoy: int) -> tuple[tuple[int, ...], ...]:
@@ -235,25 +240,45 @@ def positive_epsilon(value: Number) -> Fraction:
     """Read the epsilon of one mechanism."""
     epsilon = read_decimal(value, "epsilon")
     if epsilon <= 0:
-        raise MechanismError.about("epsilon", f"must be greater than 0, got {spell(epsilon)}", "try 1.0")
+        raise MechanismError.about(
+            "epsilon", said("must be greater than 0, got {epsilon}", epsilon=spell(epsilon)), "try 1.0"
+        )
     if epsilon > MAX_EPSILON:
         raise MechanismError.about(
-            "epsilon", f"must be at most {MAX_EPSILON}, got {spell(epsilon)}", "clients refuse more"
+            "epsilon",
+            said("must be at most {most}, got {epsilon}", most=MAX_EPSILON, epsilon=spell(epsilon)),
+            "clients refuse more",
         )
     return epsilon
 
 
+def whole_options(options: object) -> int:
+    """Read the number of options, an integer of any type."""
+    if not is_whole(options):
+        raise MechanismError(
+            said("the number of options must be a whole number, got {options!r}", options=options),
+            field="options",
+        )
+    return int(options)  # type: ignore[call-overload, no-any-return]
+
+
 def krr_channel(options: int, epsilon: Number) -> Channel:
     """W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly."""
-    if not is_whole(options) or options < 2:
-        raise MechanismError(f"a question needs at least two options, got {options!r}", field="options")
-    options = int(options)
+    options = whole_options(options)
+    if options < 2:
+        raise MechanismError(
+            said("a question needs at least two options, got {options!r}", options=options), field="options"
+        )
     exponent = positive_epsilon(epsilon)
     weight = -int(-SCALE // (exp_below(exponent) + options - 1))
     truth = SCALE - (options - 1) * weight
     if truth <= weight:
         raise MechanismError(
-            f"{options} options at epsilon {spell(exponent)} are too many for integers out of 2^53",
+            said(
+                "{options} options at epsilon {exponent} are too many for integers out of 2^53",
+                options=options,
+                exponent=spell(exponent),
+            ),
             "use fewer options or a larger epsilon",
             "options",
         )

@@ -9,9 +9,10 @@ from typing import Any
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number
+from hushpoll_client.said import said
 
 from .base import Mechanism
-from .decoy import CONDITION, KNOWN_DECOY, DecoyMechanism, coin, decoy_share_of
+from .decoy import KNOWN_DECOY, UNCONDITIONAL, DecoyMechanism, coin, decoy_share_of
 
 __all__ = ["Crosswise", "crosswise"]
 
@@ -34,7 +35,7 @@ class Crosswise(DecoyMechanism):
     )
     combine = "same"
     reports_answers = False
-    report_words = ("different", "same")
+    report_words = (said("different"), said("same"))
 
     @classmethod
     def make(cls, **given: Any) -> Mechanism:
@@ -60,5 +61,5 @@ def crosswise(
         )
     device, flip = coin(epsilon)
     mixed = Channel.from_probabilities([[share, 1 - share], [1 - share, share]]).then(device)
-    note = KNOWN_DECOY if epsilon is None else "unconditional; epsilon_conditional "
-    return Crosswise(parameters | flip, device, mixed, note + CONDITION, share, counts)
+    note = KNOWN_DECOY if epsilon is None else UNCONDITIONAL
+    return Crosswise(parameters | flip, device, mixed, note, share, counts)

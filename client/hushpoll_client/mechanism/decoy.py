@@ -16,16 +16,30 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import ChannelError, MechanismError
 from hushpoll_client.exact import Number, is_whole, read_decimal, read_share, spell
+from hushpoll_client.said import said
 
 from .base import Mechanism, krr_channel
 from .by_hand import Instruction
 from .parameters import DECOY_COUNTS, DECOY_SHARE, Parameter, flip_epsilon
 
-__all__ = ["CONDITION", "KNOWN_DECOY", "UNBOUNDED_IF_KNOWN", "DecoyMechanism", "coin", "decoy_share_of"]
+__all__ = [
+    "CONDITION",
+    "KNOWN_DECOY",
+    "UNBOUNDED_IF_KNOWN",
+    "UNCONDITIONAL",
+    "DecoyMechanism",
+    "coin",
+    "decoy_share_of",
+]
 
-CONDITION = "holds only if nobody knows more about this person's answer to the decoy question than its share"
-UNBOUNDED_IF_KNOWN = "unbounded against somebody who knows the decoy's answer"
-KNOWN_DECOY = f"{UNBOUNDED_IF_KNOWN}; epsilon_conditional "
+CONDITION = said(
+    "holds only if nobody knows more about this person's answer to the decoy question than its share"
+)
+UNBOUNDED_IF_KNOWN = said("unbounded against somebody who knows the decoy's answer")
+KNOWN_DECOY = said(
+    "{unbounded}; epsilon_conditional {condition}", unbounded=UNBOUNDED_IF_KNOWN, condition=CONDITION
+)
+UNCONDITIONAL = said("unconditional; epsilon_conditional {condition}", condition=CONDITION)
 
 
 class DecoyMechanism(Mechanism):
@@ -67,7 +81,10 @@ class DecoyMechanism(Mechanism):
         """Combine a true answer with the decoy's."""
         if answer not in (0, 1) or decoy not in (0, 1):
             raise ChannelError(
-                f"{self.name} needs two answers, to the question and to the decoy, each No (0) or Yes (1)"
+                said(
+                    "{name} needs two answers, to the question and to the decoy, each No (0) or Yes (1)",
+                    name=self.name,
+                )
             )
         return self.combined(answer, decoy)
 
@@ -115,5 +132,7 @@ def _from_counts(counts: Sequence[int]) -> tuple[Fraction, tuple[int, int], dict
         raise MechanismError.about("decoy_counts", "must be two whole numbers, [yes, of]")
     yes, of = map(int, counts)
     if not 0 < yes < of or of >= SCALE:
-        raise MechanismError.about("decoy_counts", f"need 0 < yes < of, got [{yes}, {of}]")
+        raise MechanismError.about(
+            "decoy_counts", said("need 0 < yes < of, got [{yes}, {of}]", yes=yes, of=of)
+        )
     return Fraction(yes, of), (yes, of), {"decoy_counts": [yes, of]}

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
-from hushpoll_client.exact import Number, is_whole, read_decimal, spell
+from hushpoll_client.exact import Number, read_decimal, spell
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import said
 
-from .base import Mechanism
+from .base import Mechanism, whole_options
 from .ordered import PRECISE, rational
 from .parameters import SIGMA, Parameter
 
@@ -49,14 +50,23 @@ class DiscreteGaussian(Mechanism):
 
 def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
     """Make discrete Gaussian noise of width `sigma` in steps (Canonne, Kamath, Steinke 2022), clamped to the ends."""
-    if not is_whole(options) or not 2 <= options <= MAX_TABLE:
+    options = whole_options(options)
+    if not 2 <= options <= MAX_TABLE:
         raise MechanismError(
-            f"discrete_gaussian takes 2 to {MAX_TABLE} options, got {options!r}", "use fewer", "options"
+            said(
+                "discrete_gaussian takes 2 to {most} options, got {options!r}",
+                most=MAX_TABLE,
+                options=options,
+            ),
+            "use fewer",
+            "options",
         )
     width = read_decimal(sigma, "sigma")
     if not Fraction(1, 10) <= width <= _LARGEST:
         raise MechanismError(
-            f"sigma must lie between 0.1 and {_LARGEST}, got {spell(width)}", "it counts steps", "sigma"
+            said("sigma must lie between 0.1 and {most}, got {width}", most=_LARGEST, width=spell(width)),
+            "it counts steps",
+            "sigma",
         )
     last = int(options) - 1
     weights = _weights(width, last)

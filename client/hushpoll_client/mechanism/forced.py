@@ -10,6 +10,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_share, spell
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import said
 
 from .base import Mechanism, krr_channel
 from .by_hand import Instruction, dice
@@ -22,6 +23,7 @@ class Forced(Mechanism):
     """Report a fixed option with its own small chance whatever is true, else the truth."""
 
     name = "forced"
+    usual = True
     label = "Forced response"
     help = (
         "With known shares the device reports a fixed option whatever the truth. A share of 0 for an option makes a"
@@ -48,7 +50,11 @@ class Forced(Mechanism):
         if len(shares) != options:
             raise MechanismError.about(
                 "forced",
-                f"needs one share for each of {options} options, has {len(shares)}",
+                said(
+                    "needs one share for each of {options} options, has {count}",
+                    options=options,
+                    count=len(shares),
+                ),
                 "add or remove some",
             )
         return forced(shares)
@@ -71,9 +77,15 @@ class Forced(Mechanism):
         return tuple({"forced": [spell(one)] * options} for one in useful) if options > 2 else ()
 
 
-def forced(shares: Sequence[Number]) -> Mechanism:
-    """Make forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971)."""
-    exact = [read_share(share, "forced") for share in shares]
+def forced(shares: Sequence[Number] | None = None, *, forced: Sequence[Number] | None = None) -> Mechanism:
+    """Make forced response: with probability u_k say option k whatever is true, else the truth (Boruch 1971).
+
+    The shares may also be named `forced`, as documents and the command line do.
+    """
+    if shares is not None and forced is not None:
+        raise MechanismError.about("forced", "is given twice", "give shares or forced, not both")
+    given = forced if shares is None else shares
+    exact = [read_share(share, "forced") for share in (() if given is None else given)]
     if len(exact) < 2:
         raise MechanismError.about("forced", "needs one share for each option, at least two")
     if sum(exact) == 0:
@@ -82,7 +94,7 @@ def forced(shares: Sequence[Number]) -> Mechanism:
         )
     if sum(exact) >= 1:
         raise MechanismError(
-            f"forced shares sum to {spell(sum(exact, Fraction(0)))}",
+            said("forced shares sum to {total}", total=spell(sum(exact, Fraction(0)))),
             "they must leave room for the truth",
             "forced",
         )
@@ -101,7 +113,7 @@ def _channel(weights: Sequence[int]) -> Channel:
         return made
     if len(weights) > MAX_TABLE:
         raise MechanismError(
-            f"more than {MAX_TABLE} options need equal forced shares",
+            said("more than {most} options need equal forced shares", most=MAX_TABLE),
             "make them equal or choose K-ary response",
             "forced",
         )
@@ -112,7 +124,12 @@ def _channel(weights: Sequence[int]) -> Channel:
 
 def _note(weights: Sequence[int]) -> str:
     if len(weights) == 2:
-        bare = "Yes" if weights[0] else "No"
-        return f"unbounded: nobody is forced to say {bare}, so a {bare} reveals the {bare}"
+        return (
+            said("unbounded: nobody is forced to say Yes, so a Yes reveals the Yes")
+            if weights[0]
+            else said("unbounded: nobody is forced to say No, so a No reveals the No")
+        )
     bare = ", ".join(str(number) for number, weight in enumerate(weights, 1) if weight == 0)
-    return f"unbounded: nobody is forced to say option {bare}, so that report reveals the answer"
+    return said(
+        "unbounded: nobody is forced to say option {bare}, so that report reveals the answer", bare=bare
+    )

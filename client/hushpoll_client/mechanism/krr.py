@@ -17,6 +17,7 @@ class Krr(Mechanism):
     """Report the chosen option, or with one small chance each of the others."""
 
     name = "krr"
+    usual = True
     label = "K-ary randomized response"
     help = "The device reports the chosen option with a known probability, else one of the others, all alike."
     design = (

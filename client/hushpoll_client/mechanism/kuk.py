@@ -10,6 +10,7 @@ from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, is_whole, read_share, spell
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import said
 
 from .base import Mechanism
 from .parameters import DRAWS, RED, Parameter
@@ -38,7 +39,10 @@ class Kuk(Mechanism):
         red = given["red"]
         if len(red) != 2:
             raise MechanismError.about(
-                "red", f"takes two probabilities, if Yes and if No, such as 4/5,1/5, got {len(red)}"
+                "red",
+                said(
+                    "takes two probabilities, if Yes and if No, such as 4/5,1/5, got {count}", count=len(red)
+                ),
             )
         return kuk(red[0], red[1], given.get("draws", 1))
 
@@ -51,7 +55,10 @@ def kuk(red_if_yes: Number, red_if_no: Number, draws: int = 1) -> Mechanism:
             "the two decks have the same share of red cards, so nothing is learnt", "change one", "red_if_yes"
         )
     if not is_whole(draws) or not 1 <= draws <= MAX_TABLE - 1:
-        raise MechanismError.about("draws", f"must be from 1 to {MAX_TABLE - 1}, got {draws}")
+        raise MechanismError.about(
+            "draws",
+            said("must be a whole number from 1 to {most}, got {draws!r}", most=MAX_TABLE - 1, draws=draws),
+        )
     draws = int(draws)
     channel = Channel.from_probabilities(
         [
@@ -59,6 +66,6 @@ def kuk(red_if_yes: Number, red_if_no: Number, draws: int = 1) -> Mechanism:
             for p in (no, yes)
         ]
     )
-    bare = "unbounded: one deck has cards of one colour only, so some counts reveal the answer"
+    bare = said("unbounded: one deck has cards of one colour only, so some counts reveal the answer")
     parameters = {"red_if_yes": spell(yes), "red_if_no": spell(no), "draws": draws}
     return Kuk(parameters, channel, channel, "" if channel.ratio else bare)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_share, spell
+from hushpoll_client.said import said
 
 from .base import Mechanism
 from .by_hand import Instruction, dice
@@ -60,4 +61,4 @@ def mangat(truth: Number) -> Mechanism:
             "truth", "must lie between 0 and 1: at 0 nothing is learnt, at 1 nothing is hidden"
         )
     channel = Channel.from_probabilities([[kept, 1 - kept], [0, 1]])
-    return Mangat({"truth": spell(kept)}, channel, channel, "unbounded: a No reveals the No")
+    return Mangat({"truth": spell(kept)}, channel, channel, said("unbounded: a No reveals the No"))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, log_below, spell
+from hushpoll_client.said import said
 from hushpoll_client.words import epsilon_text
 
 from .base import BrokenPromise, Mechanism, positive_epsilon
@@ -53,11 +54,19 @@ def check_bound(options: int, given: Mapping[str, Any], channel: Channel) -> Fra
     if channel.several:
         raise BrokenPromise("takes several answers at once")
     if channel.options != options:
-        raise BrokenPromise(f"has {channel.options} rows for {options} answers")
+        raise BrokenPromise(
+            said("has {rows} rows for {options} answers", rows=channel.options, options=options)
+        )
     ratio = channel.ratio
     if ratio is None or ratio > exp_below(epsilon):
-        found = "is unbounded" if ratio is None else f"has epsilon {epsilon_text(log_below(ratio), 6)}"
-        raise BrokenPromise(f"{found}, more than the {spell(epsilon)} that is stated")
+        found = (
+            said("is unbounded")
+            if ratio is None
+            else said("has epsilon {found}", found=epsilon_text(log_below(ratio), 6))
+        )
+        raise BrokenPromise(
+            said("{found}, more than the {epsilon} that is stated", found=found, epsilon=spell(epsilon))
+        )
     return epsilon
 
 
@@ -68,7 +77,7 @@ def matrix(
     if (rows is None) == (weights is None):
         raise MechanismError("matrix takes either rows or weights, one of the two", field="rows")
     channel = Channel.from_probabilities(rows) if rows is not None else Channel.from_weights(weights or ())
-    bare = "unbounded: some report is impossible for one true answer and possible for another"
+    bare = said("unbounded: some report is impossible for one true answer and possible for another")
     return Matrix(
         {"rows": [list(row) for row in channel.rows]}, channel, channel, "" if channel.ratio else bare
     )

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number
+from hushpoll_client.said import said
 
 from .base import Mechanism
 from .parameters import Parameter
@@ -59,7 +60,7 @@ class Member(Mechanism):
     def of(cls, block: Mechanism, place: int) -> Member:
         """Make the mechanism of one member of a block."""
         own: Channel = block.device.marginal((place,))  # type: ignore[attr-defined]
-        note = "of the block: all answers that a person gives in it together"
+        note = said("of the block: all answers that a person gives in it together")
         return cls(dict(block.parameters), own, own, note, whole=block.device, place=place)
 
     def at(self, epsilon: Number) -> Mechanism:

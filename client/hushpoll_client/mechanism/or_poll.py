@@ -7,10 +7,11 @@ from typing import Any
 
 from hushpoll_client.channel import Channel
 from hushpoll_client.exact import Number
+from hushpoll_client.said import said
 from hushpoll_client.words import at_most
 
 from .base import Mechanism
-from .decoy import CONDITION, DecoyMechanism, coin, decoy_share_of
+from .decoy import CONDITION, UNCONDITIONAL, DecoyMechanism, coin, decoy_share_of
 
 __all__ = ["OrPoll", "or_poll"]
 
@@ -19,6 +20,7 @@ class OrPoll(DecoyMechanism):
     """Report Yes if either answer is; with an epsilon, then flip that bit."""
 
     name = "or_poll"
+    usual = True
     label = "OR-poll: an extra, harmless question"
     help = (
         "The device reports Yes if either answer is Yes. A No reveals two true Noes, so its epsilon is unbounded"
@@ -55,9 +57,13 @@ def or_poll(
     device, flip = coin(epsilon)
     mixed = Channel.from_probabilities([[1 - share, share], [0, 1]]).then(device)
     note = (
-        "unconditional; epsilon_conditional " + CONDITION
+        UNCONDITIONAL
         if epsilon is not None
-        else "unbounded: a No reveals that both answers are No; a Yes multiplies the odds by at most "
-        f"{at_most(float(1 / share), 4)}, which {CONDITION}; add an epsilon to bound it"
+        else said(
+            "unbounded: a No reveals that both answers are No; a Yes multiplies the odds by at most "
+            "{factor}, which {condition}; add an epsilon to bound it",
+            factor=at_most(float(1 / share), 4),
+            condition=CONDITION,
+        )
     )
     return OrPoll(parameters | flip, device, mixed, note, share, counts)

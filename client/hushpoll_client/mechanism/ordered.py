@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
-from hushpoll_client.exact import Number, exp_below, is_whole, spell
+from hushpoll_client.exact import Number, exp_below, spell
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.said import said
 
-from .base import Mechanism, positive_epsilon
+from .base import Mechanism, positive_epsilon, whole_options
 from .matrix import check_bound
 from .parameters import EPSILON, Parameter
 
@@ -51,9 +52,17 @@ class Ordered(Mechanism):
     @classmethod
     def of(cls, options: int, epsilon: Number) -> Mechanism:
         """Make it from Python."""
-        if not is_whole(options) or not 2 <= options <= cls.most:
+        options = whole_options(options)
+        if not 2 <= options <= cls.most:
             raise MechanismError(
-                f"{cls.name} takes 2 to {cls.most:,} options, got {options!r}", "use fewer", "options"
+                said(
+                    "{name} takes 2 to {most:,} options, got {options!r}",
+                    name=cls.name,
+                    most=cls.most,
+                    options=options,
+                ),
+                "use fewer",
+                "options",
             )
         exponent = positive_epsilon(epsilon)
         channel = within(cls.weights(int(options), exponent), exponent)

@@ -10,8 +10,9 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.channel.padded import PaddedChannel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, spell
+from hushpoll_client.said import said
 
-from .base import Mechanism, positive_epsilon
+from .base import Mechanism, positive_epsilon, whole_options
 from .parameters import EPSILON, Parameter
 from .sampled import PLANNING_SHARE
 
@@ -61,10 +62,15 @@ class Padded(Mechanism):
 
 def padded(options: int, epsilon: Number, at_most: int) -> Mechanism:
     """Pad and sample at most c ticked items: T = floor(L 2^53 c / (m + L c)) with L just below e^epsilon."""
-    exponent = positive_epsilon(epsilon)
+    options, exponent = whole_options(options), positive_epsilon(epsilon)
     if not is_whole(at_most) or not 1 <= at_most <= options:
         raise MechanismError(
-            f"at_most must be a whole number from 1 to {options}, got {at_most!r}", field="at_most"
+            said(
+                "at_most must be a whole number from 1 to {options}, got {at_most!r}",
+                options=options,
+                at_most=at_most,
+            ),
+            field="at_most",
         )
     odds = exp_below(exponent) * at_most
     channel: Channel = PaddedChannel.of(int(options), int(at_most), int(SCALE * odds / (options + odds)))

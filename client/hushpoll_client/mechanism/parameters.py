@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushpoll_client.errors import MechanismError
+from hushpoll_client.said import said
 
 __all__ = [
     "ASK",
@@ -36,7 +37,7 @@ class Shape:
     example: str = ""
 
     def from_text(self, text: str) -> Any:
-        """Give the document's value for what somebody typed; what is no number is refused later, by its name."""
+        """Give the document's value for what somebody typed; what is not a number is refused later, by its name."""
         parts = [part.strip() for part in text.replace(";", ",").split(",")] if self.listed else [text]
         read: list[Any] = [_whole_or_text(part) for part in parts] if self.whole else parts
         return read if self.listed else read[0]
@@ -77,8 +78,12 @@ class Parameter:
         if self.shape.fits(value):
             return
         if value is None or isinstance(value, dict | bool):
-            raise MechanismError.about(self.name, f"must be a number, got {value!r}", "write for example 1.0")
-        raise MechanismError.about(self.name, "has the wrong shape", f"write it as {self.shape.metavar}")
+            raise MechanismError.about(
+                self.name, said("must be a number, got {value!r}", value=value), "write for example 1.0"
+            )
+        raise MechanismError.about(
+            self.name, "has the wrong shape", said("write it as {metavar}", metavar=self.shape.metavar)
+        )
 
 
 _NUMBER = Shape("E")
@@ -157,8 +162,8 @@ CHANNEL = Parameter(
 
 def flip_epsilon() -> Parameter:
     """Give the optional epsilon of a coin on the device after a decoy."""
-    said = "Privacy parameter of a coin on the device after the decoy."
-    return Parameter("epsilon", _NUMBER, said, "", False, *_OWN_EPSILON)
+    coin = "Privacy parameter of a coin on the device after the decoy."
+    return Parameter("epsilon", _NUMBER, coin, "", False, *_OWN_EPSILON)
 
 
 def truth_of(help: str, missing: str = "", alone: bool = False) -> Parameter:

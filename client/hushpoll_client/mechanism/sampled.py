@@ -10,6 +10,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.channel.sampled import MAX_JOINT, SampledChannel, joint_sizes
 from hushpoll_client.errors import ChannelError, MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, spell
+from hushpoll_client.said import said
 
 from .base import Mechanism, positive_epsilon
 from .parameters import ASK, EPSILON, Parameter
@@ -60,11 +61,25 @@ class Sampled(Mechanism):
 def sampled(sizes: Sequence[int], epsilon: Number, ask: int | None = None) -> Mechanism:
     """Open sampling with joint K-ary response: `ask` of the members with so many answers each."""
     exponent = positive_epsilon(epsilon)
+    for size in sizes:
+        if not is_whole(size):
+            raise MechanismError(
+                said(
+                    "the number of answers of every question must be a whole number, got {size!r}", size=size
+                ),
+                field="sizes",
+            )
+        if size < 2:
+            raise MechanismError(
+                said("every question needs at least two answers, got one with {size!r}", size=size),
+                "add answers to it, or leave it out",
+                "sizes",
+            )
     if ask is None:
         ask = best_ask(len(sizes), float(exponent))
     if not is_whole(ask) or not 1 <= ask <= len(sizes):
         raise MechanismError(
-            f"ask must be a whole number from 1 to {len(sizes)}, got {ask!r}",
+            said("ask must be a whole number from 1 to {members}, got {ask!r}", members=len(sizes), ask=ask),
             "leave it out for the best number",
             "ask",
         )
@@ -81,9 +96,9 @@ def sampled_channel(sizes: Sequence[int], bound: Any, ask: int) -> Channel:
         raise MechanismError(error.problem, error.remedy or "ask fewer or raise the epsilon", "ask") from None
 
 
-def best_ask(members: int, epsilon: float) -> int:
-    """Find the number of yes/no items to ask with the least variance of one share."""
-    fit = [ask for ask in range(1, min(members, 16) + 1) if _feasible(members, ask)]
+def best_ask(members: int, epsilon: float, least: int = 1) -> int:
+    """Find the number of yes/no items to ask, at least so many, with the least variance of one share."""
+    fit = [ask for ask in range(least, min(members, 16) + 1) if _feasible(members, ask)]
     return min(fit, key=lambda ask: unit_variance(members, ask, epsilon))
 
 

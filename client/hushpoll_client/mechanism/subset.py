@@ -10,8 +10,9 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.channel.subset import SubsetChannel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, spell
+from hushpoll_client.said import said
 
-from .base import Mechanism, positive_epsilon
+from .base import Mechanism, positive_epsilon, whole_options
 from .parameters import EPSILON, SIZE, Parameter
 
 __all__ = ["Subset", "best_size", "recommended_subset", "subset"]
@@ -61,14 +62,19 @@ def subset(options: int, epsilon: Number, size: int | None = None) -> Mechanism:
 
     Out of 2^53 draws T = floor(L 2^53 d / (K - d + L d)) give a set that holds the truth, with L just below e^epsilon.
     """
-    if not is_whole(options) or options < 3:
-        raise MechanismError(f"subset needs at least three options, got {options!r}", "use krr", "options")
+    options = whole_options(options)
+    if options < 3:
+        raise MechanismError(
+            said("subset needs at least three options, got {options!r}", options=options),
+            "use krr",
+            "options",
+        )
     exponent = positive_epsilon(epsilon)
     if size is None:
         size = max(2, best_size(options, float(exponent)))
     if not is_whole(size) or not 2 <= size < options:
         raise MechanismError(
-            f"size must be a whole number from 2 to {options - 1}, got {size!r}",
+            said("size must be a whole number from 2 to {most}, got {size!r}", most=options - 1, size=size),
             "use krr for sets of one option" if size == 1 else "leave it out for the best size",
             "size",
         )

@@ -12,7 +12,7 @@ from hushpoll_client.exact import Number, read_share, spell
 
 from .base import Mechanism
 from .by_hand import Instruction, dice
-from .decoy import CONDITION, KNOWN_DECOY, DecoyMechanism, coin, decoy_share_of
+from .decoy import KNOWN_DECOY, UNCONDITIONAL, DecoyMechanism, coin, decoy_share_of
 from .parameters import Parameter, truth_of
 
 __all__ = ["Unrelated", "unrelated"]
@@ -82,6 +82,6 @@ def unrelated(
     mixed = Channel.from_probabilities(
         [[(1 - share) * a + share * b for a, b in zip(rows[x], rows[x + 1], strict=True)] for x in (0, 2)]
     )
-    note = KNOWN_DECOY if epsilon is None else "unconditional; epsilon_conditional "
+    note = KNOWN_DECOY if epsilon is None else UNCONDITIONAL
     parameters = {"truth": spell(theta)} | parameters | spelled
-    return Unrelated(parameters, device, mixed, note + CONDITION, share, counts)
+    return Unrelated(parameters, device, mixed, note, share, counts)

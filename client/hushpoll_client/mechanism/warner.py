@@ -24,6 +24,7 @@ class Warner(Mechanism):
     """Report the truth with probability phi, else the opposite."""
 
     name = "warner"
+    usual = True
     label = "Warner's randomized response"
     help = "The device reports the true answer with a known probability, else the opposite."
     design = "Warner's design (with probability φ the device reports the answer, otherwise the opposite)"
