@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,29 @@ from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
+from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import ChannelView, Floats, analysis_channel, channel_view
+from hushpoll_analysis.channel.view import (
+    ChannelView,
+    Floats,
+    analysis_channel,
+    channel_view,
+    sampler,
+    set_view,
+)
 from hushpoll_analysis.errors import AnalysisError
 
+from .alike import times_of
 from .row_designs import RowDesigns
+from .row_order import value_at
 
 __all__ = [
+    "MOST_GROUPS",
     "Codes",
     "EstimatedShare",
     "ExactView",
     "Mechanisms",
+    "SetVariable",
     "Variable",
     "check_frame",
     "check_names",
@@ -33,6 +46,8 @@ __all__ = [
     "read_variable",
     "report_codes",
 ]
+
+MOST_GROUPS = 1000
 
 Codes = npt.NDArray[np.int64]
 Mechanisms = Survey | Mapping[str, Any]
@@ -141,11 +156,39 @@ class Variable:
         return self.view.shares(np.eye(self.view.outcomes)).T
 
     def position(self, label: object) -> int:
-        """Find an answer by its label."""
+        """Find an answer by its label; No and Yes by their codes too."""
+        if self.randomized and self.labels == ("No", "Yes") and label in (0, 1):
+            return int(label == 1)
         if label not in self.labels:
             known = ", ".join(map(str, self.labels[:12]))
             raise AnalysisError(f"{self.name} has no answer {label!r}", f"its answers are {known}")
         return self.labels.index(label)
+
+
+@dataclass(frozen=True, eq=False)
+class SetVariable(Variable):
+    """One answer of which each report is a set that may hold it: a code is a row of what the set holds."""
+
+    sets: SetView = field(kw_only=True)
+
+    def codes(self, column: pd.Series[Any]) -> npt.NDArray[Any]:
+        """Read a column of sets: which options each holds."""
+        assert isinstance(self.source, Mechanism | Channel)
+        whole = sampler(analysis_channel(self.source))
+        packed, wrong = whole.read(column.to_numpy())
+        if wrong is not None:
+            raise AnalysisError(
+                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of "
+                f"{self.name!r}",
+                "check that column and mechanism belong together",
+            )
+        bits = np.unpackbits(packed, axis=1, count=len(self.labels), bitorder="little")
+        return np.asarray(bits, dtype=bool)
+
+    @property
+    def scale(self) -> float:
+        """The logarithm of what `SetView.relative` multiplies the chances by."""
+        return math.log(self.sets.sets)
 
 
 def read_variable(
@@ -164,11 +207,16 @@ def read_variable(
 
 
 def randomized_variable(
-    name: str, mechanisms: Mechanisms, labels: Sequence[Any] | None = None, of_shares: bool = True
+    name: str,
+    mechanisms: Mechanisms,
+    labels: Sequence[Any] | None = None,
+    of_shares: bool = True,
+    as_sets: bool = False,
 ) -> Variable | None:
     """Give the variable of a randomized column; None for an exact one.
 
-    Without `of_shares` a channel will do that tells less than the shares, such as a mean.
+    Without `of_shares` a channel will do that tells less than the shares, such as a mean. With `as_sets` reports may be
+    sets that hold the answer or not, which are not listed: a `SetVariable`.
     """
     mechanism: Mechanism | Channel | RowDesigns | None
     if isinstance(mechanisms, Survey):
@@ -183,7 +231,12 @@ def randomized_variable(
             f"mechanisms: expected a survey, or a mechanism for each randomized column such as {{{name!r}: ...}}, got "
             f"{type(mechanisms).__name__}"
         )
-    return None if mechanism is None else _variable(name, mechanism, labels, of_shares)
+    if mechanism is None:
+        return None
+    if as_sets and isinstance(mechanism, Mechanism | Channel) and (sets := set_view(mechanism)) is not None:
+        named = tuple(range(sets.options) if labels is None else labels)
+        return SetVariable(name, named, sets, True, None, mechanism, sets=sets)
+    return _variable(name, mechanism, labels, of_shares)
 
 
 def _variable(
@@ -213,7 +266,7 @@ def _view_of(name: str, mechanism: Mechanism | Channel, labels: Sequence[Any] | 
     if not channel.listed:
         option = labels[0] if labels else 0
         raise AnalysisError(
-            f'one report of "{name}" speaks of several options at once, so it is no variable as a whole',
+            f'one report of "{name}" speaks of several options at once, so it is not a variable as a whole',
             f"name one option, as in '{name}[{option}]': whether it was chosen or ticked",
         )
     return channel_view(mechanism)
@@ -228,7 +281,7 @@ def _shared_decoy(name: str, designs: RowDesigns, view: ChannelView) -> Estimate
 
 
 def check_names(names: object, what: str = "columns") -> None:
-    """Refuse what is no name of a column, or no list of names."""
+    """Refuse what is not a name of a column, or no list of names."""
     listed = names if isinstance(names, list | tuple) else [names]
     wrong = [one for one in listed if not isinstance(one, str)]
     if wrong or not listed:
@@ -237,10 +290,10 @@ def check_names(names: object, what: str = "columns") -> None:
 
 
 def check_frame(data: object, what: str = "data") -> pd.DataFrame:
-    """Refuse what is no table of respondents."""
+    """Refuse what is not a table of respondents."""
     if not isinstance(data, pd.DataFrame):
         raise AnalysisError(
-            f"{what}: expected a pandas DataFrame, one row a respondent, got {type(data).__name__}",
+            f"{what}: expected a pandas DataFrame, one row per respondent, got {type(data).__name__}",
             "make one with pandas.DataFrame(...)",
         )
     return data
@@ -251,8 +304,8 @@ def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:
     for candidate in (name, f"{name}_reported"):
         if candidate in data.columns:
             column = data[candidate]
-            missing = int(column.isna().sum())
-            if missing:
+            if column.isna().any():
+                missing = int(times_of(data)[column.isna().to_numpy()].sum())
                 raise AnalysisError(
                     f"column {candidate!r} has {missing} missing values",
                     "drop those rows, or fill them, first",
@@ -269,8 +322,8 @@ def report_codes(column: pd.Series[Any], outcomes: int) -> Codes:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise AnalysisError(
-            f"column {column.name!r} has {int(bad.sum())} values that are no report code (0 to {outcomes - 1}), the"
-            f" first is {column.iloc[row]!r} in row {row}",
+            f"column {column.name!r} has {int(bad.sum())} values that are not report codes (0 to {outcomes - 1}), the"
+            f" first is {value_at(column, row)!r} in row {row}",
             "check that column and mechanism belong together",
         )
     return numbers.astype(np.int64)
@@ -280,12 +333,12 @@ def _exact(column: pd.Series[Any], name: str, labels: Sequence[Any] | None) -> t
     known = pd.Index(list(labels)) if labels is not None else pd.Categorical(column).categories
     codes = known.get_indexer(pd.Index(column))
     if (codes < 0).any():
-        value = column.iloc[int(np.flatnonzero(codes < 0)[0])]
+        value = value_at(column, int(np.flatnonzero(codes < 0)[0]))
         raise AnalysisError(
             f"column {name!r} has the value {value!r}, which is not among its labels {list(known)}"
         )
     found = tuple(value.item() if isinstance(value, np.generic) else value for value in known)
-    if len(found) > 1000:
+    if len(found) > MOST_GROUPS:
         raise AnalysisError(
             f"column {name!r} has {len(found)} different values", "a table needs a column with few groups"
         )

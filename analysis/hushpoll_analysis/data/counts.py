@@ -13,34 +13,44 @@ from hushpoll_analysis.errors import AnalysisError
 
 __all__ = [
     "Counts",
+    "answer_names",
     "check_level",
     "check_population",
     "finite_numbers",
     "in_order",
     "read_counts",
+    "refuse_constant",
     "whole_numbers",
+    "words_of",
 ]
 
 Counts = npt.NDArray[np.int64]
 
 
 def read_counts(
-    counts: npt.ArrayLike | Mapping[Any, int], view: ChannelView, least: int = 1, labels: Sequence[Any] = ()
+    counts: npt.ArrayLike | Mapping[Any, int],
+    view: ChannelView,
+    least: int = 1,
+    labels: Sequence[Any] = (),
+    words: Sequence[str] = (),
 ) -> Counts:
     """Check report counts against a channel and give them as integers.
 
     Parameters
     ----------
     counts : array_like of int, Series or mapping
-        One number per possible report, in order. A Series or a mapping is taken by its keys: report codes, or `labels`.
+        One number per possible report, in order. A Series or a mapping is taken by its keys: report codes, `labels` or
+        `words`.
     view : ChannelView
     least : int
         The smallest total that the caller can work with.
     labels : sequence, optional
         The reports' labels, where reports and options are the same list.
+    words : sequence, optional
+        What the mechanism calls its reports, where it has words of its own.
     """
     named = labels if len(labels) == view.outcomes else ()
-    whole = whole_numbers(in_order(counts, view.outcomes, named), "counts")
+    whole = whole_numbers(in_order(counts, view.outcomes, named, words=words), "counts")
     if whole.size != view.outcomes:
         raise AnalysisError(
             f"counts: {whole.size} given, but this channel has {view.outcomes} possible reports",
@@ -86,23 +96,41 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
     return numbers.astype(np.int64)
 
 
-def in_order(counts: Any, outcomes: int, labels: Sequence[Any], what: str = "counts") -> Any:
+def answer_names(options: int) -> tuple[str, ...]:
+    """Names of the true answers where nobody gave any: No and Yes where there are two, else their codes."""
+    return ("No", "Yes") if options == 2 else tuple(str(k) for k in range(options))
+
+
+def words_of(mechanism: object) -> Sequence[str]:
+    """Give what a mechanism calls its reports; nothing where they are answers, or codes alone."""
+    found: Sequence[str] = getattr(mechanism, "report_words", ())
+    return found
+
+
+def in_order(
+    counts: Any,
+    outcomes: int,
+    labels: Sequence[Any],
+    what: str = "counts",
+    words: Sequence[str] = (),
+) -> Any:
     """Put counts with keys into the channel's order; a report without a count came in 0 times."""
     series = hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1
     if not (series or isinstance(counts, Mapping)):
         return counts
     places: dict[Any, int] = {str(code): code for code in range(outcomes)}
     places |= {code: code for code in range(outcomes)}
-    places |= {label: place for place, label in enumerate(labels)}
+    places |= {name: place for names in (labels, words) for place, name in enumerate(names)}
     ordered: list[Any] = [0] * outcomes
     seen: set[int] = set()
     for key, value in counts.items():
         place = places.get(key) if isinstance(key, str | int | float | np.generic) else None
         if place is None:
-            known = f" or one of {', '.join(map(str, labels))}" if labels else ""
+            named = words or labels
+            known = f" or one of {', '.join(map(str, named))}" if named else ""
             raw = series and len(counts) > max(outcomes, len(labels))
             raise AnalysisError(
-                f"{what}: the key {key!r} is no report code (0 to {outcomes - 1}){known}",
+                f"{what}: the key {key!r} is not a report code (0 to {outcomes - 1}){known}",
                 "count a column of reports first, with value_counts()"
                 if raw
                 else "rename it, or give a list in the order of the reports",
@@ -125,6 +153,15 @@ def finite_numbers(values: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
     if numbers.ndim != 1 or not np.all(np.isfinite(numbers)):
         raise AnalysisError(f"{what}: expected a flat list of finite numbers, one per option, got {values!r}")
     return numbers
+
+
+def refuse_constant(numbers: npt.NDArray[np.float64], what: str) -> None:
+    """Refuse numbers of which each is the same: their mean is known before anybody answers."""
+    if np.ptp(numbers) == 0.0:
+        raise AnalysisError(
+            f"{what}: all values are the same, so the result is {numbers[0]:g} whatever people answered",
+            "give values that differ from answer to answer",
+        )
 
 
 def check_level(level: float) -> float:

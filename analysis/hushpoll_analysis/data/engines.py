@@ -7,6 +7,7 @@ cluster. Only counts leave the engine: a report on 10^9 answers moves a few kilo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
+from .engine_groups import NOT_ASKED, EngineGroups, engine_groups
 from .members import with_member_counts
 from .tally import (
     COLUMN_SUFFIX,
@@ -26,16 +28,15 @@ from .tally import (
     column_of,
     foreign_code,
     grouping_column,
+    grouping_names,
     grouping_question,
-    question_of,
-    refuse_as_group,
+    report_names,
     total_of,
 )
 
 __all__ = ["count_expression", "tally_table", "weighted_counts"]
 
-# The group of those who were not asked a block's question.
-_NOT_ASKED = "-1"
+_DIGIT = "(digit)"
 
 
 def count_expression(table: Any, columns: Mapping[str, int], group: str | None = None) -> Any:
@@ -47,26 +48,32 @@ def count_expression(table: Any, columns: Mapping[str, int], group: str | None =
     ibis = _ibis()
     parts = []
     for column, digits in columns.items():
-        # Grouped by the columns as they are, and named afterwards: engines count small integers by their place.
-        keys = {"grp": table[group]} if group else {}
-        places: dict[str, Any] = {}
-        if digits:
-            cut = table.select(**_digits(ibis, table[column], digits), **keys)
-            places = {"place": cut["place"]}
-            chosen = cut.select(*keys, **places, code=_digit(ibis, cut.text, cut.place))
-        else:
-            chosen = table.select(code=table[column], **keys)
-        counted = chosen.group_by([*keys, *places, "code"]).agg(n=ibis._.count())
+        counted, code = _counted(ibis, table, column, digits, group)
         parts.append(
             counted.select(
                 grp=counted["grp"].cast("string") if group else ibis.literal(""),
-                place=counted["place"] if digits else ibis.literal(0, type="int64"),
-                code=counted["code"].cast("int64"),
+                place=counted["place"].cast("int64") if digits else ibis.literal(0, type="int64"),
+                code=counted[code].cast("int64"),
                 n=counted["n"],
                 question=ibis.literal(column),
             )
         )
     return ibis.union(*parts) if len(parts) > 1 else parts[0]
+
+
+def _counted(ibis: Any, table: Any, column: str, digits: int, group: str | None) -> tuple[Any, str]:
+    """Count one column, within groups where there are any; give the counts and the name of the column with the codes.
+
+    Grouped by the columns as they are, and named afterwards: engines count small integers by their place.
+    """
+    # The column of groups may be called anything, also what a column of ours is called.
+    keys = {"grp": table[group]} if group else {}
+    if digits:
+        cut = table.select(**_digits(ibis, table[column], digits), **keys)
+        chosen = cut.select(*keys, "place", code=_digit(ibis, cut.text, cut.place))
+        return chosen.group_by([*keys, "place", "code"]).agg(n=chosen.count()), "code"
+    chosen = table.select(column, **keys) if keys else table
+    return chosen.group_by([*keys, column]).agg(n=chosen.count()), column
 
 
 def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
@@ -79,54 +86,39 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
         if not (kind.is_string() if digits else kind.is_integer()):
             wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
             raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
-    if by is not None and grouping is None:
-        if grouping_question(survey, by).id != by:
-            raise AnalysisError(
-                f'"{by}" is one option of many, and a query engine cannot group by it',
-                "read the reports from a file",
-            )
-        refuse_as_group(question_of(survey, by))
     _check_text(survey, table)
-    rows = count_expression(table, columns, _group_column(survey, by, grouping)).execute()
-    rows = _said(survey, rows, by, grouping, "grp", ["question", "place", "code"], ["n"])
-    if grouping and rows["grp"].isna().any():
-        raise AnalysisError(f'table: column "{grouping}" has empty cells', "fill them before grouping by it")
-    return _collect(survey, rows, by, grouping)
+    if by is None:
+        return _collect(survey, count_expression(table, columns).execute())
+    counted: dict[EngineGroups, pd.DataFrame] = {}
+    found = []
+    for name in grouping_names(survey, by):
+        groups = engine_groups(survey, name)
+        # Options that one column, or one digit, tells are counted once.
+        source = EngineGroups(groups.column, groups.digit)
+        if source not in counted:
+            counted[source] = _grouped_counts(table, columns, source)
+        rows = groups.told(counted[source], "grp", ["question", "place", "code"], ["n"])
+        if grouping and rows["grp"].isna().any():
+            raise AnalysisError(
+                f'table: column "{grouping}" has empty cells', "fill them before grouping by it"
+            )
+        found.append(_collect_by(survey, rows, name, grouping))
+    return found[0] if found[0].by == by else replace(found[0], by=by, joint={}, each=tuple(found))
 
 
-def _group_column(survey: Survey, by: str | None, grouping: str | None) -> str | None:
-    """Give the column that the engine groups by; for a question of a block it is the block's."""
-    if by is None or grouping is not None:
-        return grouping
-    found = survey.block_of(question_of(survey, by))
-    return column_of(by if found is None else found[0].id)
+def _grouped_counts(table: Any, columns: Mapping[str, int], source: EngineGroups) -> pd.DataFrame:
+    """Count within the groups of a column, or of one digit of it."""
+    table, group = _with_groups(table, source)
+    rows: pd.DataFrame = count_expression(table, columns, group).execute()
+    return rows
 
 
-def _said(
-    survey: Survey,
-    rows: pd.DataFrame,
-    by: str | None,
-    grouping: str | None,
-    group: str,
-    keys: list[str],
-    sums: list[str],
-) -> pd.DataFrame:
-    """Put the groups of a block's reports together by what these say of one of its questions; "-1" did not ask it."""
-    found = None if by is None or grouping is not None else survey.block_of(question_of(survey, by))
-    if found is None:
-        return rows
-    block, place = found
-    whole = sampler(block.channel)
-    reports = pd.to_numeric(rows[group], errors="coerce").to_numpy(dtype=np.float64)
-    codes, wrong = whole.read(reports)
-    if wrong is not None:
-        raise foreign_code(block, rows[group].iloc[wrong], "table")
-    told = whole.part_codes(whole.parts[place], codes)
-    return (
-        rows.assign(**{group: told.astype(str)})
-        .groupby([*keys, group], as_index=False, sort=False)[sums]
-        .sum()
-    )
+def _with_groups(table: Any, source: EngineGroups) -> tuple[Any, str]:
+    """Give the table with the column to group by, and its name."""
+    if source.digit is None:
+        return table, source.column
+    digit = _digit(_ibis(), table[source.column], source.digit)
+    return table.mutate(**{_DIGIT: digit}), _DIGIT
 
 
 def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = None) -> pd.DataFrame:
@@ -141,7 +133,7 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     weights : str
         The column of the weights.
     by : str, optional
-        A question's id or a column that was not randomized: add up within its groups.
+        A question's id, one option (`question[option]`) or a column that was not randomized: add up within its groups.
 
     Returns
     -------
@@ -156,7 +148,8 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     if weights not in table.columns:
         raise AnalysisError(f'table: no column "{weights}"', "name the column of the weights")
     _check_text(survey, table)
-    group = _group_column(survey, by, grouping)
+    groups = None if by is None else _one_grouping(survey, by)
+    table, group = (table, None) if groups is None else _with_groups(table, groups)
     parts = []
     for column, digits in columns.items():
         chosen = table.select(
@@ -165,19 +158,32 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
             **(_digits(ibis, table[column], digits) if digits else _whole(ibis, table[column])),
         )
         if digits:
-            chosen = chosen.mutate(code=_digit(ibis, chosen.text, chosen.place))
+            chosen = chosen.mutate(
+                code=_digit(ibis, chosen.text, chosen.place), place=chosen.place.cast("int64")
+            )
         summed = chosen.group_by(["group", "place", "code"]).agg(
             n=ibis._.count(), weight=ibis._.weight.sum(), weight_squared=(ibis._.weight * ibis._.weight).sum()
         )
         parts.append(summed.mutate(question=ibis.literal(column.removesuffix(COLUMN_SUFFIX))))
     whole = ibis.union(*parts) if len(parts) > 1 else parts[0]
     order = ["question", "group", "code"]
-    rows = _said(survey, whole.execute(), by, grouping, "group", ["question", "place", "code"], _SUMS)
+    rows = whole.execute()
+    if groups is not None:
+        rows = groups.told(rows, "group", ["question", "place", "code"], _SUMS)
     if by is not None and grouping is None:
-        rows = rows[rows["group"] != _NOT_ASKED]
+        rows = rows[rows["group"] != NOT_ASKED]
     frame = pd.concat([_options(entry, rows[rows["question"] == entry.id]) for entry in survey.entries])
     frame = frame.sort_values(order, ignore_index=True)
     return frame[[*order, *_SUMS]].astype({"n": np.int64, "code": np.int64})
+
+
+def _one_grouping(survey: Survey, by: str) -> EngineGroups:
+    names = (by,) if grouping_column(survey, by) else grouping_names(survey, by)
+    if len(names) > 1:
+        raise AnalysisError(
+            f'"{by}" speaks of several options at once', f"add up by one of them, as in {names[0]!r}"
+        )
+    return engine_groups(survey, by)
 
 
 _SUMS = ["n", "weight", "weight_squared"]
@@ -189,7 +195,8 @@ def _whole(ibis: Any, column: Any) -> dict[str, Any]:
 
 def _digits(ibis: Any, column: Any, digits: int) -> dict[str, Any]:
     """Give one row for each digit of a bitmap."""
-    return {"text": column, "place": ibis.range(0, digits).unnest().cast("int64")}
+    # Not cast here: Spark takes no expression around what makes rows.
+    return {"text": column, "place": ibis.range(0, digits).unnest()}
 
 
 def _digit(ibis: Any, text: Any, place: Any) -> Any:
@@ -226,24 +233,36 @@ def _check_text(survey: Survey, table: Any) -> None:
             raise foreign_code(question, found[column].iloc[0], "table")
 
 
-def _collect(survey: Survey, rows: Any, by: str | None, grouping: str | None) -> Tally:
-    if by is not None and grouping is None:
-        names = [*map(str, range(question_of(survey, by).channel.outcomes)), _NOT_ASKED]
-    else:
-        names = sorted(set(rows["grp"].dropna()))
-    tables = {}
-    for question in survey.entries:
-        mine = rows[rows["question"] == column_of(question.id)]
-        tables[question.id] = _cells(question, mine, names)
+def _collect(survey: Survey, rows: Any) -> Tally:
+    """Give the counts of all reports from the rows of the GROUP BY."""
+    counts = {name: table.sum(axis=0) for name, table in _tables(survey, rows, [""]).items()}
+    first = survey.entries[0]
+    return Tally(survey, total_of(first, counts[first.id]), with_member_counts(survey, counts))
+
+
+def _collect_by(survey: Survey, rows: Any, by: str, grouping: str | None) -> Tally:
+    """Give the counts within groups; those who were not asked are in the total only."""
+    names = sorted(set(rows["grp"])) if grouping else [*report_names(survey, by), NOT_ASKED]
+    tables = _tables(survey, rows, names)
     counts = {name: table.sum(axis=0) for name, table in tables.items()}
     first = survey.entries[0]
-    total = total_of(first, counts[first.id])
-    if by is None:
-        return Tally(survey, total, with_member_counts(survey, counts))
     kept = slice(None) if grouping else slice(-1)
-    joint = {name: table[kept] for name, table in tables.items() if name != by}
-    counts, joint = with_member_counts(survey, counts), with_member_counts(survey, joint)
-    return Tally(survey, total, counts, by, joint, tuple(names) if grouping else None)
+    own = None if grouping else grouping_question(survey, by).id
+    joint = {name: table[kept] for name, table in tables.items() if name != own}
+    counted = with_member_counts(survey, counts)
+    return Tally(
+        survey,
+        total_of(first, counts[first.id]),
+        counted,
+        by,
+        with_member_counts(survey, joint),
+        tuple(names) if grouping else None,
+    )
+
+
+def _tables(survey: Survey, rows: Any, names: list[str]) -> dict[str, Counts]:
+    parts = dict(tuple(rows.groupby("question", sort=False)))
+    return {one.id: _cells(one, parts.get(column_of(one.id), rows[:0]), names) for one in survey.entries}
 
 
 def _cells(question: Question | Block, rows: Any, names: list[str]) -> Counts:
@@ -255,7 +274,7 @@ def _cells(question: Question | Block, rows: Any, names: list[str]) -> Counts:
             raise foreign_code(question, code, "table")
     table = np.zeros((len(names), whole.cells), dtype=np.int64)
     for number, name in enumerate(names):
-        mine = rows[rows["grp"] == name]
+        mine = rows if len(names) == 1 else rows[rows["grp"] == name]
         codes, times, places = (mine[key].to_numpy(dtype=np.int64) for key in ("code", "n", "place"))
         counted = (
             whole.tally_digits(places, codes, times) if whole.digits else whole.tally_counted(codes, times)

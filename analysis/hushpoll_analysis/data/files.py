@@ -6,8 +6,9 @@ Counts of reports are sufficient for every estimate of shares, so whatever the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
+from .arrow import are_many, arrow, files_at
 from .link_groups import by_link, folded_frame, folded_tally
 from .members import member_codes, with_member_counts
-from .option_columns import YES_NO
 from .tally import (
     Counts,
     Tally,
@@ -33,13 +34,24 @@ from .tally import (
     column_of,
     foreign_code,
     grouping_column,
+    grouping_names,
     grouping_question,
     option_groups,
     question_of,
-    refuse_as_group,
+    report_names,
 )
 
-__all__ = ["HASH_KEY", "Progress", "check_hash", "column_names", "read_frame", "read_table", "tally"]
+__all__ = [
+    "HASH_KEY",
+    "Progress",
+    "check_hash",
+    "column_names",
+    "read_frame",
+    "read_table",
+    "tally",
+    "text_columns",
+    "wanted_blocks",
+]
 
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
 HASH_KEY = b"hushpoll_survey"
@@ -96,7 +108,7 @@ def tally(
         where = "database"
         if grouping and not by_link(survey, by):
             raise AnalysisError(
-                f'"{by}" is no question of the survey', "the database holds nothing else to group by"
+                f'"{by}" is not a question of the survey', "the database holds nothing else to group by"
             )
         blocks = _record_blocks(survey, data)
     else:
@@ -145,12 +157,33 @@ def column_names(path: Path) -> list[str]:
     """Give the names of a .csv or .parquet file's columns."""
     try:
         if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet
-
-            return [str(name) for name in pyarrow.parquet.read_schema(path).names]
+            return [str(name) for name in arrow(path.name).parquet.read_schema(path).names]
         return [str(name) for name in pd.read_csv(path, nrows=0).columns]
     except (OSError, ValueError) as error:
         raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
+
+
+def wanted_blocks(
+    survey: Survey, data: Any, wanted: list[str], texts: Collection[str] = ()
+) -> Iterator[Codes]:
+    """Go through a CSV file or the database's records block by block: some columns, reports checked and as exported.
+
+    The columns `texts` of a file are text whatever they look like.
+    """
+    entries = {column_of(one.id): one for one in survey.entries}
+    if isinstance(data, str | Path):
+        where, blocks = Path(data).name, _csv_blocks(survey, Path(data), list(entries), None, wanted, texts)
+    else:
+        where, blocks = "database", _record_blocks(survey, data)
+    n = 0
+    for block in blocks:
+        found = {name: block[name] for name in wanted}
+        for name in wanted:
+            if name in entries:
+                codes = _checked_codes(entries[name], found[name], where, n)
+                found[name] = sampler(entries[name].channel).write(codes)
+        n += len(found[wanted[0]])
+        yield found
 
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
@@ -172,33 +205,52 @@ def _count(
 ) -> Tally:
     entries = survey.entries
     totals = {one.id: np.zeros(sampler(one.channel).cells, dtype=np.int64) for one in entries}
-    own = None if by is None or grouping else grouping_question(survey, by).id
-    joint: dict[str, dict[str, Counts]] = {one.id: {} for one in entries if by is not None and one.id != own}
+    joints = [] if by is None else [_Joint(survey, one, grouping) for one in grouping_names(survey, by)]
     n = 0
     for block in blocks:
         codes = {one.id: _checked_codes(one, block[column_of(one.id)], where, n) for one in entries}
         for entry in entries:
             totals[entry.id] += sampler(entry.channel).tally(codes[entry.id])
-        if by is not None:
-            groups, labels = _block_groups(survey, codes, block, by, grouping, where)
-            # Of a block's question only those who were asked it are in a group.
-            chosen = groups >= 0
-            for entry in entries:
-                if entry.id in joint:
-                    _add_joint(joint[entry.id], labels, groups[chosen], codes[entry.id][chosen], entry)
+        for joint in joints:
+            joint.add(codes, block, where)
         rows = len(next(iter(codes.values())))
         n += rows
         if progress is not None:
             progress(rows)
-    if by is None:
-        return Tally(survey, n, with_member_counts(survey, totals))
-    names = _group_names(survey, by, grouping, joint)
-    tables = {
-        name: np.array([table.get(label, np.zeros(len(totals[name]), dtype=np.int64)) for label in names])
-        for name, table in joint.items()
-    }
-    named = tuple(names) if grouping else None
-    return Tally(survey, n, with_member_counts(survey, totals), by, with_member_counts(survey, tables), named)
+    alone = Tally(survey, n, with_member_counts(survey, totals))
+    found = [joint.beside(alone) for joint in joints]
+    if not found or found[0].by == by:
+        return found[0] if found else alone
+    return replace(alone, by=by, each=tuple(found))
+
+
+class _Joint:
+    """Counts of every entry beside what makes the groups, block by block."""
+
+    def __init__(self, survey: Survey, by: str, grouping: str | None) -> None:
+        self._survey, self._by, self._grouping = survey, by, grouping
+        own = None if grouping else grouping_question(survey, by).id
+        self._tables: dict[str, dict[str, Counts]] = {one.id: {} for one in survey.entries if one.id != own}
+
+    def add(self, codes: Codes, block: Codes, where: str) -> None:
+        """Count one block."""
+        groups, labels = _block_groups(self._survey, codes, block, self._by, self._grouping, where)
+        # Of a block's question only those who were asked it are in a group.
+        chosen = groups >= 0
+        for entry in self._survey.entries:
+            if entry.id in self._tables:
+                _add_joint(self._tables[entry.id], labels, groups[chosen], codes[entry.id][chosen], entry)
+
+    def beside(self, alone: Tally) -> Tally:
+        """Give the counts with these beside them."""
+        names = _group_names(self._survey, self._by, self._grouping, self._tables)
+        width = {one.id: sampler(one.channel).cells for one in self._survey.entries}
+        tables = {
+            name: np.array([table.get(label, np.zeros(width[name], dtype=np.int64)) for label in names])
+            for name, table in self._tables.items()
+        }
+        joint = with_member_counts(self._survey, tables)
+        return replace(alone, by=self._by, joint=joint, groups=tuple(names) if self._grouping else None)
 
 
 def _block_groups(
@@ -208,7 +260,7 @@ def _block_groups(
         told = option_groups(survey, by, codes)
         if told is None:
             told = member_codes(survey, question_of(survey, by), codes)
-        return (codes[by].astype(np.int64) if told is None else told), _report_names(survey, by)
+        return (codes[by].astype(np.int64) if told is None else told), report_names(survey, by)
     values = pd.Series(block[grouping])
     if values.isna().any():
         raise AnalysisError(
@@ -236,19 +288,11 @@ def _add_joint(
         table[label] = table[label] + row if label in table else row
 
 
-def _report_names(survey: Survey, by: str) -> list[str]:
-    question = grouping_question(survey, by)
-    if question.id != by:
-        return [str(code) for code in range(len(YES_NO))]
-    refuse_as_group(question)
-    return [str(code) for code in range(question.channel.outcomes)]
-
-
 def _group_names(
     survey: Survey, by: str, grouping: str | None, joint: Mapping[str, Mapping[str, Counts]]
 ) -> list[str]:
     if grouping is None:
-        return _report_names(survey, by)
+        return report_names(survey, by)
     seen = {label for table in joint.values() for label in table}
     if len(seen) > 1000:
         raise AnalysisError(f'column "{by}" has {len(seen)} different values', "group by a column with few")
@@ -266,10 +310,10 @@ def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], g
 
 
 def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
-    if not path.exists():
+    if not path.is_dir() and not any(one.exists() for one in files_at(path)):
         raise AnalysisError(f"{path.name}: no such file", "give a .csv or .parquet file of reports")
     wanted = [*columns, grouping] if grouping else columns
-    if path.is_dir() or path.suffix == ".parquet":
+    if are_many(path) or path.suffix == ".parquet":
         return _parquet_blocks(survey, path, columns, grouping, wanted)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
         return _csv_blocks(survey, path, columns, grouping, wanted)
@@ -279,17 +323,17 @@ def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str |
 def _parquet_blocks(
     survey: Survey, path: Path, columns: list[str], grouping: str | None, wanted: list[str]
 ) -> Blocks:
-    import pyarrow
-    import pyarrow.parquet as parquet
-
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    pyarrow = arrow(path.name)
+    files = files_at(path)
     if not files:
         raise AnalysisError(f"{path.name}: the folder holds no .parquet file")
     for name in files:
         try:
-            file = parquet.ParquetFile(name)
+            file = pyarrow.parquet.ParquetFile(name)
         except (pyarrow.ArrowException, OSError) as error:
-            raise AnalysisError(f"{name.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
+            raise AnalysisError(
+                f"{name.name}: is not a Parquet file ({str(error).splitlines()[0]})"
+            ) from None
         with file:
             check_hash(survey, file.schema_arrow.metadata or {}, name.name)
             check_columns(file.schema_arrow.names, columns, grouping, name.name)
@@ -315,7 +359,7 @@ def check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> N
         )
 
 
-def _text_columns(survey: Survey) -> dict[str, type[str]]:
+def text_columns(survey: Survey) -> dict[str, type[str]]:
     return {column_of(one.id): str for one in survey.entries if sampler(one.channel).digits}
 
 
@@ -330,19 +374,23 @@ def read_table(survey: Survey, path: Path, **options: Any) -> Any:
 
 
 def _csv_blocks(
-    survey: Survey, path: Path, columns: list[str], grouping: str | None, wanted: list[str]
+    survey: Survey,
+    path: Path,
+    columns: list[str],
+    grouping: str | None,
+    wanted: list[str],
+    texts: Collection[str] = (),
 ) -> Blocks:
     try:
         header = pd.read_csv(path, nrows=0)
         check_columns(header.columns, columns, grouping, path.name)
         # Bitmaps are text, also where all their digits are decimal ones.
-        with read_table(
-            survey, path, usecols=wanted, chunksize=BLOCK_ROWS, dtype=_text_columns(survey)
-        ) as reader:
+        spelled = text_columns(survey) | dict.fromkeys(texts, str)
+        with read_table(survey, path, usecols=wanted, chunksize=BLOCK_ROWS, dtype=spelled) as reader:
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in wanted}
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
-        raise AnalysisError(f"{path.name}: is no CSV file ({' '.join(str(error).split())})") from None
+        raise AnalysisError(f"{path.name}: is not a CSV file ({' '.join(str(error).split())})") from None
 
 
 def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
@@ -350,7 +398,7 @@ def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
     for block in blocks:
         if not isinstance(block, bytes | bytearray | memoryview):
             raise AnalysisError(
-                f"data: {type(block).__name__} is no block of records",
+                f"data: {type(block).__name__} is not a block of records",
                 "give a data frame, counts for each question, a file, or the database's records",
             )
         if len(block) % layout.itemsize:

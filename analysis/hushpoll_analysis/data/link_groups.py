@@ -18,6 +18,7 @@ from hushpoll_client.report import FEWEST_REPORTS
 
 from hushpoll_analysis.errors import AnalysisError
 
+from .alike import TIMES
 from .guarding import unguarded
 from .tally import Tally, total_of
 
@@ -56,11 +57,11 @@ def shown_as(sizes: Mapping[str, int], fewest: int = FEWEST_REPORTS) -> dict[str
 
 
 def check_names(survey: Survey, values: Sequence[Any], where: str) -> None:
-    """Refuse a value of the column that is no group of the survey."""
+    """Refuse a value of the column that is not a group of the survey."""
     foreign = [value for value in pd.unique(pd.Series(values)) if value not in (*survey.groups, OTHER)]
     if foreign:
         raise AnalysisError(
-            f'{where}: column "{FIELD}" holds {str(foreign[0])!r}, which is no group of this survey',
+            f'{where}: column "{FIELD}" holds {str(foreign[0])!r}, which is not a group of this survey',
             f"its groups are {', '.join(survey.groups)}; small ones may be called {OTHER!r}",
         )
 
@@ -112,7 +113,8 @@ def folded_frame(survey: Survey, frame: pd.DataFrame, fewest: int = FEWEST_REPOR
         return frame
     frame = frame.assign(**{FIELD: frame[FIELD].map(str).map(unguarded)})
     check_names(survey, frame[FIELD].tolist(), "data")
-    sizes = {str(name): int(n) for name, n in frame[FIELD].value_counts().items()}
+    counted = frame.groupby(FIELD)[TIMES].sum() if TIMES in frame.columns else frame[FIELD].value_counts()
+    sizes = {str(name): int(n) for name, n in counted.items()}
     return frame.assign(**{FIELD: frame[FIELD].map(shown_as(sizes, fewest))})
 
 
@@ -124,7 +126,7 @@ def folded_population(
     missing = [name for name in survey.groups if name not in population]
     if unknown or missing:
         raise AnalysisError(
-            f"population: {unknown[0]!r} is no group of this survey"
+            f"population: {unknown[0]!r} is not a group of this survey"
             if unknown
             else f"population: nothing is given for the group {missing[0]!r}",
             f"give the size of each of {', '.join(survey.groups)}",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Block, Survey
+from hushpoll_client.said import said
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.parts import Part
@@ -16,6 +17,7 @@ from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .columns import Mechanisms, column_of
+from .row_order import value_at
 
 __all__ = [
     "NOT_TOGETHER",
@@ -63,7 +65,10 @@ def pair_of(survey: Survey, first: str, second: str) -> tuple[Block, Part, bool]
             for part in sampler(block.channel).pairs:
                 if part.members == (low, high):
                     return block, part, places != (low, high)
-            raise AnalysisError(f'nobody is asked "{first}" and "{second}" together', NOT_TOGETHER)
+            raise AnalysisError(
+                said('nobody is asked "{first}" and "{second}" together', first=first, second=second),
+                NOT_TOGETHER,
+            )
     return None
 
 
@@ -95,7 +100,8 @@ def with_members(data: pd.DataFrame, mechanisms: Mechanisms, names: Iterable[str
         codes, wrong = whole.read(column.to_numpy())
         if wrong is not None:
             raise AnalysisError(
-                f"column {column.name!r} holds {column.iloc[wrong]!r} in row {wrong}, which is no report of this block",
+                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of"
+                " this block",
                 "check that data and survey belong together",
             )
         frame[question.id] = told = whole.part_codes(whole.parts[place], codes)
@@ -104,7 +110,7 @@ def with_members(data: pd.DataFrame, mechanisms: Mechanisms, names: Iterable[str
         raise AnalysisError(
             f"nobody is asked {' and '.join(one.id for one in wanted)} together", NOT_TOGETHER
         )
-    return frame[asked].reset_index(drop=True)
+    return frame[asked]
 
 
 def refuse_together(mechanisms: Mechanisms, names: Iterable[str], remedy: str) -> None:

@@ -14,7 +14,9 @@ import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["FAIL", "OMIT", "takes_missing"]
+from .alike import times_of
+
+__all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "names_in", "takes_missing"]
 
 FAIL, OMIT = "fail", "omit"
 Result = TypeVar("Result")
@@ -29,19 +31,18 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
 
     @wraps(function)
     def complete(*args: Any, na_action: str = FAIL, **keys: Any) -> Result:
-        if na_action not in (FAIL, OMIT):
-            raise AnalysisError(f"na_action is {na_action!r}", f"give {FAIL!r} or {OMIT!r}")
+        check_action(na_action)
         frame = next((one for one in (*args, *keys.values()) if isinstance(one, pd.DataFrame)), None)
         if na_action == FAIL or frame is None:
             return function(*args, **keys)
-        names = set(_texts((args, keys)))
+        names = set(names_in((args, keys)))
         used = [one for one in frame.columns if one in names or str(one).removesuffix("_reported") in names]
         kept = ~frame[used].isna().any(axis=1).to_numpy()
         if kept.all():
             return function(*args, **keys)
-        chosen = [_chosen(one, frame, kept) for one in args]
-        result = function(*chosen, **{key: _chosen(one, frame, kept) for key, one in keys.items()})
-        return _said(result, int((~kept).sum()))
+        chosen = [chosen_rows(one, frame, kept) for one in args]
+        result = function(*chosen, **{key: chosen_rows(one, frame, kept) for key, one in keys.items()})
+        return _said(result, int(times_of(frame)[~kept].sum()))
 
     known = inspect.signature(function)
     extra = inspect.Parameter("na_action", inspect.Parameter.KEYWORD_ONLY, default=FAIL, annotation="str")
@@ -51,27 +52,42 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
     return complete
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Find every name in the arguments; of a formula its words."""
+def names_in(value: Any) -> Iterator[str]:
+    """Find every name in the arguments; of a formula its words, of replicate weights their columns."""
     if isinstance(value, str):
-        yield from re.findall(r"\w+", value) if "~" in value else [value]
+        yield from [*re.findall(r"\w+", value), *re.findall("`([^`]+)`", value)] if "~" in value else [value]
     elif isinstance(value, Mapping):
         for key, one in value.items():
-            yield from _texts(key)
-            yield from _texts(one)
+            yield from names_in(key)
+            yield from names_in(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _texts(one)
+            yield from names_in(one)
+    elif _has_columns(value):
+        yield from names_in(value.columns)
 
 
-def _chosen(value: Any, frame: pd.DataFrame, kept: Any) -> Any:
+def _has_columns(value: Any) -> bool:
+    """Tell an object of the analysis that names columns or holds them, such as replicate weights."""
+    return is_dataclass(value) and not isinstance(value, type) and hasattr(value, "columns")
+
+
+def check_action(na_action: str) -> None:
+    """Refuse what is no way to treat missing values."""
+    if na_action not in (FAIL, OMIT):
+        raise AnalysisError(f"na_action is {na_action!r}", f"give {FAIL!r} or {OMIT!r}")
+
+
+def chosen_rows(value: Any, frame: pd.DataFrame, kept: Any) -> Any:
     """Keep the rows of the table, and of columns given beside it."""
     if isinstance(value, pd.DataFrame | pd.Series) and len(value) == len(frame):
-        return value[kept].reset_index(drop=True)
+        return value[kept]
     if isinstance(value, np.ndarray | list) and len(value) == len(frame):
         return np.asarray(value)[kept]
+    if _has_columns(value):
+        return replace(value, columns=chosen_rows(value.columns, frame, kept))
     if isinstance(value, dict):
-        return {key: _chosen(one, frame, kept) for key, one in value.items()}
+        return {key: chosen_rows(one, frame, kept) for key, one in value.items()}
     return value
 
 

@@ -7,7 +7,7 @@ seen through the option's own small channel. Respondents who were not asked abou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
 from hushpoll_client.mechanism import Mechanism
+from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Sampler, analysis_channel, sampler
@@ -22,18 +23,21 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .columns import Mechanisms, column_of
 from .members import with_members
+from .row_designs import RowDesigns
+from .row_order import value_at
 
 __all__ = [
     "YES_NO",
+    "each_option",
     "option_names",
     "option_of",
-    "option_reports",
     "options_of",
     "part_codes",
     "with_options",
+    "with_yes_no",
 ]
 
-YES_NO = ("No", "Yes")
+YES_NO = (said("No"), said("Yes"))
 _NAME = re.compile(r"(.+?)\[(.+)\]")
 
 Labels = Mapping[str, Sequence[Any]] | None
@@ -64,7 +68,7 @@ def with_options(
     wanted = {name: found for name in names if (found := option_of(name, mechanisms, labels)) is not None}
     if not wanted:
         return data, mechanisms, labels
-    _refuse_together(list(wanted.values()))
+    _refuse_together([question for question, _, _ in wanted.values()])
     known, own = _known(mechanisms)
     frame, asked = data.copy(deep=False), np.ones(len(data), dtype=bool)
     for name, (question, part, whole) in wanted.items():
@@ -75,18 +79,70 @@ def with_options(
     return frame[asked].reset_index(drop=True), known, {**own, **(labels or {})}
 
 
-def option_reports(
-    reports: Any, mechanisms: Mechanisms, question: str, option: str, labels: Labels = None
-) -> tuple[Any, Mechanisms, Labels]:
-    """Give what the reports say of one option: of a table of respondents, or of joint counts with a row a group."""
-    name = f"{question}[{option}]"
-    if isinstance(reports, pd.DataFrame):
-        return with_options(reports, mechanisms, [name], labels)
-    found = option_of(name, mechanisms, labels)
-    assert found is not None
+def with_yes_no(
+    names: Iterable[str], mechanisms: Mechanisms, labels: Labels = None
+) -> dict[str, Sequence[Any]]:
+    """Call the answers of randomized columns No and Yes where there are two and nobody has named them."""
+    found = dict(labels or {})
+    known = mechanisms if isinstance(mechanisms, Mapping) else {}
+    return {name: YES_NO for name in names if _answers(name, known.get(name)) == len(YES_NO)} | found
+
+
+def _answers(name: str, mechanism: Any) -> int | None:
+    """Give the number of true answers; None for an exact column, and where a report speaks of several options."""
+    if isinstance(mechanism, RowDesigns):
+        return mechanism.options(name)
+    if not isinstance(mechanism, Mechanism | Channel):
+        return None
+    channel = analysis_channel(mechanism)
+    return channel.options if channel.listed else None
+
+
+def each_option(
+    reports: Any,
+    mechanisms: Mechanisms,
+    question: str,
+    names: Sequence[str],
+    labels: Labels = None,
+    chosen: Sequence[str] | None = None,
+) -> Iterator[tuple[str, Any, Mechanisms, Labels]]:
+    """Go through the options of a question: its label, and reports, channels and labels that have it as a column.
+
+    `reports` are a table of respondents, or joint counts with an axis for each of `names`, the variables of the table.
+    """
+    _refuse_together(
+        [question, *(_question_of(name, mechanisms, labels) for name in names if name != question)]
+    )
+    options = options_of(question, mechanisms, labels)
+    wanted = options if chosen is None else tuple(chosen)
+    for option in wanted:
+        _check_option(question, option, options)
     known, own = _known(mechanisms)
-    cells = found[1].counts(np.asarray(reports))
-    return cells, {**known, name: found[1].channel}, {**own, name: YES_NO, **(labels or {})}
+    whole = sampler(analysis_channel(known[question]))
+    if isinstance(reports, pd.DataFrame):
+        reports = with_members(reports, mechanisms, names)
+        codes = _reports_of(reports, question, whole)
+    for option in wanted:
+        name, part = f"{question}[{option}]", whole.parts[options.index(option)]
+        seen: Any
+        if isinstance(reports, pd.DataFrame):
+            seen = _with_column(reports, name, whole.part_codes(part, codes))
+        else:
+            axis = list(names).index(question)
+            seen = np.moveaxis(part.counts(np.moveaxis(np.asarray(reports), axis, -1)), -1, axis)
+        yield option, seen, {**known, name: part.channel}, {**own, name: YES_NO, **(labels or {})}
+
+
+def _with_column(data: pd.DataFrame, name: str, codes: npt.NDArray[np.int64]) -> pd.DataFrame:
+    """Add a column of what reports say of one option, and leave out respondents who were not asked about it."""
+    frame, asked = data.copy(deep=False), codes >= 0
+    frame[name] = codes
+    return frame if asked.all() else frame[asked].reset_index(drop=True)
+
+
+def _question_of(name: str, mechanisms: Mechanisms, labels: Labels) -> str:
+    found = option_of(name, mechanisms, labels)
+    return name if found is None else found[0]
 
 
 def _known(mechanisms: Mechanisms) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
@@ -111,16 +167,21 @@ def option_of(name: str, mechanisms: Mechanisms, labels: Labels = None) -> tuple
         return None
     question, option = found.groups()
     options = options_of(question, mechanisms, labels)
-    if option not in options:
-        few = ", ".join(options[:12]) + (", ..." if len(options) > 12 else "")
-        raise AnalysisError(f'{name}: "{question}" has no option "{option}"', f"its options are {few}")
+    _check_option(question, option, options)
     whole = sampler(analysis_channel(known[question]))
     return question, whole.parts[options.index(option)], whole
 
 
-def _refuse_together(wanted: Sequence[tuple[str, Part, Sampler]]) -> None:
+def _check_option(question: str, option: object, options: Sequence[str]) -> None:
+    if option not in options:
+        few = ", ".join(options[:12]) + (", ..." if len(options) > 12 else "")
+        raise AnalysisError(
+            f'{question}[{option}]: "{question}" has no option "{option}"', f"its options are {few}"
+        )
+
+
+def _refuse_together(questions: Sequence[str]) -> None:
     """Two options of one report were randomized together, so that their tables are not each other's neighbours."""
-    questions = [question for question, _, _ in wanted]
     twice = next((one for one in questions if questions.count(one) > 1), None)
     if twice is not None:
         raise AnalysisError(
@@ -131,11 +192,17 @@ def _refuse_together(wanted: Sequence[tuple[str, Part, Sampler]]) -> None:
 
 def part_codes(data: pd.DataFrame, question: str, part: Part, whole: Sampler) -> npt.NDArray[np.int64]:
     """Give what each respondent's report says of one option; -1 where it says nothing."""
+    return whole.part_codes(part, _reports_of(data, question, whole))
+
+
+def _reports_of(data: pd.DataFrame, question: str, whole: Sampler) -> npt.NDArray[Any]:
+    """Read the column of a question's reports as codes."""
     column = column_of(data, question)
     codes, wrong = whole.read(column.to_numpy())
     if wrong is not None:
         raise AnalysisError(
-            f"column {column.name!r} holds {column.iloc[wrong]!r} in row {wrong}, which is no report of this question",
+            f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of"
+            " this question",
             "check that column and mechanism belong together",
         )
-    return whole.part_codes(part, codes)
+    return codes

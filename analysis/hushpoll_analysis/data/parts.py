@@ -6,7 +6,6 @@ from stands in it as a digest, which decides.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import sys
@@ -23,10 +22,22 @@ from hushpoll_client.record import RecordFormat
 
 from hushpoll_analysis.errors import AnalysisError
 
+from .arrow import arrow, files_at
+from .engine_groups import engine_suffices
 from .files import HASH_KEY, Progress, check_hash, read_frame, tally
+from .released import metadata_of
 from .tally import Tally
 
-__all__ = ["ENGINES", "ROWS", "engine_table", "find_parts", "shuffled", "tally_parts", "write_parts"]
+__all__ = [
+    "ENGINES",
+    "ROWS",
+    "engine_table",
+    "engine_tables",
+    "find_parts",
+    "shuffled",
+    "tally_parts",
+    "write_parts",
+]
 
 ROWS = 1_000_000
 """Reports of one part, unless another number is asked for."""
@@ -41,11 +52,13 @@ def write_parts(
     rows: int = ROWS,
     progress: Progress | None = None,
     shown: Sequence[str] | None = None,
+    batch: float | None = None,
 ) -> list[Path]:
     """Write the database's records as Parquet parts of so many reports; give their paths.
 
     Memory holds one part. Rows are shuffled within a part; across parts they come in the order of random keys. Of a
     survey with groups those that are `shown` are named, as `tally` by group names them; the others are put together.
+    Each part says how few reports were released together (`batch`), where that is known.
     """
     if rows < 1:
         raise AnalysisError(f"a part of {rows} reports", "give a whole number of 1 or more")
@@ -55,12 +68,13 @@ def write_parts(
             "a part does not know how many reports each group has", "say which groups are shown on their own"
         )
     named = {name: name if name in (shown or ()) else OTHER for name in survey.groups}
+    beside = repr(sorted(named.items()) or "") + ("" if batch is None else repr(batch))
     paths = []
     for number, part in enumerate(_cut(records, RecordFormat.of(survey).size, rows)):
         path = folder / f"part-{number:05d}.parquet"
-        source = hashlib.sha256(part + repr(sorted(named.items()) or "").encode()).hexdigest().encode()
+        source = hashlib.sha256(part + beside.encode()).hexdigest().encode()
         if _source_of(path) != source:
-            _write(survey, part, source, path, named)
+            _write(survey, part, {_SOURCE_KEY: source, **metadata_of(batch)}, path, named)
         paths.append(path)
         if progress is not None:
             progress(len(part) // RecordFormat.of(survey).size)
@@ -84,9 +98,7 @@ def _cut(records: Iterable[bytes], size: int, rows: int) -> Iterator[bytes]:
 
 def _source_of(path: Path) -> bytes:
     """Give the digest of what a part was made from; empty where it is absent or not whole."""
-    import pyarrow
-    import pyarrow.parquet
-
+    pyarrow = arrow(path.name)
     try:
         metadata: dict[bytes, bytes] = pyarrow.parquet.read_schema(path).metadata or {}
     except (OSError, pyarrow.ArrowException):
@@ -94,16 +106,16 @@ def _source_of(path: Path) -> bytes:
     return metadata.get(_SOURCE_KEY, b"")
 
 
-def _write(survey: Survey, part: bytes, source: bytes, path: Path, named: Mapping[str, str]) -> None:
+def _write(
+    survey: Survey, part: bytes, told: Mapping[bytes, bytes], path: Path, named: Mapping[str, str]
+) -> None:
     """Write one part under another name first: what has the name of a part is whole."""
-    import pyarrow
-    import pyarrow.parquet
-
+    pyarrow = arrow(path.name)
     frame = shuffled(read_frame(survey, [part], 0))
     if named:
         frame[FIELD] = frame[FIELD].map(named)
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode(), _SOURCE_KEY: source})
+    table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode(), **told})
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         pyarrow.parquet.write_table(table, unfinished, compression="zstd")
@@ -123,11 +135,8 @@ def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
 
 def find_parts(survey: Survey, where: str | Path) -> list[Path]:
     """Find the files of a folder or of a pattern such as parts/*.parquet, each of them of this survey."""
-    import pyarrow
-    import pyarrow.parquet
-
-    path = Path(where)
-    found = sorted(path.glob("*.parquet")) if path.is_dir() else sorted(map(Path, glob.glob(str(where))))
+    pyarrow = arrow(where)
+    found = [one for one in files_at(where) if one.exists()]
     if not found:
         raise AnalysisError(
             f"{where}: no file is found there", "give a folder of Parquet files or a pattern in quotes"
@@ -136,7 +145,7 @@ def find_parts(survey: Survey, where: str | Path) -> list[Path]:
         try:
             metadata = pyarrow.parquet.read_schema(one).metadata or {}
         except (OSError, pyarrow.ArrowException) as error:
-            raise AnalysisError(f"{one.name}: is no Parquet file ({str(error).splitlines()[0]})") from None
+            raise AnalysisError(f"{one.name}: is not a Parquet file ({str(error).splitlines()[0]})") from None
         check_hash(survey, metadata, one.name)
     return found
 
@@ -147,8 +156,11 @@ def tally_parts(
     by: str | None = None,
     engine: str = "duckdb",
     master: str | None = None,
+    progress: Progress | None = None,
 ) -> Tally:
     """Count the reports of many Parquet files by a query engine.
+
+    What DuckDB cannot group by, such as an option that is told by very many different reports, is read block by block.
 
     Parameters
     ----------
@@ -157,12 +169,17 @@ def tally_parts(
     where : path or pattern
         A folder, or a pattern such as `parts/*.parquet`.
     by : str, optional
-        A question's id, or a column that was not randomized: also count jointly with it.
+        A question's id, one option of a question, or a column that was not randomized: also count jointly with it.
     engine : {"duckdb", "spark"}
         What counts.
     master : str, optional
         Spark's address, such as `spark://host:7077`; by default this machine.
+    progress : callable, optional
+        Called with the number of reports read since the last call, where they are read in blocks.
     """
+    if engine == ENGINES[0] and not engine_suffices(survey, by):
+        find_parts(survey, where)
+        return tally(survey, where, by, progress)
     with engine_table(survey, where, engine, master) as table:
         return tally(survey, table, by)
 
@@ -179,6 +196,33 @@ def engine_table(
         with _spark(master, files) as table:
             yield table
         return
+    with _duckdb() as connection:
+        yield connection.read_parquet([str(path) for path in files])
+
+
+@contextmanager
+def engine_tables(
+    survey: Survey, where: str | Path, rows: int = 4 * ROWS
+) -> Iterator[tuple[Iterator[tuple[Any, int]], int]]:
+    """Open many Parquet files as Ibis tables of DuckDB, of about so many reports each; give how many there are too."""
+    files = find_parts(survey, where)
+    sizes = [int(arrow().parquet.read_metadata(one).num_rows) for one in files]
+    # A file is in the bunch in which it begins.
+    bunches = np.unique(np.cumsum([0, *sizes[:-1]]) // rows, return_inverse=True)[1]
+
+    def tables(connection: Any) -> Iterator[tuple[Any, int]]:
+        for bunch in range(int(bunches.max()) + 1):
+            mine = np.flatnonzero(bunches == bunch)
+            table = connection.read_parquet([str(files[one]) for one in mine])
+            yield table, sum(sizes[one] for one in mine)
+
+    with _duckdb() as connection:
+        yield tables(connection), sum(sizes)
+
+
+@contextmanager
+def _duckdb() -> Iterator[Any]:
+    """Open a database of DuckDB in memory, for the time of a count."""
     try:
         import ibis
 
@@ -188,7 +232,7 @@ def engine_table(
             "DuckDB is not installed", 'run pip install "hushpoll[scale]", or read one file'
         ) from None
     try:
-        yield connection.read_parquet([str(path) for path in files])
+        yield connection
     finally:
         connection.disconnect()
 
@@ -213,7 +257,7 @@ def _spark(master: str | None, files: list[Path]) -> Iterator[Any]:
         "spark.log.level": "ERROR",
     }
     settings["spark.ui.showConsoleProgress"] = str(sys.stderr.isatty()).lower()
-    if master is None or master.startswith("local"):
+    if master is None or master.startswith(("local", "spark://127.0.0.1:", "spark://localhost:")):
         # Nothing of a count on one machine goes past it.
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     builder = SparkSession.builder.appName("hushpoll").master(master or "local[*]")

@@ -20,6 +20,8 @@ from hushpoll_analysis.channel.unknown import PartlyKnown
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 
+from .row_order import in_row_order
+
 __all__ = ["Design", "Designs", "RowDesigns", "is_column", "read_designs", "with_designs"]
 
 Design = Mechanism | Channel | PartlyKnown | None
@@ -157,7 +159,7 @@ def _refuse_names(mechanisms: Any) -> None:
     for one in values:
         if is_column(one):
             raise AnalysisError(
-                f"{one!r} is no mechanism",
+                f"{one!r} is not a mechanism",
                 "where it names a column of designs, give designs={name: mechanism} too",
             )
 
@@ -184,7 +186,7 @@ def _for_column(names: Any, designs: Designs, data: pd.DataFrame, column: str) -
             known = ", ".join(map(str, list(data.columns)[:12]))
             raise AnalysisError(f"there is no column {names!r} of designs", f"the columns are {known}")
         names = data[names]
-    return read_designs(names, designs, len(data), column)
+    return read_designs(in_row_order(names, data), designs, len(data), column)
 
 
 def read_designs(

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Block, Survey
+from hushpoll_client.said import said
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .members import with_member_counts
-from .option_columns import option_of
+from .option_columns import YES_NO, option_of
 
 __all__ = [
     "COLUMN_SUFFIX",
@@ -25,14 +26,17 @@ __all__ = [
     "column_of",
     "foreign_code",
     "grouping_column",
+    "grouping_names",
     "grouping_question",
     "option_groups",
     "question_of",
-    "refuse_as_group",
+    "report_names",
     "total_of",
 ]
 
 COLUMN_SUFFIX = "_reported"
+# Beyond so many nobody reads a report that shows every question within each option.
+MOST_OPTIONS = 50
 
 Counts = npt.NDArray[np.int64]
 
@@ -44,7 +48,8 @@ class Tally:
     `counts[id]` of a question, or of a block as a whole, has one entry per report code, or where reports speak of
     several things at once the counts of each part (`sampler(channel).parts`); `joint[id]` is a table with a row per
     code (or group) of `by`. `groups` holds the names of the rows when `by` is a column of the data that nobody
-    randomized.
+    randomized. Where `by` is a question whose reports speak of several options at once, `each` has the counts by each
+    of its options, and there is no `joint`.
     """
 
     survey: Survey
@@ -53,6 +58,7 @@ class Tally:
     by: str | None = None
     joint: Mapping[str, Counts] = field(default_factory=dict)
     groups: tuple[str, ...] | None = None
+    each: tuple[Tally, ...] = ()
 
     @classmethod
     def from_counts(cls, survey: Survey, counts: Mapping[str, npt.ArrayLike]) -> Tally:
@@ -83,7 +89,9 @@ def question_of(survey: Survey, name: str) -> Question:
         if question.id == name:
             return question
     known = ", ".join(question.id for question in survey.questions)
-    raise AnalysisError(f'the survey has no question "{name}"', f"its questions are {known}")
+    raise AnalysisError(
+        said('the survey has no question "{name}"', name=name), said("its questions are {known}", known=known)
+    )
 
 
 def grouping_column(survey: Survey, by: str | None) -> str | None:
@@ -119,7 +127,7 @@ def check_columns(present: Iterable[Any], columns: list[str], grouping: str | No
     foreign = [name for name in names if name.endswith(COLUMN_SUFFIX) and name not in columns]
     if foreign:
         raise AnalysisError(
-            f'{where}: column "{foreign[0]}" is no question of this survey', "check the survey or the file"
+            f'{where}: column "{foreign[0]}" is not a question of this survey', "check the survey or the file"
         )
     if grouping and grouping not in names:
         raise AnalysisError(
@@ -132,17 +140,32 @@ def total_of(question: Question | Block, counts: Counts) -> int:
     return sampler(question.channel).total(counts)
 
 
-def refuse_as_group(question: Question) -> None:
-    """Refuse a question to group by whose reports speak of several options at once."""
-    if sampler(question.channel).parts:
+def grouping_names(survey: Survey, by: str) -> tuple[str, ...]:
+    """Give what reports are grouped by: the name itself, or each option where reports speak of several at once."""
+    question = next((one for one in survey.questions if one.id == by), None)
+    if question is None or not sampler(question.channel).parts:
+        return (by,)
+    if len(question.labels) > MOST_OPTIONS:
         raise AnalysisError(
-            f'reports of "{question.id}" speak of several options at once, so they make no groups',
-            f"group by one option, as in '{question.id}[{question.labels[0]}]'",
+            said(
+                '"{by}" has {count:,} options, too many to show every question within each of them',
+                by=by,
+                count=len(question.labels),
+            ),
+            said("group by one option, as in '{by}[{option}]'", by=by, option=question.labels[0]),
         )
+    return tuple(f"{by}[{option}]" for option in question.labels)
+
+
+def report_names(survey: Survey, by: str) -> list[str]:
+    """Name the groups that reports of a question make, or what they say of one option: their codes."""
+    question = grouping_question(survey, by)
+    codes = question.channel.outcomes if question.id == by else len(YES_NO)
+    return [str(code) for code in range(codes)]
 
 
 def foreign_code(question: Question | Block, value: Any, where: str, row: int | None = None) -> AnalysisError:
-    """Give the error for a value that is no report of a question; a GROUP BY knows it but not its row."""
+    """Give the error for a value that is not a report of a question; a GROUP BY knows it but not its row."""
     wire = question.channel.wire
     shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
     return AnalysisError(

@@ -1,0 +1,82 @@
+"""Rows that are alike, put together: ten million respondents are often a few thousand different rows.
+
+A table may carry a column `TIMES`: each of its rows then stands for so many respondents. Where they were weighted,
+`WEIGHTS` and `SQUARES` have the sums of their weights and of the squares of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+__all__ = ["SQUARES", "TIMES", "WEIGHTS", "AlikeRows", "each_row", "put_together", "times_of"]
+
+TIMES, WEIGHTS, SQUARES = "(times)", "(weights)", "(squares)"
+FEWER = 0.5
+"""What is left of the rows where putting them together pays."""
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class AlikeRows:
+    """Different rows, and for how many respondents each stands."""
+
+    frame: pd.DataFrame
+    times: npt.NDArray[np.float64]
+    index: pd.Index[Any]
+    """Names of the respondents' rows in the table that was given; of the different rows where that is not known."""
+    of_row: Codes | None = None
+    """Which of the rows is each respondent's; None where every row is its own."""
+
+
+def times_of(data: pd.DataFrame) -> npt.NDArray[np.float64]:
+    """Give for how many respondents each row stands."""
+    if TIMES in data.columns:
+        return data[TIMES].to_numpy(dtype=np.float64)
+    return np.ones(len(data))
+
+
+def each_row(data: pd.DataFrame) -> AlikeRows:
+    """Give the rows as they are."""
+    return AlikeRows(data, times_of(data), data.index)
+
+
+def put_together(
+    data: pd.DataFrame, columns: Sequence[str], beside: Sequence[Codes] = ()
+) -> AlikeRows | None:
+    """Put rows together that are alike in these columns and codes; None where that leaves more than half of them."""
+    known = TIMES not in data.columns
+    found = _numbered([*(data[name] for name in columns), *beside], (FEWER if known else 1.0) * len(data))
+    if found is None:
+        return None
+    of_row, first = found
+    frame = data.iloc[first]
+    times = np.asarray(np.bincount(of_row, weights=times_of(data), minlength=len(first)), dtype=np.float64)
+    # Where nobody knows any more whose row was which, a row is called by what it holds.
+    index = data.index if known else pd.MultiIndex.from_frame(frame[list(columns)])
+    return AlikeRows(frame, times, index, of_row)
+
+
+def _numbered(columns: Sequence[Any], most: float) -> tuple[Codes, Codes] | None:
+    """Give the number of each row's combination, and where each combination first stands."""
+    codes = np.zeros(len(columns[0]), dtype=np.int64) if columns else np.zeros(0, dtype=np.int64)
+    size = 1
+    for column in columns:
+        try:
+            own, values = pd.factorize(column, use_na_sentinel=False)
+        except TypeError:  # values that cannot be compared
+            return None
+        codes = codes * len(values) + own
+        codes, kept = pd.factorize(codes)
+        size = len(kept)
+        if size > most:
+            return None
+    first = np.empty(size, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return codes.astype(np.int64, copy=False), first
