@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
+
+from hushpoll_client.said import Said, joined, said
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -38,7 +41,7 @@ class Asked:
         """Give what it spends: its lock, what it has, or the least that is enough."""
         if lock is not None and not self.spender.can_move:
             raise AnalysisError(
-                f"{self.name} has no epsilon to lock",
+                said("{name} has no epsilon to lock", name=self.name),
                 "give its mechanism an epsilon, or leave it out of the locks",
             )
         if lock is not None:
@@ -69,30 +72,55 @@ class Asked:
         return margin_words(self.spender.question, margin)
 
     def _locked(self, lock: str) -> QuestionBudget:
-        said, spender = "", self.spender
+        told, spender = "", self.spender
         reached = spender.margin(self.n, lock)
         if reached > self.needed * _CLOSE:
             smallest = spender.smallest(self.n, self.needed)
-            more = f"lock it at epsilon {smallest} instead, " if smallest is not None else ""
-            said = (
-                f"{self.name} is locked at epsilon {lock}, which gives {self.words(reached)} with"
-                f" {self.n:,} answers, not the {self.words(self.needed)} it needs; {more}ask"
-                f" {spender.answers(self.needed, lock):,} people, or accept the wider margin"
+            given: dict[str, Any] = {
+                "name": self.name,
+                "lock": _written(lock),
+                "reached": self.words(reached),
+                "n": self.n,
+                "needed": self.words(self.needed),
+                "people": spender.answers(self.needed, lock),
+            }
+            told = (
+                said(
+                    "{name} is locked at epsilon {lock}, which gives {reached} with {n:,} answers, not the {needed} it "
+                    "needs; ask {people:,} people, or accept the wider margin",
+                    **given,
+                )
+                if smallest is None
+                else said(
+                    "{name} is locked at epsilon {lock}, which gives {reached} with {n:,} answers, not the {needed} it "
+                    "needs; lock it at epsilon {smallest} instead, ask {people:,} people, or accept the wider margin",
+                    smallest=_written(smallest),
+                    **given,
+                )
             )
         # A lock alone is the wish, and said; only a margin that was asked for as well is refused.
-        return self.spending(lock, said if self.insisted else "", "" if self.insisted else said, locked=True)
+        return self.spending(lock, told if self.insisted else "", "" if self.insisted else told, locked=True)
 
     def _by_hand(self) -> str:
         """Say that what stays as it is misses its margin."""
         reached = self.spender.margin(self.n)
         if reached <= self.needed * _CLOSE:
             return ""
-        said = f"{self.name} stays as it is and gives {self.words(reached)}, not the {self.words(self.needed)} it needs"
+        given = {"name": self.name, "reached": self.words(reached), "needed": self.words(self.needed)}
         try:
             people = self.spender.answers(self.needed)
         except AnalysisError:
-            return f"{said}; choose another mechanism, or accept the wider margin"
-        return f"{said}; ask {people:,} people, change its mechanism, or accept the wider margin"
+            return said(
+                "{name} stays as it is and gives {reached}, not the {needed} it needs; choose another mechanism, or "
+                "accept the wider margin",
+                **given,
+            )
+        return said(
+            "{name} stays as it is and gives {reached}, not the {needed} it needs; ask {people:,} people, change its "
+            "mechanism, or accept the wider margin",
+            people=people,
+            **given,
+        )
 
 
 @dataclass(frozen=True)
@@ -107,8 +135,8 @@ class AskedBlock:
         """What sentences call it."""
         first, last = self.members[0], self.members[-1]
         if self.numbered:
-            return f"the block of questions {first.number} to {last.number}"
-        return f'the block of questions "{first.id}" to "{last.id}"'
+            return said("the block of questions {first} to {last}", first=first.number, last=last.number)
+        return said('the block of questions "{first}" to "{last}"', first=first.id, last=last.id)
 
     @property
     def n(self) -> int:
@@ -128,13 +156,13 @@ class AskedBlock:
         found = whole.smallest(self.n, self.needed)
         lock = min(map(read_lock, locks), key=float, default=None)
         if lock is not None and (found is None or float(found) > float(lock)):
-            said = self._capped(whole, lock, found)
+            told = self._capped(whole, lock, found)
             # A margin that was asked for is refused; a lock alone is the wish.
             short = any(
                 one.insisted and one.spender.margin(self.n, lock) > one.needed * _CLOSE
                 for one in self.members
             )
-            problem, missed = (said, "") if short else ("", said)
+            problem, missed = (told, "") if short else ("", told)
             return [one.spending(lock, problem, missed, locked=True, whole=whole) for one in self.members]
         problem = "" if found is not None else self._out_of_reach(whole)
         spent, locked = found or whole.spent, lock is not None
@@ -147,52 +175,95 @@ class AskedBlock:
         """Say what a lock makes of the margins, and the ways out."""
         short = self._short(whole, lock)
         reached = short.spender.margin(self.n, lock)
-        ways = [f"lock it at epsilon {found} instead"] if found is not None else []
-        ways += [f"ask {whole.answers(self.needed, lock):,} people", *self._other(whole, lock)]
-        return (
-            f"{self.name} is locked at epsilon {lock}, which gives {short.name} {short.words(reached)} with {self.n:,}"
-            f" answers, not the {short.words(short.needed)} it needs; {', '.join(ways)}, or accept a wider margin"
+        ways = (
+            [said("lock it at epsilon {epsilon} instead", epsilon=_written(found))]
+            if found is not None
+            else []
+        )
+        people = said("ask {people:,} people", people=whole.answers(self.needed, lock))
+        return said(
+            "{name} is locked at epsilon {lock}, which gives {question} {reached} with {n:,} answers, not the {needed} "
+            "it needs; {ways}, or accept a wider margin",
+            name=self.name,
+            lock=_written(lock),
+            question=short.name,
+            reached=short.words(reached),
+            n=self.n,
+            needed=short.words(short.needed),
+            ways=joined(", ", [*ways, people, *self._other(whole, lock)]),
         )
 
-    def _other(self, whole: BlockSpender, lock: str | None = None) -> list[str]:
+    def _other(self, whole: BlockSpender, lock: str | None = None) -> list[Said]:
         """Say what another number of questions asked would need, where that is enough."""
         best = whole.best(self.n, self.needed)
         if best is None or best[0] == whole.ask or (lock is not None and float(best[1]) > float(lock)):
             return []
-        d = len(self.members)
-        return [f"ask each person {best[0]} of its {d} questions, which needs epsilon {best[1]}"]
+        return [
+            said(
+                "ask each person {ask} of its {count} questions, which needs epsilon {epsilon}",
+                ask=best[0],
+                count=len(self.members),
+                epsilon=_written(best[1]),
+            )
+        ]
 
     def _out_of_reach(self, whole: BlockSpender) -> str:
         """Say why no epsilon is enough, with the figures of the best number of questions to ask."""
         short = self._short(whole, "20")
         each = float(short.spender.question.mechanism.asked) * self.n
-        said = (
-            f"{self.name}: {short.words(short.needed)} of {short.name} cannot be reached with {self.n:,} answers, of"
-            f" which about {each:,.0f} are to each of its questions"
-        )
+        given: dict[str, Any] = {
+            "name": self.name,
+            "needed": short.words(short.needed),
+            "question": short.name,
+            "n": self.n,
+            "each": each,
+        }
         alone = short.spender.open_margin / math.sqrt(self.n)
         if alone > short.needed:
-            said += f" (even without privacy the margin is {short.words(alone)})"
-            people = f"ask more than {whole.people(self.needed):,} people"
-        else:
-            people = "ask more people"
-        return f"{said}; {', '.join([*self._other(whole), people])}, or accept a wider margin"
+            people = said("ask more than {people:,} people", people=whole.people(self.needed))
+            return said(
+                "{name}: {needed} of {question} cannot be reached with {n:,} answers, of which about {each:,.0f} are "
+                "to each of its questions (even without privacy the margin is {alone}); {ways}, or accept a wider "
+                "margin",
+                alone=short.words(alone),
+                ways=joined(", ", [*self._other(whole), people]),
+                **given,
+            )
+        return said(
+            "{name}: {needed} of {question} cannot be reached with {n:,} answers, of which about {each:,.0f} are to "
+            "each of its questions; {ways}, or accept a wider margin",
+            ways=joined(", ", [*self._other(whole), said("ask more people")]),
+            **given,
+        )
 
 
 def _out_of_reach(asked: Asked) -> str:
     """Say why no epsilon reaches a margin: too few people, or a mechanism that is not precise enough at any."""
     spender, n, needed = asked.spender, asked.n, asked.needed
-    said = f"{asked.name}: {asked.words(needed)} cannot be reached with {n:,} answers"
+    given: dict[str, Any] = {"name": asked.name, "needed": asked.words(needed), "n": n}
     alone = spender.open_margin / math.sqrt(n)
     if alone > needed:
         people = math.ceil((spender.open_margin / needed) ** 2)
-        return (
-            f"{said}: even without privacy the margin is {asked.words(alone)}; ask more than {people:,}"
-            " people, or accept a wider margin"
+        return said(
+            "{name}: {needed} cannot be reached with {n:,} answers: even without privacy the margin is {alone}; ask "
+            "more than {people:,} people, or accept a wider margin",
+            alone=asked.words(alone),
+            people=people,
+            **given,
         )
     if spender.question.mechanism.has_decoy:
-        return (
-            f"{said}: its harmless question takes more precision than that at any epsilon; leave its mechanism open,"
-            " ask more people, or accept a wider margin"
+        return said(
+            "{name}: {needed} cannot be reached with {n:,} answers: its harmless question takes more precision than "
+            "that at any epsilon; leave its mechanism open, ask more people, or accept a wider margin",
+            **given,
         )
-    return f"{said}: it would need more epsilon than there is; ask more people, or accept a wider margin"
+    return said(
+        "{name}: {needed} cannot be reached with {n:,} answers: it would need more epsilon than there is; ask more "
+        "people, or accept a wider margin",
+        **given,
+    )
+
+
+def _written(epsilon: str) -> Said:
+    """Write an epsilon as it was given, so that another language can write it its own way."""
+    return said("{value}", value=Decimal(epsilon))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Channel
@@ -13,8 +12,10 @@ from hushpoll_client.exact import Number, is_whole
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.said import said
 from hushpoll_client.words import at_most
 
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 from .candidates import Offer, offers
@@ -34,7 +35,7 @@ _NEAR = 1e-3
 
 
 @dataclass(frozen=True)
-class DesignResult:
+class DesignResult(Drawn):
     """The best channel for a question and a target.
 
     Attributes
@@ -63,6 +64,10 @@ class DesignResult:
     mechanism : Mechanism
         The same as a mechanism, for `estimate`, `simulate` and surveys.
     """
+
+    words = "respondents for the same margin, the best = 1"
+    drawn = "respondents"
+    from_zero = True
 
     options: int
     epsilon: float
@@ -120,9 +125,8 @@ class DesignResult:
         lines += [f"  {name:<14}{reason}" for name, reason in self.left_out.items()]
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        said = f"{self.mechanism.name}: n × variance {self.n_variance:.6g}, {self.verdict}"
-        return f"<p>{escape(said)}</p>" + self.to_frame().to_html(float_format=lambda one: f"{one:.4g}")
+    def _caption(self) -> str:
+        return f"{self.mechanism.name}: n × variance {self.n_variance:.6g}, {self.verdict}"
 
 
 def design(
@@ -207,7 +211,10 @@ def design(
 
 def _check(options: int, target: Target, worst: bool, shares: Sequence[float] | None) -> None:
     if not is_whole(options) or not 2 <= options <= MAX_OPTIONS:
-        raise AnalysisError(f"options is {options}", f"give the number of answers, 2 to {MAX_OPTIONS:,}")
+        raise AnalysisError(
+            said("options is {options}", options=options),
+            said("give the number of answers, 2 to {most:,}", most=MAX_OPTIONS),
+        )
     if worst and target != "mean":
         raise AnalysisError(
             "the worst case is known for the mean only", "use target mean, or leave worst out"
@@ -216,8 +223,8 @@ def _check(options: int, target: Target, worst: bool, shares: Sequence[float] | 
         raise AnalysisError("the worst case looks at every truth", "leave shares out, or worst")
     if worst and options > MOST_DESIGNED:
         raise AnalysisError(
-            f"a grid of {options} points is too fine",
-            f"use at most {MOST_DESIGNED}: 21 are close to the limit",
+            said("a grid of {options} points is too fine", options=options),
+            said("use at most {most}: 21 are close to the limit", most=MOST_DESIGNED),
         )
 
 

@@ -7,18 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import HushpollError
 from hushpoll_client.exact import spell
 from hushpoll_client.mechanism import Mechanism, Member, sampled
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.mechanism.subset import recommended_subset
+from hushpoll_client.said import joined, said
 
 from hushpoll_analysis.channel.spread import spread
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import Number
+from .precision import Number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["BlockOption", "BlockPlan", "plan_block"]
 
@@ -50,8 +55,14 @@ class BlockOption:
     def label(self) -> str:
         """What is done, in a few words."""
         if self.ask is None:
-            return f"All {len(self.members)} questions, the epsilon split"
-        return f"{self.ask} of {len(self.members)} questions, drawn by chance, answered jointly"
+            return said("All {count} questions, the epsilon split", count=len(self.members))
+        if self.ask == len(self.members):
+            return said("All {count} questions, answered jointly", count=self.ask)
+        return said(
+            "{ask} of {count} questions, drawn by chance, answered jointly",
+            ask=self.ask,
+            count=len(self.members),
+        )
 
     def margin(self, n: int, level: float = 0.95) -> float:
         """Give the largest margin of the questions at so many respondents."""
@@ -70,8 +81,12 @@ class BlockOption:
 
 
 @dataclass(frozen=True)
-class BlockPlan:
+class BlockPlan(Drawn):
     """The ways to ask, the best first, and the recommended one."""
+
+    words = "respondents for the same margin, the best = 1"
+    drawn = "respondents"
+    from_zero = True
 
     sizes: tuple[int, ...]
     epsilon: float
@@ -104,19 +119,31 @@ class BlockPlan:
     def reason(self) -> str:
         """Why, with figures."""
         best, d = self.recommended, len(self.sizes)
-        said = f"Ask each person {best.ask} of the {d} questions."
-        others = [(self.split, f"asking all {d} with the epsilon split")]
-        others += [(self.one, "asking one question each")] if best.ask != 1 else []
-        for other, words in others:
-            times = other.n_variance / best.n_variance
-            if times > 1.0:
-                said += f" {words[0].upper()}{words[1:]} takes {times:.1f} times as many people for the same margin."
-        if best.n_variance > self.one.n_variance:
-            times = best.n_variance / self.one.n_variance
-            said += (
-                f" Cross-tables need two questions of each person and cost {times:.1f} times as many people."
+        told = [said("Ask each person {ask} of the {count} questions.", ask=best.ask, count=d)]
+        if (times := self.split.n_variance / best.n_variance) > 1.0:
+            told.append(
+                said(
+                    "Asking all {count} with the epsilon split takes {times:.1f} times as many people for the same "
+                    "margin.",
+                    count=d,
+                    times=times,
+                )
             )
-        return said
+        if best.ask != 1 and (times := self.one.n_variance / best.n_variance) > 1.0:
+            told.append(
+                said(
+                    "Asking one question each takes {times:.1f} times as many people for the same margin.",
+                    times=times,
+                )
+            )
+        if (times := best.n_variance / self.one.n_variance) > 1.0:
+            told.append(
+                said(
+                    "Cross-tables need two questions of each person and cost {times:.1f} times as many people.",
+                    times=times,
+                )
+            )
+        return joined(" ", told)
 
     def to_dict(self) -> dict[str, Any]:
         """Give the plan as JSON values."""
@@ -128,6 +155,16 @@ class BlockPlan:
             "reason": self.reason,
             "options": [one.to_dict() for one in self.options],
         }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the ways to ask as a table, best first; `ask` is missing where everybody is asked everything."""
+        import pandas as pd
+
+        frame = pd.DataFrame([one.to_dict() for one in self.options]).drop(columns="members")
+        return frame.astype({"ask": "Int64"}).set_index("label")
+
+    def _caption(self) -> str:
+        return self.reason
 
 
 def plan_block(sizes: Sequence[int], epsilon: Number, cross_tables: bool = False) -> BlockPlan:
@@ -158,7 +195,7 @@ def plan_block(sizes: Sequence[int], epsilon: Number, cross_tables: bool = False
     2
     """
     if len(sizes) < 2:
-        raise AnalysisError(f"a block of {len(sizes)} questions", "give two or more")
+        raise AnalysisError(said("a block of {count} questions", count=len(sizes)), "give two or more")
     try:
         whole = positive_epsilon(epsilon)
         found = [_joint(sizes, whole, ask) for ask in range(1, min(len(sizes), _MOST_ASKED) + 1)]

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Survey
+from hushpoll_client.said import said, sentence
 from hushpoll_client.words import at_most, epsilon_text
 
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 from .asking import Asked, AskedBlock
-from .designs import read_number, read_whole
+from .precision import read_number, read_whole
 from .remedies import remedies
 from .spending import HIGH_TOTAL, QuestionBudget, Spender
 
@@ -24,10 +26,11 @@ __all__ = ["HIGH_TOTAL", "NEEDED", "Budget", "QuestionBudget", "budget"]
 
 NEEDED = 0.05
 """The margin of a question for which nothing else is said."""
+COLUMNS = ("id", "epsilon", "margin", "needed", "locked", "mechanism", "block")
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Drawn):
     """All questions of a survey at n answers.
 
     Attributes
@@ -41,6 +44,10 @@ class Budget:
     problems : tuple of str
         Margins that are out of reach.
     """
+
+    words = "epsilon of each question"
+    drawn = "epsilon"
+    from_zero = True
 
     n: int
     questions: tuple[QuestionBudget, ...]
@@ -73,7 +80,14 @@ class Budget:
         """Give a table with one row per question."""
         import pandas as pd
 
-        return pd.DataFrame([one.to_dict() for one in self.questions])
+        frame = pd.DataFrame([one.to_dict() for one in self.questions], columns=list(COLUMNS))
+        return frame.astype({"epsilon": float})
+
+    def _picture(self) -> pd.DataFrame:
+        return self.to_frame().set_index("id")
+
+    def _caption(self) -> str:
+        return " ".join(self.advice)
 
 
 def budget(
@@ -128,7 +142,9 @@ def budget(
         Asked(
             Spender(question, question.id in open_ones, level),
             number,
-            f"question {number}" if numbered else f'question "{question.id}"',
+            said("question {number}", number=number)
+            if numbered
+            else said('question "{question}"', question=question.id),
             n,
             needs.get(question.id, usual),
             question.id in needs,
@@ -157,48 +173,61 @@ def _summed(survey: Survey, n: int, made: list[QuestionBudget]) -> Budget:
     )
     total = survey.epsilon_total + moved if math.isfinite(survey.epsilon_total) else math.inf
     costliest = max(made, key=lambda one: one.epsilon)
-    first = f"{costliest.payer} costs most: epsilon {epsilon_text(costliest.epsilon, 2)}"
-    of = f" of {epsilon_text(total, 2)} in total" if math.isfinite(total) and len(made) > 1 else ""
+    first = {"payer": costliest.payer, "epsilon": epsilon_text(costliest.epsilon, 2)}
+    most = (
+        said(
+            "{payer} costs most: epsilon {epsilon} of {total} in total", total=epsilon_text(total, 2), **first
+        )
+        if math.isfinite(total) and len(made) > 1
+        else said("{payer} costs most: epsilon {epsilon}", **first)
+    )
     missed = dict.fromkeys(one.missed for one in made if one.missed)
-    advice = [*missed, f"{first}{of}", *remedies(made, costliest, n, total)]
+    advice = [*missed, most, *remedies(made, costliest, n, total)]
     advice += [
-        f"{one.name}: its epsilon is one of the slider's stops, because a channel in between takes minutes to compute"
+        said(
+            "{name}: its epsilon is one of the slider's stops, because a channel in between takes minutes to compute",
+            name=one.name,
+        )
         for one in made
         if one.spender.at_stops and one.spent is not None and not one.locked and not one.problem
     ]
     if total >= HIGH_TOTAL and math.isfinite(total):
         advice.insert(
             0,
-            f"a total of {epsilon_text(total, 2)} is too high: one person's whole report may multiply an onlooker's"
-            f" odds by up to {at_most(math.exp(total))}",
+            said(
+                "a total of {total} is too high: one person's whole report may multiply an onlooker's odds by up to "
+                "{factor}",
+                total=epsilon_text(total, 2),
+                factor=at_most(math.exp(total)),
+            ),
         )
     problems = tuple(dict.fromkeys(one.problem for one in made if one.problem))
-    return Budget(n, tuple(made), total, costliest.id, tuple(_sentence(one) for one in advice), problems)
+    return Budget(n, tuple(made), total, costliest.id, tuple(map(sentence, advice)), problems)
 
 
 def _answers(n: Any) -> int:
     found = read_whole(n, "n")
     if found < 1:
-        raise AnalysisError(f"n is {found}", "give the number of answers, a whole number of 1 or more")
+        raise AnalysisError(
+            said("n is {n}", n=found), "give the number of answers, a whole number of 1 or more"
+        )
     return found
-
-
-def _sentence(said: str) -> str:
-    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _check_ids(known: Sequence[str], given: Mapping[str, Any], what: str) -> None:
     for name in given:
         if name not in known:
             raise AnalysisError(
-                f'{what} "{name}": the survey has no such question', f"use one of: {', '.join(known)}"
+                said('{what} "{name}": the survey has no such question', what=what, name=name),
+                said("use one of: {known}", known=", ".join(known)),
             )
 
 
 def _margin(value: Any, name: str) -> float:
-    found = read_number(value, f'the margin of "{name}"' if name != "margin" else name)
+    found = read_number(value, said('the margin of "{name}"', name=name) if name != "margin" else name)
     if not 1e-6 <= found < 1.0:
         raise AnalysisError(
-            f"the margin of {name} is {found:g}", "give a proportion between 0 and 1 (0.05, not 5)"
+            said("the margin of {name} is {found:g}", name=name, found=found),
+            "give a proportion between 0 and 1 (0.05, not 5)",
         )
     return found

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
+from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.spread import TARGETS
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import (
-    Design,
+from .precision import (
     Number,
+    Precision,
     build,
     curator_variance,
     mechanism_class,
@@ -41,14 +43,8 @@ _MOST = 10**11
 _FINEST = 1e-6
 
 
-def _frame(value: Any) -> pd.DataFrame:
-    import pandas as pd  # only notebooks need it; the slider must not wait for it
-
-    return pd.DataFrame(value)
-
-
 @dataclass(frozen=True)
-class Plan:
+class Plan(Drawn):
     """One plan: what `n` people, `epsilon` and a margin have to do with each other.
 
     Attributes
@@ -61,7 +57,7 @@ class Plan:
         The margin if a trusted curator held the open answers and added Laplace noise of the same epsilon.
     recorded_as_chosen
         The chance that a person is recorded with the answer they chose (the smallest over the options); None
-        where the report is no answer (crosswise).
+        where the report is not an answer (crosswise).
     odds_factor
         e^epsilon, what one report can multiply an onlooker's odds by; infinite when unbounded.
     solved
@@ -75,6 +71,9 @@ class Plan:
     design_effect
         How many randomized answers it takes to be as precise as one open answer.
     """
+
+    drawn = "margin"
+    from_zero = True
 
     mechanism: str
     options: int
@@ -95,11 +94,21 @@ class Plan:
     target: str = TARGETS[0]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the plan as a table of one column."""
-        return _frame({"value": self.to_dict()})
+        """Give the plan as a table of one row; what is unbounded is infinite."""
+        import pandas as pd
 
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(na_rep="unbounded")
+        return pd.DataFrame([{name: getattr(self, name) for name in self.to_dict()}]).set_index("mechanism")
+
+    def _words(self) -> str:
+        return f"margin of the {self.level:.0%} interval with {self.n:,} answers"
+
+    def _picture(self) -> pd.DataFrame:
+        """Give the margin beside those without randomization and with a trusted curator."""
+        import pandas as pd
+
+        names = ("asked openly", "trusted curator", self.mechanism)
+        margins = (self.margin_sampling_only, self.margin_trusted_curator, self.margin)
+        return pd.DataFrame({"margin": margins}, index=list(names))
 
     def to_dict(self) -> dict[str, Any]:
         """Give the plan as JSON values: None stands for unbounded."""
@@ -185,10 +194,14 @@ def plan(
     n = None if n is None else read_whole(n, "n")
     if share is not None and not 0.0 <= share <= 1.0:
         raise AnalysisError(
-            f"share is {share:g}", "give the true share to plan for as a proportion from 0 to 1"
+            said("share is {share:g}", share=share),
+            "give the true share to plan for as a proportion from 0 to 1",
         )
     if target not in TARGETS:
-        raise AnalysisError(f"target is {target!r}", f"use one of: {', '.join(TARGETS)}")
+        raise AnalysisError(
+            said("target is {target!r}", target=target),
+            said("use one of: {known}", known=", ".join(TARGETS)),
+        )
     _check_targets(epsilon, n, margin)
     named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}
     named |= {"size": size, "ask": ask, "at_most": at_most}
@@ -197,7 +210,7 @@ def plan(
     given = {key: value for key, value in named.items() if value is not None}
     if not isinstance(mechanism, Mechanism | str):
         raise AnalysisError(
-            f"mechanism is a {type(mechanism).__name__}",
+            said("mechanism is a {kind}", kind=type(mechanism).__name__),
             "give its name, or one of hushpoll_client.mechanisms",
         )
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else mechanism_class(mechanism)
@@ -205,18 +218,18 @@ def plan(
     solved = _what_to_solve(kind, fixed, epsilon, n, margin)
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
 
-    def design(at: float | None) -> Design:
+    def precision(at: float | None) -> Precision:
         ready = (
             mechanism if isinstance(mechanism, Mechanism) else build(mechanism, options, at, given, target)
         )
-        return Design(ready, share, z, target)
+        return Precision(ready, share, z, target)
 
     if solved == "epsilon":
         assert n is not None
         assert margin is not None
         solve = _solve_epsilon if kind.recompiled else _search_epsilon
-        epsilon = solve(design, n, margin, z, share)
-    chosen = design(epsilon)
+        epsilon = solve(precision, n, margin, z, share)
+    chosen = precision(epsilon)
     if solved == "n":
         assert margin is not None
         n = chosen.answers(margin)
@@ -241,7 +254,7 @@ def curve(
 
 
 def _finish(
-    design: Design,
+    precision: Precision,
     n: int,
     margin: float | None,
     epsilon: float | None,
@@ -249,58 +262,58 @@ def _finish(
     solved: str,
     at_most: int | None,
 ) -> Plan:
-    mechanism = design.mechanism
-    share = design.at(n)
-    open_share = 0.5 if design.share is None else design.share
+    mechanism = precision.mechanism
+    share = precision.at(n)
+    open_share = 0.5 if precision.share is None else precision.share
     sampling = open_share * (1.0 - open_share) / n
     # A flip on the device keeps the epsilon that was asked for; otherwise it is the device's own.
     spent = mechanism.epsilon if epsilon is None else float(epsilon)
-    noise = curator_variance(mechanism, design.target, n, spent, at_most) if spent > 0.0 else math.inf
-    reached = design.margin(n)
+    noise = curator_variance(mechanism, precision.target, n, spent, at_most) if spent > 0.0 else math.inf
+    reached = precision.margin(n)
     return Plan(
         mechanism=mechanism.name,
         options=mechanism.analysis.options,
         n=n,
         epsilon=spent,
         margin=reached if margin is None else margin,
-        margin_sampling_only=design.z * math.sqrt(sampling),
-        margin_trusted_curator=design.z * math.sqrt(sampling + noise),
+        margin_sampling_only=precision.z * math.sqrt(sampling),
+        margin_trusted_curator=precision.z * math.sqrt(sampling + noise),
         recorded_as_chosen=mechanism.recorded_as_chosen,
         odds_factor=math.exp(spent),
         level=level,
-        share=design.share,
+        share=precision.share,
         planned_share=share,
-        design_effect=(reached / design.z) ** 2 / sampling if sampling > 0.0 else math.inf,
-        dishonest_weight=design.spread.weight,
+        design_effect=(reached / precision.z) ** 2 / sampling if sampling > 0.0 else math.inf,
+        dishonest_weight=precision.spread.weight,
         epsilon_note=mechanism.epsilon_note,
         solved=solved,
-        target=design.target,
+        target=precision.target,
     )
 
 
 def _solve_epsilon(
-    design: Callable[[float], Design], n: int, margin: float, z: float, share: float | None
+    precision: Callable[[float], Precision], n: int, margin: float, z: float, share: float | None
 ) -> float:
     """Find the smallest epsilon whose margin is at most `margin`, by bisection on its logarithm.
 
     Less epsilon is the channel of more epsilon followed by noise, so the margin falls as epsilon grows.
     """
-    _check_reach(design(_HIGHEST).margin(n), n, margin, z, share)
+    _check_reach(precision(_HIGHEST).margin(n), n, margin, z, share)
     low, high = math.log(_LOWEST), math.log(_HIGHEST)
-    if design(_LOWEST).margin(n) <= margin:
+    if precision(_LOWEST).margin(n) <= margin:
         return _LOWEST
     for _ in range(48):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if design(math.exp(middle)).margin(n) <= margin else (middle, high)
+        low, high = (low, middle) if precision(math.exp(middle)).margin(n) <= margin else (middle, high)
     return math.exp(high)
 
 
 def _search_epsilon(
-    design: Callable[[float], Design], n: int, margin: float, z: float, share: float | None
+    precision: Callable[[float], Precision], n: int, margin: float, z: float, share: float | None
 ) -> float:
     """Find it with few designs, where each has to be computed: on logarithms the margin is nearly a straight line."""
     low, high = SLIDER_STOPS[0], SLIDER_STOPS[-1]
-    at_low, at_high = design(low).margin(n), design(high).margin(n)
+    at_low, at_high = precision(low).margin(n), precision(high).margin(n)
     _check_reach(at_high, n, margin, z, share)
     if at_low <= margin:
         return low
@@ -308,7 +321,7 @@ def _search_epsilon(
         part = math.log(at_low / margin) / math.log(at_low / at_high)
         # Away from the ends, so that both close in.
         middle = low * (high / low) ** min(max(part * 1.02, 0.02), 0.98)
-        reached = design(float(f"{middle:.4g}")).margin(n)
+        reached = precision(float(f"{middle:.4g}")).margin(n)
         if reached <= margin:
             high, at_high = float(f"{middle:.4g}"), reached
         else:
@@ -322,8 +335,14 @@ def _check_reach(best: float, n: int, margin: float, z: float, share: float | No
     open_share = 0.5 if share is None else share
     alone = z * math.sqrt(open_share * (1.0 - open_share) / n)
     raise AnalysisError(
-        f"a margin of {margin:g} cannot be reached with n = {n:,}: sampling alone gives {alone:.4f}"
-        f" and this design at its best {best:.4f}",
+        said(
+            "a margin of {margin:g} cannot be reached with n = {n:,}: sampling alone gives "
+            "{alone:.4f} and this design at its best {best:.4f}",
+            margin=margin,
+            n=n,
+            alone=alone,
+            best=best,
+        ),
         "ask more people or accept a wider margin",
     )
 
@@ -334,35 +353,49 @@ def _what_to_solve(
     """Say which of the three is wanted, or why that cannot be said."""
     if fixed:
         if epsilon is not None:
-            raise AnalysisError(f"this {kind.name} has its epsilon fixed already", "give one of n and margin")
+            raise AnalysisError(
+                said("this {kind} has its epsilon fixed already", kind=kind.name), "give one of n and margin"
+            )
         if (n is None) == (margin is None):
-            raise AnalysisError(f"this {kind.name} has its epsilon fixed", "give exactly one of n and margin")
+            raise AnalysisError(
+                said("this {kind} has its epsilon fixed", kind=kind.name), "give exactly one of n and margin"
+            )
         return "n" if n is None else "margin"
     given = [key for key, value in (("epsilon", epsilon), ("n", n), ("margin", margin)) if value is not None]
     if len(given) == 1 and kind.has_decoy and given != ["epsilon"]:
         return "n" if n is None else "margin"
     if len(given) != 2:
         had = " and ".join(given) if given else "none"
-        raise AnalysisError(f"give two of epsilon, n and margin to get the third (given: {had})")
+        raise AnalysisError(
+            said("give two of epsilon, n and margin to get the third (given: {had})", had=had)
+        )
     return next(key for key in ("epsilon", "n", "margin") if key not in given)
 
 
 def _check_targets(epsilon: float | None, n: int | None, margin: float | None) -> None:
     if epsilon is not None and not (math.isfinite(epsilon) and epsilon > 0.0):
-        raise AnalysisError(f"epsilon is {epsilon:g}", "give a positive number such as 1")
+        raise AnalysisError(
+            said("epsilon is {epsilon:g}", epsilon=epsilon), "give a positive number such as 1"
+        )
     if n is not None and (isinstance(n, bool) or n != int(n) or n < 1):
-        raise AnalysisError(f"n is {n}", "give the number of answers, a whole number of 1 or more")
+        raise AnalysisError(said("n is {n}", n=n), "give the number of answers, a whole number of 1 or more")
     if n is not None and n > _MOST:
-        raise AnalysisError(f"n is {n}", f"more than {_MOST:,} people do not exist")
+        raise AnalysisError(said("n is {n}", n=n), said("more than {most:,} people do not exist", most=_MOST))
     if margin is not None:
         _between("margin", margin, "0.05, not 5")
         if margin < _FINEST:
-            raise AnalysisError(f"margin is {margin:g}", f"give one of at least {_FINEST:g}")
+            raise AnalysisError(
+                said("margin is {margin:g}", margin=margin),
+                said("give one of at least {finest:g}", finest=_FINEST),
+            )
 
 
 def _between(name: str, value: float, example: str) -> float:
     if not 0.0 < read_number(value, name) < 1.0:
-        raise AnalysisError(f"{name} is {value:g}", f"give a proportion between 0 and 1 ({example})")
+        raise AnalysisError(
+            said("{name} is {value:g}", name=name, value=value),
+            said("give a proportion between 0 and 1 ({example})", example=example),
+        )
     return float(value)
 
 

@@ -13,7 +13,7 @@ from hushpoll_analysis.channel.spread import DecoyVariance, spread
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import read_number, read_whole
+from .precision import read_number, read_whole
 
 __all__ = ["PowerResult", "answers_for_difference", "answers_for_power", "power", "power_of_difference"]
 

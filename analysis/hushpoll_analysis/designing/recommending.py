@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.exact import Number
 from hushpoll_client.kind import KINDS, Answers, Kind
 from hushpoll_client.mechanism import MECHANISMS, padded, sampled
-from hushpoll_client.mechanism.sampled import PLANNING_SHARE
+from hushpoll_client.mechanism.sampled import PLANNING_SHARE, best_ask
+from hushpoll_client.said import Said, constant, joined, said
 from hushpoll_client.words import at_most as rounded_up
 
 from hushpoll_analysis.channel.spread import TARGETS, spread
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import PLANNED, build, recommended_for
 from .planning import plan
+from .precision import PLANNED, build, recommended_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,17 +30,19 @@ __all__ = ["Candidate", "Recommendation", "recommend", "recommend_for"]
 _TIE = 1e-5
 _MOST_DESIGNED = 64  # rows for which the designs compare all candidates; longer lists have shares only
 _OTHERS = {
-    "unary": "Every option by itself, in one report",
-    "split": "Every option by itself, with a part of the epsilon",
+    "unary": said("Every option by itself, in one report"),
+    "split": said("Every option by itself, with a part of the epsilon"),
 }
 """Ways that are compared and cannot be chosen."""
-_REPORTED = {"shares": "the shares of all options", "mean": "the mean", "cumulative": "the cumulative shares"}
-_AT_UNIFORM = "Compared by the variance of {}, all answers being equally frequent."
-_AT_WORST = "Compared by the variance of {}, each way at the truth that is worst for it."
-_TICKED = f"ticked by {100 * PLANNING_SHARE:g} % of people"
-_AT_PLANNING = (
-    f"Compared by the variance of one option's share, the option being {_TICKED}; where most people tick it, the order "
-    "can differ."
+_REPORTED = {
+    "shares": said("the shares of all options"),
+    "mean": said("the mean"),
+    "cumulative": said("the cumulative shares"),
+}
+_AT_PLANNING = said(
+    "Compared by the variance of one option's share, the option being ticked by {share:g} % of people; where most "
+    "people tick it, the order can differ.",
+    share=100 * PLANNING_SHARE,
 )
 
 
@@ -66,7 +69,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Recommendation:
+class Recommendation(Drawn):
     """The mechanism to use, one sentence why, and every candidate (best first).
 
     Attributes
@@ -76,6 +79,10 @@ class Recommendation:
     criterion
         The truth at which all candidates are compared, and what of.
     """
+
+    words = "respondents for the same margin, the best = 1"
+    drawn = "respondents"
+    from_zero = True
 
     mechanism: str
     reason: str
@@ -89,10 +96,11 @@ class Recommendation:
 
         return pd.DataFrame([vars(candidate) for candidate in self.candidates])
 
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.reason)}</p>" + self.to_frame().to_html(
-            float_format=lambda value: f"{value:.4f}"
-        )
+    def _picture(self) -> pd.DataFrame:
+        return self.to_frame().set_axis([candidate.label for candidate in self.candidates])
+
+    def _caption(self) -> str:
+        return self.reason
 
     def to_dict(self) -> dict[str, Any]:
         """Give the recommendation as JSON values."""
@@ -112,6 +120,12 @@ class _Planned(Answers):
     kind: Kind
     wanted: str | None
     at_most: int | None
+    together: bool = False
+
+    @property
+    def pairs(self) -> bool:
+        """Whether two options shall be seen together."""
+        return self.together
 
     @property
     def target(self) -> str | None:
@@ -135,6 +149,7 @@ def recommend(
     *,
     target: str | None = None,
     at_most: int | None = None,
+    pairs: bool = False,
     n: int = 1000,
     level: float = 0.95,
     share: float | None = None,
@@ -154,6 +169,9 @@ def recommend(
         What will be reported, where the kind lets you choose; its default otherwise.
     at_most
         How many options may be ticked.
+    pairs
+        Of a tick list: whether pairs of options and the number ticked are wanted, so that people are asked about at
+        least two.
 
     Examples
     --------
@@ -162,13 +180,23 @@ def recommend(
     """
     asked = KINDS.get(kind)
     if asked is None:
-        raise AnalysisError(f"kind {kind!r} is not a kind of question", f"use {' or '.join(KINDS)}")
+        raise AnalysisError(
+            said("kind {kind!r} is not a kind of question", kind=kind),
+            said("use {known}", known=" or ".join(KINDS)),
+        )
     wanted = target or next(iter(asked.targets), None)
     if target is not None and target not in asked.targets:
         known = f"use one of: {', '.join(asked.targets)}" if asked.targets else "leave the target out"
-        raise AnalysisError(f"target is {target!r}, which a {kind} question has not", known)
+        raise AnalysisError(
+            said("target is {target!r}, which a {kind} question does not have", target=target, kind=kind),
+            known,
+        )
+    if pairs and not asked.several:
+        raise AnalysisError(
+            said("pairs is for tick lists, and a {kind} question has one answer", kind=kind), "leave it out"
+        )
     options = 2 if asked.yes_or_no else options
-    answers = _Planned(("",) * options, asked, wanted, at_most)
+    answers = _Planned(("",) * options, asked, wanted, at_most, pairs)
     return recommend_for(
         asked, answers, options, epsilon, n=n, level=level, share=share, decoy_share=decoy_share
     )
@@ -187,9 +215,10 @@ def recommend_for(
 ) -> Recommendation:
     """Recommend a mechanism for the answers of a question, which have so many rows."""
     advised = recommended_for(kind, answers, rows, epsilon).name
-    criterion = _AT_UNIFORM.format("the shares of all options")
+    criterion = _at_uniform("shares")
     if kind.several:
-        found, criterion = _for_sets(rows, answers.about()["at_most"], epsilon), _AT_PLANNING
+        at_most = answers.about()["at_most"]
+        found, criterion = _for_sets(rows, at_most, epsilon, answers.pairs), _AT_PLANNING
     elif kind.yes_or_no and rows == 2:
         return _for_yes_no(kind, advised, epsilon, n, level, share, decoy_share)
     elif rows > _MOST_DESIGNED:
@@ -197,7 +226,17 @@ def recommend_for(
     else:
         return _designed(kind, advised, answers.optimum, rows, epsilon, n, level, share)
     ranked = _ranked(found)
-    return Recommendation(advised, _reason(kind, advised, ranked, rows), ranked, "", criterion)
+    reason = _reason(kind, advised, ranked, rows)
+    if answers.pairs:
+        alone = _for_sets(rows, answers.about()["at_most"], epsilon, False)
+        times = dict(found)[advised] / min(variance for _, variance in alone)
+        if times > 1.0:
+            pairs = said(
+                "Pairs need two options of each person and cost {times:.1f} times as many people.",
+                times=times,
+            )
+            reason = joined(" ", [reason, pairs])
+    return Recommendation(advised, reason, ranked, "", criterion)
 
 
 def _designed(
@@ -233,7 +272,7 @@ def _designed(
     ranked = tuple(
         sorted(listed, key=lambda one: one.respondents * (1.0 - _TIE * (one.mechanism == advised)))
     )
-    criterion = _AT_WORST.format("the mean") if worst else _AT_UNIFORM.format(_REPORTED[target])
+    criterion = _at_worst(_REPORTED["mean"]) if worst else _at_uniform(target)
     reason = _reason(kind, advised, ranked, rows)
     return Recommendation(advised, reason, ranked, _proof(made.n_variance, made.bound), criterion)
 
@@ -242,7 +281,19 @@ def _proof(reached: float, bound: float | None) -> str:
     if bound is None or not bound > 0.0:
         return ""
     gap = rounded_up(max(100.0 * (1.0 - bound / reached), 0.01), 1)
-    return f"Proved: no way to randomize with this epsilon needs more than {gap} % fewer answers."
+    return said(
+        "Proved: no way to randomize with this epsilon needs more than {gap} % fewer answers.", gap=gap
+    )
+
+
+def _at_uniform(target: str) -> Said:
+    return said(
+        "Compared by the variance of {what}, all answers being equally frequent.", what=_REPORTED[target]
+    )
+
+
+def _at_worst(what: Said) -> Said:
+    return said("Compared by the variance of {what}, each way at the truth that is worst for it.", what=what)
 
 
 def _for_shares(kind: Kind, rows: int, epsilon: float) -> list[tuple[str, float]]:
@@ -253,10 +304,10 @@ def _for_shares(kind: Kind, rows: int, epsilon: float) -> list[tuple[str, float]
     return [(one.name, _variance(build(one.name, rows, epsilon, {}), 1.0 / rows)) for one in simple]
 
 
-def _for_sets(options: int, at_most: int | None, epsilon: float) -> list[tuple[str, float]]:
-    """Give n times the variance of one option's share at the planning share."""
-    tried: list[Mechanism] = [sampled([2] * options, epsilon)]
-    if at_most is not None:
+def _for_sets(options: int, at_most: int | None, epsilon: float, pairs: bool) -> list[tuple[str, float]]:
+    """Give n times the variance of one option's share at the planning share; of ways that tell pairs where wanted."""
+    tried: list[Mechanism] = [sampled([2] * options, epsilon, best_ask(options, epsilon, 1 + pairs))]
+    if at_most is not None and not pairs:
         tried.append(padded(options, epsilon, at_most))
     found = [(one.name, _variance(one, PLANNING_SHARE)) for one in tried]
     return [*found, ("split", _split_variance(options, epsilon))]
@@ -308,12 +359,21 @@ def _for_yes_no(
         )
         for one, spelled in made
     )
-    reason = (
-        f"{ranked[0].label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon "
-        "comes from the device's own coin, whatever an onlooker knows."
+    reason = said(
+        "{label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon comes from the "
+        "device's own coin, whatever an onlooker knows.",
+        label=constant(ranked[0].label),
+        epsilon=epsilon,
     )
-    at = _AT_WORST if share is None else f"Compared by the variance of {{}}, at a true share of {share:g}."
-    return Recommendation(best.mechanism, reason, ranked, "", at.format("the share of Yes"))
+    of_yes = said("the share of Yes")
+    criterion = (
+        _at_worst(of_yes)
+        if share is None
+        else said(
+            "Compared by the variance of {what}, at a true share of {share:g}.", what=of_yes, share=share
+        )
+    )
+    return Recommendation(best.mechanism, reason, ranked, "", criterion)
 
 
 def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) -> str:
@@ -321,17 +381,33 @@ def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) 
     chosen = next(one for one in ranked if one.mechanism == advised)
     others = [one for one in ranked if one is not chosen]
     if not others:
-        return f"“{chosen.label}” is the only way to randomize this question."
+        return said("“{label}” is the only way to randomize this question.", label=constant(chosen.label))
     plain, following = _plain(kind, others, rows), others[0]
     fewer, next_fewer = _fewer(chosen, plain), _fewer(chosen, following)
     if fewer < 1:
-        return f"“{chosen.label}” needs as few answers as any other way that was compared."
-    said = f"“{chosen.label}” needs {fewer} % fewer answers than “{plain.label}” for the same margin"
+        return said(
+            "“{label}” needs as few answers as any other way that was compared.", label=constant(chosen.label)
+        )
+    given: dict[str, Any] = {
+        "label": constant(chosen.label),
+        "fewer": fewer,
+        "plain": constant(plain.label),
+        "following": constant(following.label),
+    }
     if following is plain:
-        return f"{said}."
+        return said("“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin.", **given)
     if next_fewer < 1:
-        return f"{said}; the next best, “{following.label}”, needs about as few."
-    return f"{said}, and {next_fewer} % fewer than the next best, “{following.label}”."
+        return said(
+            "“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin; the next best, “{following}”, "
+            "needs about as few.",
+            **given,
+        )
+    return said(
+        "“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin, and {next_fewer} % fewer than the "
+        "next best, “{following}”.",
+        next_fewer=next_fewer,
+        **given,
+    )
 
 
 def _plain(kind: Kind, others: list[Candidate], rows: int) -> Candidate:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from hushpoll_client.said import said
 from hushpoll_client.words import at_most, epsilon_text
 
 from .spending import HIGH_TOTAL, QuestionBudget, krr_needed, margin_words
@@ -22,7 +23,7 @@ def remedies(
 ) -> Iterator[str]:
     """Say what would help, best known first: each line a change and the epsilon that it leads to."""
     if costliest.spent is None:
-        yield "its mechanism has no epsilon to choose: the recommended one would have"
+        yield said("its mechanism has no epsilon to choose: the recommended one would have")
         return
     goal = _goal(costliest.epsilon, total)
     if costliest.whole is not None:
@@ -47,11 +48,20 @@ def _lower_lock(one: QuestionBudget, n: int) -> Iterator[str]:
     found = one.spender.smallest(n, one.needed)
     if found is not None and float(found) <= _WORTH * one.epsilon:
         yield (
-            f"it is locked at epsilon {_text(str(one.spent))}; its margin needs epsilon {_text(found)} only, and a lock"
-            f" there would save {at_most(one.epsilon - float(found))}"
+            said(
+                "it is locked at epsilon {lock}; its margin needs epsilon {epsilon} only, and a lock "
+                "there would save {saved}",
+                lock=_text(str(one.spent)),
+                epsilon=_text(found),
+                saved=at_most(one.epsilon - float(found)),
+            )
         )
     elif found is not None:
-        yield f"it is locked at epsilon {_text(str(one.spent))}; its margin needs epsilon {_text(found)}"
+        yield said(
+            "it is locked at epsilon {lock}; its margin needs epsilon {epsilon}",
+            lock=_text(str(one.spent)),
+            epsilon=_text(found),
+        )
     yield from _merging(one, n)
 
 
@@ -65,19 +75,34 @@ def _of_block(
     best = whole.best(n, needed)
     if best is not None and best[0] != whole.ask and _helps(costliest, best[1]):
         yield (
-            f"asking each person {best[0]} of its {len(needed)} questions instead of {whole.ask} would need epsilon"
-            f" {_text(best[1])}"
+            said(
+                "asking each person {ask} of its {count} questions instead of {instead} would need "
+                "epsilon {epsilon}",
+                ask=best[0],
+                count=len(needed),
+                instead=whole.ask,
+                epsilon=_text(best[1]),
+            )
         )
     at = costliest.spender.usable(goal)
     more = _round_up(whole.answers(needed, at))
     found = whole.smallest(more, needed)
     if more > n and found is not None and _helps(costliest, found):
-        yield f"with {more:,} answers instead of {n:,} it would need epsilon {_text(found)}"
+        yield said(
+            "with {more:,} answers instead of {n:,} it would need epsilon {epsilon}",
+            more=more,
+            n=n,
+            epsilon=_text(found),
+        )
     wide = math.ceil(200.0 * max(one.margin(n, at) for one in whole.members)) / 200.0
     found = whole.smallest(n, [max(one, wide) for one in needed]) if wide < 0.5 else None
     if found is not None and _helps(costliest, found):
         words = margin_words(costliest.spender.question, wide)
-        yield f"with {words} for all its questions it would need epsilon {_text(found)}"
+        yield said(
+            "with {words} for all its questions it would need epsilon {epsilon}",
+            words=words,
+            epsilon=_text(found),
+        )
 
 
 def _goal(epsilon: float, total: float) -> float:
@@ -92,14 +117,24 @@ def _merging(one: QuestionBudget, n: int) -> Iterator[str]:
     short = one.spender.reduced(fewer) if rows > 3 else None
     found = short.smallest(n, one.needed) if short is not None else None
     if found is not None and _helps(one, found):
-        yield f"merging its {rows:,} answers to {fewer:,} would bring it to epsilon {_text(found)}"
+        yield said(
+            "merging its {rows:,} answers to {fewer:,} would bring it to epsilon {epsilon}",
+            rows=rows,
+            fewer=fewer,
+            epsilon=_text(found),
+        )
 
 
 def _more_people(one: QuestionBudget, n: int, goal: float) -> Iterator[str]:
     more = _round_up(one.spender.answers(one.needed, one.spender.usable(goal)))
     found = one.spender.smallest(more, one.needed)
     if more > n and found is not None and _helps(one, found):
-        yield f"with {more:,} answers instead of {n:,} it would need epsilon {_text(found)}"
+        yield said(
+            "with {more:,} answers instead of {n:,} it would need epsilon {epsilon}",
+            more=more,
+            n=n,
+            epsilon=_text(found),
+        )
 
 
 def _wider(one: QuestionBudget, n: int, goal: float) -> Iterator[str]:
@@ -109,8 +144,12 @@ def _wider(one: QuestionBudget, n: int, goal: float) -> Iterator[str]:
     if found is not None and _helps(one, found):
         question = one.spender.question
         yield (
-            f"with {margin_words(question, wider)} instead of {margin_words(question, one.needed)} it would need"
-            f" epsilon {_text(found)}"
+            said(
+                "with {wider} instead of {needed} it would need epsilon {epsilon}",
+                wider=margin_words(question, wider),
+                needed=margin_words(question, one.needed),
+                epsilon=_text(found),
+            )
         )
 
 
@@ -118,7 +157,7 @@ def _together(made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int)
     """Compare asking everybody all of some neighbours with a block, which asks each person a few of them."""
     members = _neighbours(made, costliest)
     if len(members) < 2:
-        yield f"it cannot be asked of fewer people: {_why_alone(costliest)}"
+        yield said("it cannot be asked of fewer people: {reason}", reason=_why_alone(costliest))
         return
     split = sum(one.epsilon for one in members)
     found = [(epsilon, ask) for ask in range(1, len(members)) if (epsilon := _block(members, ask, n))]
@@ -126,8 +165,15 @@ def _together(made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int)
         return
     epsilon, ask = min(found)
     yield (
-        f"asking each person only {ask} of the questions {members[0].number} to {members[-1].number}, drawn by a coin"
-        f" (a block), would need epsilon {at_most(epsilon)} for all of them instead of {epsilon_text(split, 2)}"
+        said(
+            "asking each person only {ask} of the questions {first} to {last}, drawn by a coin (a "
+            "block), would need epsilon {epsilon} for all of them instead of {split}",
+            ask=ask,
+            first=members[0].number,
+            last=members[-1].number,
+            epsilon=at_most(epsilon),
+            split=epsilon_text(split, 2),
+        )
     )
 
 
@@ -146,12 +192,12 @@ def _why_alone(one: QuestionBudget) -> str:
     """Say why no block can hold the question, which would ask each person some of several."""
     question = one.spender.question
     if question.kind.several or question.answers.steps is not None:
-        return "a block holds questions with one answer out of a list only"
+        return said("a block holds questions with one answer out of a list only")
     if question.after is not None:
-        return "a block holds no question with a skip rule"
+        return said("a block holds no question with a skip rule")
     if question.mechanism.has_decoy:
-        return "a block holds no harmless question"
-    return "a block needs a second question beside it that it can hold"
+        return said("a block holds no harmless question")
+    return said("a block needs a second question beside it that it can hold")
 
 
 def _fits(one: QuestionBudget) -> bool:

@@ -17,6 +17,7 @@ from hushpoll_client.exact import spell
 from hushpoll_client.kind import KINDS, Answers, Kind
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.spread import spread
 from hushpoll_analysis.errors import NotIdentifiedError
@@ -52,7 +53,7 @@ def check_targets(survey: Survey) -> None:
         except NotIdentifiedError:
             raise SurveyError(
                 ("questions", place, "mechanism", "target"),
-                f"the reports of “{question.mechanism.label}” cannot tell this",
+                said("the reports of “{label}” cannot tell this", label=question.mechanism.label),
                 "report something else, or choose another way to randomize the answer",
                 question.id,
             ) from None

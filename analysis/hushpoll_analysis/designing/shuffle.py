@@ -8,11 +8,13 @@ from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pandas as pd
 
 __all__ = ["ShuffledEpsilon", "shuffled_epsilon"]
 
@@ -24,7 +26,7 @@ _LINKED = "holds only while nobody can link a report to a person"
 
 
 @dataclass(frozen=True)
-class ShuffledEpsilon:
+class ShuffledEpsilon(Drawn):
     """The central epsilon of n shuffled reports.
 
     `epsilon` is None where it would not improve on the local one; `note` says so. `method` says whether it was computed
@@ -32,12 +34,23 @@ class ShuffledEpsilon:
     cannot be linked to people, and never replaces the local epsilon, which needs no trust.
     """
 
+    words = "what one person's report reveals: epsilon"
+    drawn = "epsilon"
+    from_zero = True
+
     epsilon: float | None
     delta: float
     n: int
     local_epsilon: float
     method: str
     note: str
+
+    def _picture(self) -> pd.DataFrame:
+        """Give both epsilons: of a report that is seen, and of all of them in random order."""
+        import pandas as pd
+
+        both = {"seen by itself": self.local_epsilon, f"shuffled among {self.n:,}": self.epsilon}
+        return pd.DataFrame({"epsilon": both})
 
     @property
     def closed_form(self) -> bool:

@@ -15,11 +15,13 @@ from hushpoll_client.exact import Number, read_decimal, spell
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.said import said
+from hushpoll_client.words import brief_text
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .designs import Design, recommended_for
 from .planning import SLIDER_STOPS
+from .precision import Precision, recommended_for
 
 if TYPE_CHECKING:
     from .block_spending import BlockSpender
@@ -46,8 +48,11 @@ def read_lock(text: Number) -> str:
         factor = None
     if factor is None or factor <= 1:
         raise AnalysisError(
-            f"a lock of {str(text)[:40]!r} is no protection",
-            f"give an epsilon up to {MAX_EPSILON} such as 1.0, or an odds factor above 1 such as 3-fold",
+            said("a lock of {text!r} is not a level of protection", text=str(text)[:40]),
+            said(
+                "give an epsilon up to {most} such as 1.0, or an odds factor above 1 such as 3-fold",
+                most=MAX_EPSILON,
+            ),
         )
     # Rounded down: "at most 3-fold" must not become a little more.
     exact = Decimal(factor.numerator) / Decimal(factor.denominator)
@@ -59,9 +64,12 @@ def margin_words(question: Question, margin: float) -> str:
     """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
     values = question.answers.values
     if values is None or question.answers.optimum[0] != "mean":
-        return f"±{100.0 * margin:.1f} points"
+        return said("±{points} points", points=brief_text(100.0 * margin))
     unit = question.answers.document().get("unit", "")
-    return f"±{margin * float(values[-1] - values[0]):.2g} {unit}".rstrip()
+    size = margin * float(values[-1] - values[0])
+    return (
+        said("±{size:.2g} {unit}", size=size, unit=unit) if unit.strip() else said("±{size:.2g}", size=size)
+    )
 
 
 @dataclass(frozen=True)
@@ -115,11 +123,11 @@ class Spender:
 
     def margin(self, n: int, epsilon: Number | None = None) -> float:
         """Give its margin at n answers, as it stands or at another epsilon."""
-        return self._design(epsilon).margin(n)
+        return self._precision(epsilon).margin(n)
 
     def answers(self, margin: float, epsilon: Number | None = None) -> int:
         """Give the answers that it takes to reach a margin."""
-        return self._design(epsilon).answers(margin)
+        return self._precision(epsilon).answers(margin)
 
     @property
     def open_margin(self) -> float:
@@ -167,9 +175,9 @@ class Spender:
     def _z(self) -> float:
         return NormalDist().inv_cdf((1.0 + self.level) / 2.0)
 
-    def _design(self, epsilon: Number | None) -> Design:
+    def _precision(self, epsilon: Number | None) -> Precision:
         made = self.question.mechanism if epsilon is None else self.at(epsilon)
-        return Design(made, None, self._z, self.question.answers.optimum[0])
+        return Precision(made, None, self._z, self.question.answers.optimum[0])
 
 
 @dataclass(frozen=True)
@@ -320,7 +328,7 @@ def krr_needed(options: int, target: str, n: int, margin: float, level: float) -
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
 
     def reached(epsilon: float) -> float:
-        return Design(mechanisms.krr(options=options, epsilon=epsilon), None, z, target).margin(n)
+        return Precision(mechanisms.krr(options=options, epsilon=epsilon), None, z, target).margin(n)
 
     low, high = math.log(0.01), math.log(float(MAX_EPSILON) - 4.0)
     if n < 1 or reached(math.exp(high)) > margin:

@@ -1,13 +1,15 @@
 """The best channel for a question: found once, proven, rounded to integers, and kept.
 
 `designed` gives the channel with the least variance for a target at a planning truth, `worst_case_mean` the one for
-the mean of a number whatever the truth. Both answer at once for what is shipped: scales and twenty bins at the
-slider's stops.
+the mean of a number whatever the truth. Both answer at once for what is shipped: scales and up to twenty bins at
+the slider's stops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +27,21 @@ if TYPE_CHECKING:
     from .problem import Target
     from .program import Progress
 
-__all__ = ["MOST_DESIGNED", "Found", "best", "best_worst_case", "designed", "worst_case_mean"]
+__all__ = ["MOST_DESIGNED", "Found", "best", "best_worst_case", "designed", "watched", "worst_case_mean"]
 
 MOST_DESIGNED = 64
 """Designed channels are published with at most so many answers."""
+_WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(progress: Progress) -> Iterator[None]:
+    """Tell the gap of every search in here, whoever asks for it: 1 where one begins, nothing for what is at hand."""
+    before = _WATCHER.set(progress)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(before)
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ def best(
     def search() -> Found:
         from .search import search_best
 
-        return search_best(int(options), exponent, target, shares, progress)
+        return search_best(int(options), exponent, target, shares, progress or _WATCHER.get())
 
     return _kept_or(asked, exponent, search)
 
@@ -114,6 +127,8 @@ def _kept_or(asked: Mapping[str, Any], epsilon: Fraction, search: Callable[[], F
         found = _checked(kept, int(asked.get("options") or asked["grid"]), epsilon)
         if found is not None:
             return found
+    if (watcher := _WATCHER.get()) is not None:
+        watcher(1.0)
     fresh = search()
     remember(name, fresh.to_json())
     return fresh

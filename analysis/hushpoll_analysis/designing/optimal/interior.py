@@ -163,5 +163,5 @@ def _descended(scaled: Floats, wanted: Floats, tolerance: float) -> _Step:
             break
         state = step.moved(way, step.room(way) * (0.9 if number < 5 else 0.98))
     if best is None:
-        raise AnalysisError("the search for the best channel found no end", "try another epsilon")
+        raise AnalysisError("the search for the best channel did not settle", "try another epsilon")
     return best

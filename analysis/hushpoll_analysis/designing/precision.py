@@ -1,4 +1,4 @@
-"""Designs: a mechanism built from the planner's parameters, and the variance it gives at n answers.
+"""Precision: a mechanism built from the planner's parameters, and the variance it gives at n answers.
 
 A margin is that of one share, of one cumulative share ("4 or more"), or of an average as a part of its range: all lie
 between 0 and 1.
@@ -18,14 +18,15 @@ from hushpoll_client.kind import Answers, Kind, compile_mechanism
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
+from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = [
     "PLANNED",
-    "Design",
     "Number",
+    "Precision",
     "best_channel",
     "build",
     "curator_variance",
@@ -53,9 +54,9 @@ def read_number(value: Any, what: str) -> float:
     try:
         number = float(Fraction(value)) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise AnalysisError(f"{what} is {value!r}", "give a number") from None
+        raise AnalysisError(said("{what} is {value!r}", what=what, value=value), "give a number") from None
     if isinstance(value, bool):
-        raise AnalysisError(f"{what} is {value!r}", "give a number")
+        raise AnalysisError(said("{what} is {value!r}", what=what, value=value), "give a number")
     return number
 
 
@@ -63,7 +64,10 @@ def read_whole(value: Any, what: str) -> int:
     """Read a number of answers."""
     number = read_number(value, what)
     if not math.isfinite(number) or number != int(number):
-        raise AnalysisError(f"{what} is {value!r}", "give the number of answers, a whole number of 1 or more")
+        raise AnalysisError(
+            said("{what} is {value!r}", what=what, value=value),
+            "give the number of answers, a whole number of 1 or more",
+        )
     return int(number)
 
 
@@ -71,7 +75,8 @@ def mechanism_class(name: str) -> type[Mechanism]:
     """Find a mechanism that can be planned."""
     if name not in PLANNED:
         raise AnalysisError(
-            f"mechanism {name!r} is not known to the planner", f"use one of {', '.join(sorted(PLANNED))}"
+            said("mechanism {name!r} is not known to the planner", name=name),
+            said("use one of {known}", known=", ".join(sorted(PLANNED))),
         )
     return PLANNED[name]
 
@@ -86,17 +91,21 @@ def build(
         if found.takes_key(key) is None and key not in found.needs:
             owners = [one.name for one in PLANNED.values() if one.takes_key(key) or key in one.needs]
             raise AnalysisError(
-                f"{key.replace('_', ' ')} does not belong to {name}",
-                f"it is a parameter of {', '.join(owners)}",
+                said("{parameter} does not belong to {name}", parameter=key.replace("_", " "), name=name),
+                said("it is a parameter of {owners}", owners=", ".join(owners)),
             )
     if epsilon is not None:
         given = {**given, "epsilon": epsilon}
     for pair in found.one_of:
         if sum(key in given for key in pair) != 1:
-            raise AnalysisError(f"{name} needs {' or '.join(pair)}, one of the two")
+            raise AnalysisError(
+                said("{name} needs {pair}, one of the two", name=name, pair=" or ".join(pair))
+            )
     for parameter in found.takes:
         if parameter.missing and parameter.name not in given:
-            raise AnalysisError(f"{name} needs {parameter.name}", parameter.missing)
+            raise AnalysisError(
+                said("{name} needs {parameter}", name=name, parameter=parameter.name), parameter.missing
+            )
     return _compiled(found, options or found.answers_in(given) or 2, given, target)
 
 
@@ -160,16 +169,24 @@ def _check_options(found: type[Mechanism], options: int | None) -> None:
     if options is None:
         return
     if not is_whole(options) or options < 2:
-        raise AnalysisError(f"options is {options}", "give the number of options, 2 or more")
+        raise AnalysisError(
+            said("options is {options}", options=options), "give the number of options, 2 or more"
+        )
     if options > MAX_OPTIONS:
-        raise AnalysisError(f"options is {options}", f"a question has at most {MAX_OPTIONS:,}")
+        raise AnalysisError(
+            said("options is {options}", options=options),
+            said("a question has at most {most:,}", most=MAX_OPTIONS),
+        )
     if found.two_answers and options != 2:
         others = ", ".join(one.name for one in PLANNED.values() if not one.two_answers)
-        raise AnalysisError(f"{found.name} is for two options, not {options}", f"use one of {others}")
+        raise AnalysisError(
+            said("{mechanism} is for two options, not {options}", mechanism=found.name, options=options),
+            said("use one of {known}", known=others),
+        )
 
 
 @dataclass(frozen=True)
-class Design:
+class Precision:
     """A mechanism with the share to plan for (None: the worst one) and the normal quantile."""
 
     mechanism: Mechanism
@@ -206,9 +223,13 @@ class Design:
             if high > 10**15:
                 assert self.mechanism.decoy_counts is not None
                 raise AnalysisError(
-                    f"a margin of {margin:g} cannot be reached: the decoy share, known from "
-                    f"{self.mechanism.decoy_counts[1]:,} answers only, leaves {self.margin(1e15):.4f} by "
-                    "itself",
+                    said(
+                        "a margin of {margin:g} cannot be reached: the decoy share, known from {answers:,} "
+                        "answers only, leaves {left:.4f} by itself",
+                        margin=margin,
+                        answers=self.mechanism.decoy_counts[1],
+                        left=self.margin(1e15),
+                    ),
                     "ask more people the decoy question",
                 )
         low = high // 2
