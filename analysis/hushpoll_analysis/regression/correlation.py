@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import (
     Codes,
     EstimatedShare,
@@ -22,13 +23,16 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
 )
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.drawn import rows_as_json
+from hushpoll_analysis.data.listed_sets import read_listed
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.weights import SampleDesign
 
 __all__ = ["Correlation", "correlate"]
 
@@ -62,6 +66,17 @@ class Correlation:
         columns = ["first", "second", "r", "se", "low", "high", "p_value"]
         return pd.DataFrame(rows, columns=columns).set_index(["first", "second"])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give the correlations as JSON values, pair by pair."""
+        return {
+            "names": list(self.names),
+            "n": self.n,
+            "level": self.level,
+            "degrees_of_freedom": self.degrees_of_freedom,
+            "pairs": rows_as_json(self.to_frame().reset_index()),
+            "notes": list(self.notes),
+        }
+
     def matrix(self) -> pd.DataFrame:
         """Give the matrix of correlations."""
         return pd.DataFrame(self.r, index=self.names, columns=self.names)
@@ -78,6 +93,7 @@ class Correlation:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
+@takes_streams("data", "channels")
 @takes_missing
 @takes_sample
 def correlate(
@@ -94,7 +110,7 @@ def correlate(
     Parameters
     ----------
     data
-        One row for each respondent.
+        One row for each respondent; or, as in `logit`, where the reports are.
     channels
         A survey, or a mechanism for each randomized column; the others are exact numbers.
     columns
@@ -119,8 +135,9 @@ def correlate(
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
     data, channels, _ = with_options(data, channels, columns)
-    if len(data) < 3:
-        raise AnalysisError(f"a correlation needs at least 3 respondents, got {len(data)}")
+    n = int(times_of(data).sum())
+    if n < 3:
+        raise AnalysisError(f"a correlation needs at least 3 respondents, got {n}")
     channels = with_designs(channels, designs, data)
     design, simple = sample.design_or_simple(data)
     read = [_moments(data, channels, name) for name in columns]
@@ -151,7 +168,7 @@ def correlate(
         if one.decoy is not None
     )
     df = None if simple else design.degrees_of_freedom
-    return Correlation(tuple(columns), len(data), level, r, se, notes, df)
+    return Correlation(tuple(columns), n, level, r, se, notes, df)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +228,7 @@ class _Pair:
     variance: tuple[float, float]
 
     @classmethod
-    def of(cls, first: _Column, second: _Column, design: SurveyDesign) -> _Pair:
+    def of(cls, first: _Column, second: _Column, design: SampleDesign) -> _Pair:
         """Give a pair with its own means and variances."""
         both = (first, second)
         mean = [float(design.mean(one.values[:, None])[0]) for one in both]
@@ -250,7 +267,7 @@ class _Pair:
         return np.asarray(np.einsum("nxy,nx,ny->n", spread, self.first.back(), self.second.back()))
 
 
-def _decoy_variance(design: SurveyDesign, columns: tuple[_Column, _Column]) -> float:
+def _decoy_variance(design: SampleDesign, columns: tuple[_Column, _Column]) -> float:
     """Give what counted decoy shares add to the variance of r: (dr/dq)^2 Var(q) of each."""
     total = 0.0
     for place, column in enumerate(columns):
@@ -268,13 +285,13 @@ def _decoy_variance(design: SurveyDesign, columns: tuple[_Column, _Column]) -> f
 def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> _Column:
     """For each respondent, unbiased stand-ins for the true value and for its square."""
     column = column_of(data, name)
-    variable = randomized_variable(name, channels)
-    if variable is None:
+    found = randomized_variable(name, channels, as_sets=True)
+    if found is None:
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         if not np.all(np.isfinite(numbers)):
-            raise AnalysisError(f"column {name!r} is exact and has values that are no finite numbers")
+            raise AnalysisError(f"column {name!r} is exact and has values that are not finite numbers")
         return _Column(name, numbers, numbers**2)
-    codes = variable.codes(column)
+    variable, codes = read_listed(found, column)
     scores = np.arange(variable.view.options, dtype=np.float64)
     tables = variable.view.solution(scores), variable.view.solution(scores**2)
     return _Column(name, tables[0][codes], tables[1][codes], variable, codes, tables)

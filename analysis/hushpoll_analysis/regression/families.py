@@ -15,13 +15,14 @@ from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.columns import (
     Codes,
     Mechanisms,
+    SetVariable,
     Variable,
     randomized_variable,
     read_variable,
     report_codes,
 )
 from hushpoll_analysis.data.row_designs import Design, RowDesigns
-from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .links import chance_of
 from .outcomes import (
@@ -33,7 +34,22 @@ from .outcomes import (
     Outcome,
 )
 
-__all__ = ["Family", "ReadOutcome", "binary", "multinomial", "number", "ordinal", "report_tables"]
+__all__ = [
+    "MOST_REPORTS",
+    "Family",
+    "ReadOutcome",
+    "binary",
+    "multinomial",
+    "number",
+    "ordinal",
+    "report_tables",
+    "seen_chances",
+]
+
+MOST_CURVED = 50_000_000
+"""Second derivatives that a search holds at once: one for each row and pair of answers, about 400 MB."""
+MOST_REPORTS = 1024
+"""Reports that are listed, where a sum over all that could have come is needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +90,7 @@ def _numbers(column: pd.Series[Any], name: str, channels: Mechanisms) -> Floats:
         raise AnalysisError(f"the outcome {name!r} is randomized", "a linear model needs an exact number")
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     if not np.all(np.isfinite(values)):
-        raise AnalysisError(f"the outcome {name!r} has values that are no finite numbers")
+        raise AnalysisError(f"the outcome {name!r} has values that are not finite numbers")
     return values
 
 
@@ -139,9 +155,11 @@ def _binary_by_rows(
             "check that rows and designs belong together",
         )
     names = tuple(dict.fromkeys(one.unknown for one in source.unknown))
-    number_of = np.array(
+    owners = np.array(
         [names.index(one.unknown) if isinstance(one, PartlyKnown) else -1 for one in source.designs]
-    )[source.rows]
+    )
+    _check_determined(name, names, owners, tables, slopes)
+    number_of = owners[source.rows]
     parts = np.empty((4, len(codes)))
     for g, (table, slope) in enumerate(zip(tables, slopes, strict=True)):
         mine = source.rows == g
@@ -166,6 +184,29 @@ def _binary_by_rows(
         through = variable.view.codes(codes, source.rows)
     labels = (0, 1) if variable is None else _event_labels(variable, event)
     return ReadOutcome(model, labels, True, variable, through)
+
+
+def _check_determined(
+    name: str, names: tuple[str, ...], owners: Codes, tables: list[Floats], slopes: list[Floats]
+) -> None:
+    """Refuse designs that leave share and unknowns open: the chances of their reports move together with all of them.
+
+    A model with predictors would then be held by the shape of its curve alone.
+    """
+    share, unknown = 0.3, 0.4  # any inner point tells
+    rows = []
+    for owner, table, slope in zip(owners, tables, slopes, strict=True):
+        moves = np.zeros((table.shape[1], 1 + len(names)))
+        moves[:, 0] = table[1] - table[0] + unknown * (slope[1] - slope[0])
+        if owner >= 0:
+            moves[:, 1 + owner] = (1.0 - share) * slope[0] + share * slope[1]
+        rows.append(moves)
+    if names and np.linalg.matrix_rank(np.concatenate(rows), tol=1e-9) <= len(names):
+        raise NotIdentifiedError(
+            f"{name}: respondents were asked in too few ways to tell the unknown share ({', '.join(names)}) from the "
+            "trait",
+            "use one more group with other probabilities",
+        )
 
 
 def _own_table(design: Design, options: int, variable: Variable | None, event: Any) -> Floats:
@@ -223,7 +264,7 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
     others = np.delete(table[:, yes], yes)
     if table.shape[0] != table.shape[1] or np.ptp(others) > 1e-12:
         raise AnalysisError(
-            f"{variable.name}: its channel does not allow to model {event!r} against the rest, because the other "
+            f"{variable.name}: its channel does not let you model {event!r} against the rest, because the other "
             "answers are reported as it with different chances",
             "use multinomial",
         )
@@ -242,7 +283,7 @@ def multinomial(reference: Any) -> Family:
         variable, codes = _several(column, name, channels)
         first = 0 if reference is None else variable.position(reference)
         order = [first, *(k for k in range(len(variable.labels)) if k != first)]
-        seen = _seen(variable, codes, name)[:, order]
+        seen = seen_chances(variable, codes, name)[:, order]
         tables, table_of = report_tables(variable)
         model = MultinomialOutcome(seen, tuple(table[order] for table in tables), table_of)
         labels = tuple(variable.labels[k] for k in order)
@@ -259,7 +300,7 @@ def ordinal(link: str) -> Family:
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
         labels = tuple(map(str, variable.labels))
-        model = OrdinalOutcome(_seen(variable, codes, name), link, labels, *report_tables(variable))
+        model = OrdinalOutcome(seen_chances(variable, codes, name), link, labels, *report_tables(variable))
         every = tuple(range(len(variable.labels)))
         return ReadOutcome(model, variable.labels, variable.randomized, variable, codes, every)
 
@@ -267,27 +308,46 @@ def ordinal(link: str) -> Family:
 
 
 def _several(column: pd.Series[Any], name: str, channels: Mechanisms) -> tuple[Variable, Codes]:
-    # The column may carry the export's name; the variable is found by its own.
-    variable, codes = read_variable(pd.DataFrame({name: column.to_numpy()}), name, channels)
+    variable = randomized_variable(name, channels, as_sets=True)
+    if variable is None:
+        # The column may carry the export's name; the variable is found by its own.
+        variable, codes = read_variable(pd.DataFrame({name: column.to_numpy()}), name, channels)
+    else:
+        codes = variable.codes(column)
     if len(variable.labels) < 3:
         raise AnalysisError(f"the outcome {name!r} has {len(variable.labels)} answers", "use logit")
+    if len(column) * len(variable.labels) ** 2 > MOST_CURVED:
+        raise AnalysisError(
+            f"{name} has {len(variable.labels)} answers, too many for a model of all of them with {len(column):,} rows",
+            f"model one against the rest, as in logit(..., event={variable.labels[0]!r})",
+        )
     return variable, codes
 
 
 def report_tables(variable: Variable) -> tuple[tuple[Floats, ...], Codes | None]:
-    """P(report | truth), K x M, of each design, and whose is whose; None where all have one design."""
+    """P(report | truth), K x M, of each design, and whose is whose; None where all have one design.
+
+    None at all where reports are sets of which there are too many to list.
+    """
     view, source = variable.view, variable.source
+    if isinstance(variable, SetVariable):
+        sets = variable.sets
+        if sets.sets > MOST_REPORTS:
+            return (), None
+        return (sets.relative(sets.every_set()).T / sets.sets,), None
     if isinstance(view, StackedView):
         assert isinstance(source, RowDesigns)
         return tuple(block.backward(np.eye(block.outcomes)).T for block in view.blocks), source.rows
     return (view.backward(np.eye(view.outcomes)).T,), None
 
 
-def _seen(variable: Variable, codes: Codes, name: str) -> Floats:
-    """Chance of each respondent's report under every true answer (n x K)."""
+def seen_chances(variable: Variable, codes: Codes, name: str) -> Floats:
+    """Give the chance of each respondent's report under every true answer (n x K), of sets times their number."""
+    if isinstance(variable, SetVariable):
+        return variable.sets.relative(codes.astype(bool, copy=False))
     tables, _ = report_tables(variable)
     # With several designs codes run through all of their reports.
     seen = np.asarray(np.concatenate(tables, axis=1).T[codes], dtype=np.float64)
     if np.any(seen.max(axis=1) == 0.0):
-        raise AnalysisError(f"the outcome {name!r} has reports that its channel can never give")
+        raise AnalysisError(f"{name!r} has reports that its channel can never give")
     return seen

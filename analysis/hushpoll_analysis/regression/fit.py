@@ -13,22 +13,37 @@ from scipy import optimize, stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 
 from .reading import ModelData
 from .search import maximum
 
-__all__ = ["ModelFit", "NestedTest"]
+__all__ = ["ModelFit", "NestedTest", "chi2_tail"]
 
 
 @dataclass(frozen=True)
-class NestedTest:
-    """Likelihood-ratio test of a smaller model against a larger one that contains it."""
+class NestedTest(Drawn):
+    """Likelihood-ratio test of a smaller model against a larger one that contains it.
+
+    `distribution` is that of the statistic if the smaller one holds.
+    """
+
+    words = "p-value"
+    drawn = "p_value"
 
     chi2: float
     df: int
     p_value: float
+    distribution: str
+
+
+def chi2_tail(statistic: float, df: int) -> float:
+    """Give the chance of a chi-square at least so large; with no degree of freedom it is always 0."""
+    if df == 0:
+        return 1.0 if statistic <= 0.0 else 0.0
+    return float(stats.chi2.sf(statistic, df))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +255,7 @@ class ModelFit:
             raise AnalysisError(f"the smaller model is not part of the larger one: {reason}")
         chi2 = max(2.0 * (self.log_likelihood - smaller.log_likelihood), 0.0)
         df = self.parameters - smaller.parameters
-        return NestedTest(chi2, df, float(stats.chi2.sf(chi2, df)))
+        return NestedTest(chi2, df, chi2_tail(chi2, df), f"chi2({df})")
 
     def likelihood_ratio_tests(self) -> pd.DataFrame:
         """Test each outcome coefficient against zero by refitting without it."""

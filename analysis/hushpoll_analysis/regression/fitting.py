@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.replicates import ReplicateWeights
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.weights import SampleDesign
 
 from .families import Family
 from .fit import ModelFit
@@ -21,17 +22,31 @@ from .penalty import Penalized
 from .reading import ModelData
 from .search import best_maximum, maximum
 
-__all__ = ["INFORMATION", "PENALTIES", "fit_model", "natural_scale"]
+__all__ = [
+    "ALWAYS",
+    "ASKED",
+    "BEYOND",
+    "EDGE",
+    "INFORMATION",
+    "NEVER",
+    "PENALIZED",
+    "PENALTIES",
+    "WILD",
+    "edge_note",
+    "fit_model",
+    "natural_scale",
+    "read_covariance",
+]
 
 INFORMATION = ("observed", "expected", "opg")
 WHERE_NEEDED, NEVER, ALWAYS = PENALTIES = ("auto", "none", "log-f")
 _FLAT = 1e-10
-_WILD = 25.0
+WILD = 25.0
 _SURE = (
     0.5  # coefficients (of size-one columns) with smaller standard errors leave no room for another maximum
 )
-_EDGE = 5.0  # log-odds of an unknown share beyond which its edge itself is tried
-_BEYOND = 40.0  # log-odds that stand for the edge
+EDGE = 5.0  # log-odds of an unknown share beyond which its edge itself is tried
+BEYOND = 40.0  # log-odds that stand for the edge
 _STEP = 1e-5
 PENALIZED = (
     "the likelihood alone has no maximum here (separation, or an estimated share at 0 or 1), so this fit is penalized: "
@@ -47,7 +62,7 @@ def fit_model(
     family: Family,
     level: float,
     information: str,
-    design: SurveyDesign | None,
+    design: SampleDesign | None,
     penalty: str = NEVER,
 ) -> ModelFit:
     """Maximise the likelihood, check that its maximum is one, and penalize it where it has none."""
@@ -74,19 +89,15 @@ def fit_model(
         )
     plain = data.likelihood.base if isinstance(data.likelihood, Penalized) else data.likelihood
     coef, slope = natural_scale(data, theta)
-    remarks = tuple(
-        f"the unknown share {names[place]!r} is at its edge, {round(float(coef[place]))}; the rest is estimated given "
-        "that"
-        for place in held
-    )
+    remarks = tuple(edge_note(names[place], float(coef[place])) for place in held)
     return ModelFit(
         formula=formula,
         family=family.name,
         link=family.link,
-        n=len(data.likelihood.weights),
+        n=data.n,
         names=names,
         coef=coef,
-        covariance=_read_covariance(covariance, slope, held),
+        covariance=read_covariance(covariance, slope, held),
         log_likelihood=plain.evaluate(theta).log_likelihood,
         level=level,
         information=information,
@@ -100,6 +111,11 @@ def fit_model(
         penalized=bool(note),
         remarks=(*((note,) if note else ()), *remarks),
     )
+
+
+def edge_note(name: str, share: float) -> str:
+    """Say that an unknown share lies at 0 or 1."""
+    return f"the unknown share {name!r} is at its edge, {round(share)}; the rest is estimated given that"
 
 
 def natural_scale(data: ModelData, theta: Floats) -> tuple[Floats, Floats]:
@@ -118,9 +134,12 @@ def _maximised(
 ) -> tuple[Floats, Evaluation, Floats, dict[int, float]]:
     """Find the highest maximum with its information, refused where it is none; parameters at an edge are held there."""
     start = _start(data)
-    theta, evaluation, settled = maximum(data.likelihood, start)
-    if data.randomized and not _sure(evaluation.information):
-        theta, evaluation, settled = best_maximum(data.likelihood, start)
+    found = None
+    with suppress(NotIdentifiedError):
+        found = maximum(data.likelihood, start)
+    if found is None or (data.randomized and not _sure(found[1].information)):
+        found = best_maximum(data.likelihood, start)
+    theta, evaluation, settled = found
     held = _at_edges(data, theta)
     if held:
         theta, evaluation, settled = maximum(data.likelihood, theta, held)
@@ -138,8 +157,8 @@ def _at_edges(data: ModelData, theta: Floats) -> dict[int, float]:
         return held
     top = data.likelihood.evaluate(theta).log_likelihood
     for place in range(len(theta) - model.extra, len(theta)):
-        if abs(theta[place]) > _EDGE:
-            edge = {**held, place: math.copysign(_BEYOND, theta[place])}
+        if abs(theta[place]) > EDGE:
+            edge = {**held, place: math.copysign(BEYOND, theta[place])}
             if maximum(data.likelihood, theta, edge)[1].log_likelihood >= top - 1e-6:
                 held = edge
     return held
@@ -151,7 +170,7 @@ def _covariance(
     evaluation: Evaluation,
     bread: Floats,
     held: dict[int, float],
-    design: SurveyDesign | None,
+    design: SampleDesign | None,
 ) -> Floats:
     """Inverse information, or the linearised covariance of a sample design, with the counted decoys' own part."""
     free = np.array([place for place in range(len(theta)) if place not in held])
@@ -189,7 +208,7 @@ def _replicated(
     return replicates.spread(np.stack(found), theta)
 
 
-def _read_covariance(covariance: Floats, slope: Floats, held: dict[int, float]) -> Floats:
+def read_covariance(covariance: Floats, slope: Floats, held: dict[int, float]) -> Floats:
     """Give the covariance on the scale that people read; what lies at its edge has no standard error."""
     result = np.asarray(slope @ covariance @ slope.T, dtype=np.float64)
     for place in held:
@@ -214,8 +233,12 @@ def _start(data: ModelData) -> Floats:
     if extra:
         start[-extra:] = model.start(extra)
     if isinstance(model, GaussianOutcome):
-        beta, *_ = np.linalg.lstsq(data.naive, model.values, rcond=None)
-        spread = float(np.std(model.values - data.naive @ beta))
+        times = data.rows.times
+        root = np.sqrt(times)
+        beta, *_ = np.linalg.lstsq(data.naive * root[:, None], model.values * root, rcond=None)
+        errors = model.values - data.naive @ beta
+        middle = np.average(errors, weights=times)
+        spread = float(np.sqrt(np.average((errors - middle) ** 2, weights=times)))
         if spread == 0.0:
             raise NotIdentifiedError(
                 "the outcome is an exact combination of the predictors", "there is nothing to fit"
@@ -255,7 +278,7 @@ def _check_identified(
         size[: len(data.names)] = 0.0
     if model.extra:
         size[-model.extra :] = 0.0
-    wild = size.max() > _WILD and not isinstance(data.likelihood, Penalized)
+    wild = size.max() > WILD and not isinstance(data.likelihood, Penalized)
     if wild or not settled:
         raise NotIdentifiedError(
             f"the likelihood has no maximum: it keeps rising with the coefficient of {names[int(np.argmax(size))]!r} "

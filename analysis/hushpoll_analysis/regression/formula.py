@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -11,13 +13,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from formulaic import Formula, model_matrix
-from formulaic.errors import FormulaicError
+from formulaic.errors import DataMismatchWarning, FormulaicError
+from formulaic.parser.types import Factor
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
-__all__ = ["INTERCEPT", "ModelTerms", "check_rank", "column_sizes", "parse_formula", "read_terms"]
+__all__ = [
+    "INTERCEPT",
+    "ModelTerms",
+    "check_rank",
+    "column_sizes",
+    "given_predictors",
+    "needs_all_rows",
+    "parse_formula",
+    "read_terms",
+    "variables_of",
+]
 
 INTERCEPT = "Intercept"
 _MOST_CLASSES = 64
@@ -39,7 +52,7 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
     _refuse_other_effects(formula)
     try:
         parsed = Formula(formula)
-    except FormulaicError as error:
+    except (FormulaicError, SyntaxError) as error:
         raise AnalysisError(f"the formula {formula!r} cannot be read: {first_line(error)}") from None
     left, right = getattr(parsed, "lhs", None), getattr(parsed, "rhs", None)
     if isinstance(right, tuple):
@@ -56,6 +69,79 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
             f"the formula {formula!r} has no terms on the right", "write at least 1, the intercept"
         )
     return str(left[0].factors[0].expr), right, random
+
+
+# What a formula may call on a row without looking at any other.
+_BY_ROW = {"C", "I"}
+_BY_ROW_OF = {
+    "np": {"abs", "exp", "expm1", "floor", "log", "log10", "log1p", "log2", "power", "sqrt", "square"},
+    "contr": {"SAS", "diff", "helmert", "poly", "sum", "treatment"},
+}
+# A column whose name is no word, as in scale(`my age`), and what stands in its place for Python's grammar.
+_QUOTED = "`([^`]+)`"
+_PLACE = "_quoted_"
+
+
+def variables_of(formula: Any) -> set[str]:
+    """Name the columns that a formula reads, also in scale(age) and its like, of which formulaic names none."""
+    found = set(map(str, formula.required_variables))
+    for expression in _expressions(formula):
+        found |= _names_in(expression)
+    return found
+
+
+def _names_in(expression: str) -> set[str]:
+    """Name what an expression takes as values: neither what it calls nor the module of that."""
+    nodes = _nodes(expression)
+    called = {node.func for node in nodes if isinstance(node, ast.Call)}
+    plain = {node.id for node in nodes if isinstance(node, ast.Name) and node not in called}
+    return {*re.findall(_QUOTED, expression), *plain} - {_PLACE, *_BY_ROW_OF}
+
+
+def _nodes(expression: str) -> list[ast.AST]:
+    """Read an expression, with a word in the place of each name in backquotes; nothing where it cannot be read."""
+    try:
+        return list(ast.walk(ast.parse(re.sub(_QUOTED, _PLACE, expression), mode="eval")))
+    except SyntaxError:
+        return []
+
+
+def needs_all_rows(formula: Any, names: Collection[str] | None = None) -> str | None:
+    """Give the first part of a formula that may depend on other rows, such as scale(age); None where there is none.
+
+    With `names` only parts that read one of these columns are looked at.
+    """
+    for expression in _expressions(formula):
+        if not _is_by_row(expression) and (names is None or _names_in(expression) & set(names)):
+            return expression
+    return None
+
+
+def _expressions(formula: Any) -> Iterator[str]:
+    for term in formula:
+        for factor in term.factors:
+            if factor.eval_method is Factor.EvalMethod.PYTHON:
+                yield str(factor.expr)
+
+
+def _is_by_row(expression: str) -> bool:
+    nodes = _nodes(expression)
+    called = {node.func for node in nodes if isinstance(node, ast.Call)}
+    return (
+        bool(nodes)
+        and all(_is_call_by_row(one) for one in called)
+        and not any(
+            isinstance(node, ast.Subscript | ast.Lambda | ast.comprehension)
+            or (isinstance(node, ast.Attribute) and not _is_call_by_row(node))
+            for node in nodes
+        )
+    )
+
+
+def _is_call_by_row(function: ast.expr) -> bool:
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return function.attr in _BY_ROW_OF.get(function.value.id, ())
+    return isinstance(function, ast.Name) and function.id in _BY_ROW
 
 
 def _refuse_other_effects(formula: Any) -> None:
@@ -85,7 +171,7 @@ class ModelTerms:
     spec: Any
     class_spec: Any
 
-    def design(self, frame: pd.DataFrame) -> Floats:
+    def matrix(self, frame: pd.DataFrame) -> Floats:
         """Give the outcome's model matrix under every class: J x n x p."""
         matrix = _evaluated(self.spec, stacked_frame(frame, self.randomized, self.levels))
         return matrix.reshape(len(self.levels), len(frame), -1)[:, :, list(self.kept)]
@@ -95,6 +181,14 @@ class ModelTerms:
         values = {name: true_values(frame[name], variable) for name, variable in self.randomized}
         matrix = _evaluated(self.spec, frame.assign(**values))
         return matrix.reshape(1, len(frame), -1)[:, :, list(self.kept)]
+
+    def is_category(self, name: str) -> bool:
+        """Say whether the formula takes a column as categories, as C(grade) does with numbers."""
+        kinds = {factor: kind for factor, (kind, _) in self.spec.encoder_state.items()}
+        return any(
+            kinds.get(factor.expr) is Factor.Kind.CATEGORICAL and name in map(str, variables)
+            for factor, variables in self.spec.factor_variables.items()
+        )
 
     def covariates(self, frame: pd.DataFrame) -> Floats:
         """Give the matrix of the classes' own model."""
@@ -187,9 +281,16 @@ def _matrix(right: Any, frame: pd.DataFrame) -> Any:
 
 def _evaluated(spec: Any, frame: pd.DataFrame) -> Floats:
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
             found = spec.get_model_matrix(frame, context={"np": np})
-    except Exception as error:  # as above; also a category that the model has never seen
+    except DataMismatchWarning as error:
+        # The library goes on with the first category in its place.
+        raise AnalysisError(
+            f"the formula cannot be computed for these data: {first_line(error).split('. ')[0]}",
+            "give only categories that the model was fitted to",
+        ) from None
+    except Exception as error:  # as above
         raise AnalysisError(f"the formula cannot be computed for these data: {first_line(error)}") from None
     values = np.asarray(found, dtype=np.float64)
     _check_finite(values)
@@ -215,7 +316,7 @@ def _class_model(
         return None, np.ones((len(frame), 1)), ()
     hidden = {name for name, _ in randomized}
     if predictors is None:
-        terms = [term for term in right if not set(Formula([term]).required_variables) & hidden]
+        terms = [term for term in right if not variables_of(Formula([term])) & hidden]
         wanted: Any = Formula(["1", *(str(term) for term in terms if str(term) != "1")])
     else:
         wanted = _given_predictors(predictors, set(frame.columns), hidden)
@@ -228,32 +329,37 @@ def _class_model(
     return found.model_spec, np.asarray(found, dtype=np.float64), names
 
 
-def _given_predictors(predictors: str, columns: set[str], hidden: set[str]) -> Any:
+def given_predictors(predictors: str) -> Any:
+    """Read the right side of the randomized predictors' own model."""
     try:
-        wanted = Formula(predictors)
-    except FormulaicError as error:
+        return Formula(predictors)
+    except (FormulaicError, SyntaxError) as error:
         raise AnalysisError(f"the formula {predictors!r} cannot be read: {first_line(error)}") from None
-    foreign = set(wanted.required_variables) - columns
+
+
+def _given_predictors(predictors: str, columns: set[str], hidden: set[str]) -> Any:
+    wanted = given_predictors(predictors)
+    foreign = variables_of(wanted) - columns
     if foreign:
         raise AnalysisError(f"predictors= uses {sorted(foreign)[0]!r}, which is not in the outcome's formula")
-    if set(wanted.required_variables) & hidden:
+    if variables_of(wanted) & hidden:
         raise AnalysisError("predictors= must not use a randomized column", "name exact ones only")
     return wanted
 
 
-def column_sizes(matrix: Floats) -> Floats:
-    """Root mean square of each column."""
-    size = np.sqrt(np.mean(matrix.reshape(-1, matrix.shape[-1]) ** 2, axis=0))
+def column_sizes(matrix: Floats, times: Floats) -> Floats:
+    """Root mean square of each column of J matrices, whose rows stand for so many respondents."""
+    size = np.sqrt(times @ np.mean(matrix**2, axis=0) / times.sum())
     return np.where(size > 0.0, size, 1.0)
 
 
-def check_rank(matrix: Floats, names: tuple[str, ...]) -> None:
-    """Refuse columns that are combinations of others."""
+def check_rank(matrix: Floats, names: tuple[str, ...], people: int) -> None:
+    """Refuse columns that are combinations of others, and fewer people than columns."""
     scale = np.linalg.norm(matrix, axis=0)
     scale[scale == 0.0] = 1.0
     scaled = matrix / scale
-    if len(matrix) < matrix.shape[1]:
-        raise NotIdentifiedError(f"{len(matrix)} respondents cannot determine {matrix.shape[1]} coefficients")
+    if people < matrix.shape[1]:
+        raise NotIdentifiedError(f"{people} respondents cannot determine {matrix.shape[1]} coefficients")
     for width in range(1, matrix.shape[1] + 1):
         if np.linalg.matrix_rank(scaled[:, :width], tol=1e-9) < width:
             name = names[width - 1] if names else str(width - 1)

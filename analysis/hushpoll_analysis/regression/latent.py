@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.whiskers import draw_whiskers
+from hushpoll_analysis.data.drawn import Drawn, rows_as_json
 from hushpoll_analysis.errors import AnalysisError
 
 from .likelihood import Likelihood
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["Imputations", "Pooled", "hidden_answers", "impute", "rubin"]
 
 
-def _joint(fit: ModelFit, theta: Floats) -> Floats:
-    """P(class j, answer t | reports, covariates) of each respondent: n x J x K."""
-    if fit.data.random is not None:
-        raise AnalysisError(
-            "a random intercept has no posterior of one person's answer here", "leave (1 | ...) out"
-        )
+def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None) -> Floats:
+    """P(class j, answer t | reports, covariates) of each respondent, n x J x K; with `rng` groups' shifts are drawn."""
+    random = getattr(fit, "random", None)
+    if random is not None:
+        answers: Floats = random.answers(theta, rng)
+        return answers[:, None, :]
     likelihood = fit.data.likelihood
     base = getattr(likelihood, "base", likelihood)
     assert isinstance(base, Likelihood)
@@ -52,11 +53,17 @@ def _joint(fit: ModelFit, theta: Floats) -> Floats:
     return np.asarray(np.exp(joint - total), dtype=np.float64)
 
 
+def _everybodys(fit: ModelFit, joint: Floats) -> Floats:
+    """Give every respondent the chances of their row."""
+    of_row = fit.data.rows.of_row
+    return joint if of_row is None else joint[of_row]
+
+
 def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
-    """Give the chance of each true answer of one randomized column, one row a respondent."""
+    """Give the chance of each true answer of one randomized column, one row per respondent."""
     name = fit.data.outcome_name if column is None else column
-    joint = _joint(fit, fit.theta)
-    index = fit.data.terms.frame.index
+    joint = _everybodys(fit, _joint(fit, fit.theta))
+    index = fit.data.rows.index
     if name == fit.data.outcome_name:
         if not fit.data.outcome.randomized:
             raise AnalysisError(
@@ -66,7 +73,7 @@ def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
     names = [one for one, _ in fit.data.terms.randomized]
     if name not in names:
         raise AnalysisError(
-            f"{name!r} is no randomized column of this fit", f"name one of {', '.join(fit.randomized)}"
+            f"{name!r} is not a randomized column of this fit", f"name one of {', '.join(fit.randomized)}"
         )
     place = names.index(name)
     variable = fit.data.terms.randomized[place][1]
@@ -77,11 +84,13 @@ def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Pooled:
+class Pooled(Drawn):
     """Estimates of several imputations put together by Rubin's rules.
 
     `fraction_missing` is the share of the variance that the hidden answers make.
     """
+
+    words = "pooled estimate"
 
     estimate: Floats
     se: Floats
@@ -104,15 +113,6 @@ class Pooled:
             },
             index=pd.Index(self.names, name="term"),
         )
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["estimate"], frame["low"], frame["high"])
-        return draw_whiskers(frame.index, *limits, f"pooled estimate, {self.level:.0%} interval", axes)
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
 def rubin(
@@ -148,6 +148,11 @@ def rubin(
             f"{values.shape} estimates and {within.shape} variances",
             "give both for each of two imputations or more",
         )
+    if not (np.isfinite(values).all() and np.isfinite(within).all()) or within.min() < 0.0:
+        raise AnalysisError(
+            "estimates and variances: some are missing, infinite, or variances below 0",
+            "give squared standard errors, 0 or more",
+        )
     m = len(values)
     mean, inside = values.mean(axis=0), within.mean(axis=0)
     between = (1.0 + 1.0 / m) * values.var(axis=0, ddof=1)
@@ -160,8 +165,10 @@ def rubin(
 
 
 @dataclass(frozen=True, eq=False)
-class Imputations:
+class Imputations(Drawn):
     """Several completed tables: every randomized column of the model holds drawn true answers."""
+
+    drawn = "share"
 
     frames: tuple[pd.DataFrame, ...]
     columns: tuple[str, ...]
@@ -184,6 +191,29 @@ class Imputations:
             for number, frame in enumerate(self.frames, 1)
         ]
         return pd.concat(parts, ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the tables as JSON values, each a list of rows."""
+        tables = [rows_as_json(frame) for frame in self.frames]
+        return {"columns": list(self.columns), "level": self.level, "tables": tables}
+
+    def _picture(self) -> pd.DataFrame:
+        """Give the share of each drawn answer: the mean over the tables, the least and the largest."""
+        shares = {
+            (name, label): [float((frame[name] == label).mean()) for frame in self.frames]
+            for name in self.columns
+            for label in sorted(self.to_frame()[name].unique())
+        }
+        table = pd.DataFrame(shares).T
+        limits = {"low": table.min(axis=1), "high": table.max(axis=1)}
+        return pd.DataFrame({"share": table.mean(axis=1), **limits})
+
+    def _words(self) -> str:
+        return f"share of the drawn answer, mean and range of {len(self)} tables"
+
+    def _repr_html_(self) -> str:
+        drawn = self._picture().to_html(float_format=lambda value: f"{value:.4f}")
+        return f"<p>{escape(self._words())}</p>{drawn}"
 
     def combine(
         self,
@@ -233,7 +263,15 @@ def impute(
             "nothing in this model was randomized, so nothing is hidden", "use the data as they are"
         )
     rng = np.random.default_rng(seed)
+    rows = fit.data.rows
+    if rows.of_row is None and len(rows.frame) != fit.n:
+        raise AnalysisError(
+            "the reports were put together while they were read, so nobody's row is known",
+            "read the table, and fit the model to it",
+        )
     base = fit.data.terms.frame if data is None else data.reset_index(drop=True)
+    if data is None and rows.of_row is not None:
+        base = base.iloc[rows.of_row].reset_index(drop=True)
     if len(base) != fit.n:
         raise AnalysisError(
             f"the data have {len(base)} rows, the fit {fit.n}", "give the table that was fitted"
@@ -245,7 +283,7 @@ def impute(
     for _ in range(imputations):
         theta = fit.theta.copy()
         theta[np.array(free)] = rng.multivariate_normal(fit.theta[free], covariance, method="eigh")
-        frames.append(_drawn(fit, base, _joint(fit, theta), rng))
+        frames.append(_drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng))
     return Imputations(tuple(frames), fit.randomized, fit.level)
 
 

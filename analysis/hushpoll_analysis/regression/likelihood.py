@@ -45,6 +45,8 @@ class Likelihood:
     covariates: Floats
     seen: Floats
     weights: Floats
+    offset: float = 0.0
+    """What each respondent's log-likelihood lacks: the chances of sets are given times the number of all sets."""
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -90,7 +92,7 @@ class Likelihood:
         if inner:
             hessian[width : width + inner, width : width + inner] += self._class_curvature(chances)
         hessian -= scores.T @ (self.weights[:, None] * scores)
-        return Evaluation(float(self.weights @ each), scores, -hessian)
+        return Evaluation(float(self.weights @ (each + self.offset)), scores, -hessian)
 
     def scores(self, theta: Floats) -> Floats:
         """Give each respondent's score alone."""

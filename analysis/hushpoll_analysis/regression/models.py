@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.alike import TIMES, AlikeRows, each_row, put_together, times_of
+from hushpoll_analysis.data.columns import Mechanisms, check_frame
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.together import can_be_grouped, put_design_together, strata_codes
+from hushpoll_analysis.sampling.weights import SampleDesign
 
 from . import families
 from .correlation import Correlation, correlate
 from .fit import ModelFit
 from .fitting import INFORMATION, NEVER, PENALTIES, WHERE_NEEDED, fit_model
-from .formula import parse_formula
+from .formula import given_predictors, needs_all_rows, parse_formula, variables_of
 from .mixed import POINTS, fit_mixed, refuse_random
+from .option_fits import fit_options, option_formula, outcome_options
 from .pseudo import formula_options, unbiased_outcome
 from .reading import ModelData, read_model
 
 __all__ = ["Correlation", "ModelFit", "correlate", "linear", "logit", "multinomial", "ordinal"]
 
 
+@takes_streams("data", "channels")
 @takes_missing
 @takes_sample
 def logit(
@@ -53,12 +58,15 @@ def logit(
     formula
         As in ``"cheated ~ age + C(town)"`` (formulaic's grammar). A formula is code: do not take one from strangers.
     data
-        One row for each respondent; randomized columns hold report codes.
+        One row for each respondent; randomized columns hold report codes. Or where the reports of the survey are, if
+        they are too many to read: Parquet files (a folder, or a pattern such as `parts/*.parquet`), a .csv, a query
+        engine's table, the database's records. They are read in blocks, and rows that are alike put together.
     channels
         A survey, or a mechanism for each randomized column; every other column is exact. A mechanism alone is the
         outcome's. With `designs` a column of their names may stand for a mechanism, and alone for the outcome's.
     event
-        The answer to model, where the outcome has more than two or is exact and not coded 0 and 1.
+        The answer to model, where the outcome has more than two or is exact and not coded 0 and 1. Of a tick list one
+        option; without it every option is fitted.
     link
         "logit", "probit" or "cloglog".
     predictors
@@ -86,7 +94,7 @@ def logit(
     Returns
     -------
     ModelFit
-        `MixedFit` with a random intercept.
+        `MixedFit` with a random intercept; `OptionFits`, one fit for each option, where the outcome is a tick list.
 
     Raises
     ------
@@ -111,15 +119,27 @@ def logit(
     Statist. Med. 34 (2015); Murphy, Topel, J. Bus. Econ. Statist. 3 (1985).
     """
     _check(level, information, penalty)
-    family = families.binary(link, event)
-    data, model, design = _read(formula, data, channels, designs, family, predictors, sample)
-    if model.random is None:
-        return fit_model(formula, model, family, level, information, design, penalty)
-    if design is not None:
-        refuse_random(model, "a sample design (weights, strata, clusters, population)")
-    return fit_mixed(formula, model, data, family, level, points)
+    known: Any = channels if designs is not None else _with_designs(formula, data, channels, None)
+
+    def fitted(formula: str, event: Any) -> ModelFit:
+        family = families.binary(link, event)
+        model, design = _read(formula, data, known, designs, family, predictors, sample)
+        if model.random is None:
+            return fit_model(formula, model, family, level, information, design, penalty)
+        if design is not None:
+            refuse_random(model, "a sample design (weights, strata, clusters, population)")
+        if information != INFORMATION[0]:
+            refuse_random(model, f"the {information} information")
+        return fit_mixed(formula, model, family, level, points, penalty)
+
+    if designs is not None or not outcome_options(formula, known):
+        return fitted(formula, event)
+    if event is not None:
+        return fitted(option_formula(formula, known, event), None)
+    return fit_options(formula, known, lambda one: fitted(one, None))  # type: ignore[return-value]
 
 
+@takes_streams("data", "channels")
 @takes_missing
 @takes_sample
 def multinomial(
@@ -138,7 +158,8 @@ def multinomial(
     r"""Fit a multinomial logit of a randomized outcome with three answers or more.
 
     Parameters are those of `logit`; `reference` is the answer that the others are compared with, by default the first.
-    Coefficients are named "answer: term", as those of R's multinom are by rows.
+    Coefficients are named "answer: term", as those of R's multinom are by rows. Reports may be sets of options that
+    hold the answer or not: all that matters of a set is which answers it holds, so they need not be listed.
 
     Notes
     -----
@@ -146,11 +167,12 @@ def multinomial(
     """
     _check(level, information, penalty)
     family = families.multinomial(reference)
-    _, model, design = _read(formula, data, channels, designs, family, predictors, sample)
-    refuse_random(model, f"a {family.name} model")
+    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    refuse_random(model, f"the {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
+@takes_streams("data", "channels")
 @takes_missing
 @takes_sample
 def ordinal(
@@ -181,11 +203,12 @@ def ordinal(
     """
     _check(level, information, penalty)
     family = families.ordinal(link)
-    _, model, design = _read(formula, data, channels, designs, family, predictors, sample)
-    refuse_random(model, f"a {family.name} model")
+    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    refuse_random(model, f"the {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)
 
 
+@takes_streams("data", "channels")
 @takes_missing
 @takes_sample
 def linear(
@@ -214,9 +237,9 @@ def linear(
     if found is not None:
         data, channels = found[0], {}
         if not sample.given:
-            sample = SampleKeys(weights=np.ones(len(data)))
-    _, model, design = _read(formula, data, channels, designs, family, predictors, sample)
-    refuse_random(model, f"a {family.name} model")
+            sample = SampleKeys(weights=times_of(data))
+    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    refuse_random(model, f"the {family.name} model")
     return fit_model(formula, model, family, level, information, design)
 
 
@@ -228,12 +251,43 @@ def _read(
     family: families.Family,
     predictors: str | None,
     sample: SampleKeys,
-) -> tuple[pd.DataFrame, ModelData, SurveyDesign | None]:
-    """Read a model from its arguments: the rows that it uses, its likelihood, the sample design."""
+) -> tuple[ModelData, SampleDesign | None]:
+    """Read a model from its arguments: its likelihood, the sample design."""
+    if isinstance(data, pd.DataFrame):
+        # Respondents who were not asked about an option are left out, with what is known of them.
+        data, keys = sample.in_frame(data)
+        sample = SampleKeys(**keys)
     data, channels = formula_options(formula, data, channels)
     channels = _with_designs(formula, data, channels, designs)
     design = sample.design(data)
-    return data, read_model(formula, data, channels, family, predictors, design), design
+    rows = each_row(check_frame(data)) if designs is not None else _alike(formula, data, predictors, design)
+    design = put_design_together(design, rows)
+    if TIMES in data.columns:
+        rows = replace(rows, of_row=None)
+    return read_model(formula, rows, channels, family, predictors, design), design
+
+
+def _alike(
+    formula: str, data: pd.DataFrame, predictors: str | None, design: SampleDesign | None
+) -> AlikeRows:
+    """Put respondents together whose reports and covariates are the same, where that pays."""
+    outcome, right, random = parse_formula(formula)
+    parts = [right, *([] if predictors is None else [given_predictors(predictors)])]
+    names = [outcome, *sorted(variables_of(right)), *([] if random is None else [random])]
+    columns = [
+        next((one for one in (name, f"{name}_reported") if one in check_frame(data).columns), None)
+        for name in dict.fromkeys(names)
+    ]
+    other = next((one for one in map(needs_all_rows, parts) if one is not None), None)
+    if other is not None and TIMES in data.columns:
+        raise AnalysisError(
+            f"{other} in the formula may need all respondents at once, and these are put together while they are read",
+            "use the column itself, C(...), or what numpy computes row by row, such as np.log(...)",
+        )
+    present = [one for one in columns if one is not None]
+    if data.empty or other is not None or len(present) < len(columns) or not can_be_grouped(design):
+        return each_row(data)
+    return put_together(data, present, strata_codes(design)) or each_row(data)
 
 
 def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Designs | None) -> Mechanisms:

@@ -7,6 +7,7 @@ that could have come, at the fitted chances of the truths.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
@@ -14,17 +15,16 @@ from itertools import product
 import numpy as np
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import SetVariable, Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
-from .families import report_tables
+from .families import MOST_REPORTS, report_tables
 from .likelihood import Likelihood
 from .outcomes import GaussianOutcome, HiddenNumber, report_column
 from .penalty import Penalized
 from .reading import ModelData
 
 __all__ = ["score_noise"]
-
-_MOST_REPORTS = 1024
 
 
 def score_noise(data: ModelData, theta: Floats) -> Floats:
@@ -66,17 +66,19 @@ def _reports(
 ) -> Iterator[tuple[Floats, Floats]]:
     """Every report that could have come: its chance under each truth, and the scores that it would have given."""
     model = likelihood.outcome
-    outcomes = range(model.reports) if data.outcome.randomized else range(1)
-    hidden = [report_tables(one) for _, one in data.terms.randomized]
-    ranges = [range(max(table.shape[1] for table in tables)) for tables, _ in hidden]
-    every = list(product(outcomes, *ranges))
-    if len(every) > _MOST_REPORTS:
+    own = data.outcome.variable
+    sizes = [_reports_of(one) for _, one in data.terms.randomized]
+    if data.outcome.randomized:
+        sizes.append(own.sets.sets if isinstance(own, SetVariable) else model.reports)
+    if math.prod(sizes) > MOST_REPORTS:
         raise AnalysisError(
-            f"a finite population needs a sum over all reports, and these columns have {len(every):,} together, more "
-            f"than {_MOST_REPORTS:,}",
+            f"a finite population needs a sum over all reports, and these columns have {math.prod(sizes):,} together, "
+            f"more than {MOST_REPORTS:,}",
             "use fewer randomized predictors, or leave population= out (standard errors are then a little too large)",
         )
-    for report, *others in every:
+    outcomes = range(model.reports) if data.outcome.randomized else range(1)
+    hidden = [report_tables(one) for _, one in data.terms.randomized]
+    for report, *others in product(outcomes, *map(range, sizes[: len(hidden)])):
         seen = np.ones(likelihood.seen.shape)
         for number, ((tables, rows), other) in enumerate(zip(hidden, others, strict=True)):
             column = report_column(tables, rows, other, len(seen))
@@ -87,6 +89,13 @@ def _reports(
             changed = replace(changed, outcome=model.reporting(report))
             given = given * changed.outcome.given(likelihood.split(theta)[2])[:, None, :]
         yield given, changed.scores(theta)
+
+
+def _reports_of(variable: Variable) -> int:
+    """Count the reports of one column; with several designs those of the largest."""
+    if isinstance(variable, SetVariable):
+        return variable.sets.sets
+    return max(int(table.shape[1]) for table in report_tables(variable)[0])
 
 
 def _number_noise(

@@ -149,6 +149,34 @@ class BinaryOutcome:
         share = np.append(special.expit(extra), 0.0)[self.unknown_of]
         return self.no + share * self.no_slope, self.yes + share * self.yes_slope
 
+    def known(self, extra: Floats) -> BinaryOutcome:
+        """Give the outcome with its unknown shares where they are, as if they were known."""
+        if not self.unknown:
+            return self
+        assert self.unknown_of is not None
+        assert self.table_of is not None
+        no, yes = self.rows(extra)
+        share = np.append(special.expit(extra), 0.0)
+        of_table = np.full(len(self.tables), -1)
+        of_table[self.table_of] = self.unknown_of
+        tables = tuple(
+            table + share[number] * slope
+            for table, slope, number in zip(self.tables, self.slopes, of_table, strict=True)
+        )
+        return BinaryOutcome(no, yes, self.link, tables, self.table_of)
+
+    def moves(self, high: Floats, low: Floats, extra: Floats) -> Floats:
+        """Give how each report's chance moves with the log-odds of each unknown share (E x n)."""
+        found = np.zeros((self.extra, len(high)))
+        for number in range(self.extra):
+            assert self.unknown_of is not None
+            assert self.no_slope is not None
+            assert self.yes_slope is not None
+            share = float(special.expit(extra[number]))
+            move = (self.no_slope * low + self.yes_slope * high) * share * (1.0 - share)
+            found[number] = np.where(self.unknown_of == number, move, 0.0)
+        return found
+
     def terms(self, eta: Floats, extra: Floats) -> Terms:
         """Give log(c0 (1 - mu) + c1 mu) and its derivatives."""
         high, low, slope, bend = chance_of(self.link)(eta[:, 0])
@@ -156,17 +184,12 @@ class BinaryOutcome:
         size = 1 + self.extra
         first, second = np.zeros((len(no), size)), np.zeros((len(no), size, size))
         first[:, 0], second[:, 0, 0] = (yes - no) * slope, (yes - no) * bend
+        moves = self.moves(high, low, extra)
+        turns = self.moves(slope, -slope, extra)
         for number in range(self.extra):
-            assert self.unknown_of is not None
-            assert self.no_slope is not None
-            assert self.yes_slope is not None
-            mine = self.unknown_of == number
-            share = float(special.expit(extra[number]))
-            pull, k = share * (1.0 - share), 1 + number
-            move = np.where(mine, self.no_slope * low + self.yes_slope * high, 0.0)
-            first[:, k], second[:, k, k] = move * pull, move * pull * (1.0 - 2.0 * share)
-            both = np.where(mine, (self.yes_slope - self.no_slope) * slope * pull, 0.0)
-            second[:, 0, k] = second[:, k, 0] = both
+            share, k = float(special.expit(extra[number])), 1 + number
+            first[:, k], second[:, k, k] = moves[number], moves[number] * (1.0 - 2.0 * share)
+            second[:, 0, k] = second[:, k, 0] = turns[number]
         return logarithm(no * low + yes * high, first, second)
 
     def natural(self, extra: Floats) -> tuple[Floats, Floats]:

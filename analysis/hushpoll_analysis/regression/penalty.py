@@ -12,7 +12,13 @@ from hushpoll_analysis.channel.view import Floats
 from .likelihood import Evaluation, Likelihood
 from .outcomes import Outcome
 
-__all__ = ["Penalized"]
+__all__ = ["Penalized", "log_f"]
+
+
+def log_f(theta: Floats, shrunk: Floats) -> tuple[float, Floats]:
+    """Give the log-F(1, 1) prior, as a logarithm, of the coefficients marked with 1, and its slope."""
+    value = float(shrunk @ (theta / 2.0 - np.logaddexp(0.0, theta)))
+    return value, np.asarray(shrunk * (0.5 - special.expit(theta)), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +63,10 @@ class Penalized:
         """Add the prior; its slope is shared out over the respondents."""
         plain, held = self.base.evaluate(theta), self._shrunk(len(theta))
         high = special.expit(theta)
-        value = float(held @ (theta / 2.0 - np.logaddexp(0.0, theta)))
-        slope = held * (0.5 - high) / float(self.weights.sum())
+        value, slope = log_f(theta, held)
         return Evaluation(
             plain.log_likelihood + value,
-            plain.scores + slope,
+            plain.scores + slope / float(self.weights.sum()),
             plain.information + np.diag(held * high * (1.0 - high)),
         )
 

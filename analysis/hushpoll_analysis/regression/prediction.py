@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,32 +20,40 @@ if TYPE_CHECKING:
 
 __all__ = ["answer_chances", "marginal_effects", "predicted"]
 
+# What is said of people at given parameters.
+Statistic = Callable[[Floats], Floats]
+
 _STEP = 1e-5
 _EDGE = 1e-12
 
 
-def answer_chances(fit: ModelFit, frame: pd.DataFrame, theta: Floats) -> Floats:
-    """Chance of each true answer (n x K) at given parameters.
+def answer_chances(fit: ModelFit, frame: pd.DataFrame) -> Statistic:
+    """Give the chance of each true answer (n x K) as a function of the parameters.
 
     Columns of randomized predictors, where the frame has them, hold true answers; where it has none, their own model is
-    summed over.
+    summed over. The formula is computed once, whatever the parameters that are asked for.
     """
     terms, model = fit.data.terms, fit.data.likelihood.outcome
-    likelihood = _plain(fit)
-    beta, gamma, extra = likelihood.split(theta)
-    width = beta.size
-    beta = beta / fit.data.scale[:width].reshape(beta.shape)
     hidden = [name for name, _ in terms.randomized]
-    if not hidden or all(name in frame.columns for name in hidden):
-        design = terms.given(frame)[0] if hidden else terms.design(frame)[0]
-        return model.chances(design @ beta.T, extra)
-    if any(name in frame.columns for name in hidden):
+    told = [name for name in hidden if name in frame.columns]
+    if told and told != hidden:
         raise AnalysisError(f"give the true answers of all of {', '.join(hidden)}, or of none")
-    class_scale = fit.data.scale[width : width + gamma.size].reshape(gamma.shape)
-    lines = terms.covariates(frame) @ (gamma / class_scale).T
-    classes = special.softmax(np.concatenate([np.zeros((len(frame), 1)), lines], axis=1), axis=1)
-    parts = [model.chances(design @ beta.T, extra) for design in terms.design(frame)]
-    return np.asarray(sum(classes[:, j : j + 1] * part for j, part in enumerate(parts)), dtype=np.float64)
+    matrices = terms.given(frame) if told else terms.matrix(frame)
+    covariates = terms.covariates(frame) if hidden and not told else None
+
+    def chances(theta: Floats) -> Floats:
+        beta, gamma, extra = _plain(fit).split(theta)
+        width = beta.size
+        beta = beta / fit.data.scale[:width].reshape(beta.shape)
+        if covariates is None:
+            return model.chances(matrices[0] @ beta.T, extra)
+        class_scale = fit.data.scale[width : width + gamma.size].reshape(gamma.shape)
+        lines = covariates @ (gamma / class_scale).T
+        classes = special.softmax(np.concatenate([np.zeros((len(frame), 1)), lines], axis=1), axis=1)
+        parts = [model.chances(matrix @ beta.T, extra) for matrix in matrices]
+        return np.asarray(sum(classes[:, j : j + 1] * part for j, part in enumerate(parts)), dtype=np.float64)
+
+    return chances
 
 
 def _plain(fit: ModelFit) -> Likelihood:
@@ -76,7 +84,7 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
     return frame
 
 
-def with_slopes(fit: ModelFit, statistic: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
     """Give a statistic (flat) and its standard errors by the delta method, with central differences."""
     value = statistic(fit.theta)
     free = [place for place in range(len(fit.theta)) if place not in fit.held]
@@ -96,21 +104,27 @@ def with_slopes(fit: ModelFit, statistic: Callable[[Floats], Floats]) -> tuple[F
 def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> pd.DataFrame:
     """One row a respondent, and for several answers one block an answer."""
     frame = _frame(fit, data)
-    index = frame.index if data is not None else fit.data.terms.frame.index
+    index = frame.index if data is not None else fit.data.rows.index
     z = fit.quantile(fit.level if level is None else check_level(level))
     chosen = list(fit.data.outcome.shown)
+    chances = answer_chances(fit, frame)
 
     def statistic(theta: Floats) -> Floats:
-        return answer_chances(fit, frame, theta)[:, chosen].T.reshape(-1)
+        return chances(theta)[:, chosen].T.reshape(-1)
 
     value, se = with_slopes(fit, statistic)
     low, high = _limits(fit, value, se, z)
     result = pd.DataFrame({"estimate": value, "se": se, "low": low, "high": high})
+    of_row = fit.data.rows.of_row if data is None else None
+    blocks = []
+    for number in range(len(chosen)):
+        block = result.iloc[number * len(frame) : (number + 1) * len(frame)]
+        blocks.append((block if of_row is None else block.iloc[of_row]).set_index(index))
     if len(chosen) == 1:
-        return result.set_index(index)
+        return blocks[0]
     labels: list[Any] = [fit.data.outcome.labels[k] for k in chosen]
-    both: list[Any] = [labels, index]
-    return result.set_index(pd.MultiIndex.from_product(both, names=["answer", index.name or "row"]))
+    inner = list(index.names) if isinstance(index, pd.MultiIndex) else [index.name or "row"]
+    return pd.concat(blocks, keys=labels, names=["answer", *inner])
 
 
 def _limits(fit: ModelFit, value: Floats, se: Floats, z: float) -> tuple[Floats, Floats]:
@@ -118,7 +132,8 @@ def _limits(fit: ModelFit, value: Floats, se: Floats, z: float) -> tuple[Floats,
         return value - z * se, value + z * se
     inside = np.clip(value, _EDGE, 1.0 - _EDGE)
     odds, half = special.logit(inside), z * se / (inside * (1.0 - inside))
-    return special.expit(odds - half), special.expit(odds + half)
+    # Beyond the edge nothing is left of the interval: it ends at the chance itself.
+    return np.minimum(special.expit(odds - half), value), np.maximum(special.expit(odds + half), value)
 
 
 def marginal_effects(
@@ -130,16 +145,17 @@ def marginal_effects(
     wanted = columns if variables is None else [variables] if isinstance(variables, str) else list(variables)
     unknown = [name for name in [*wanted, *discrete] if name not in columns]
     if unknown:
-        raise AnalysisError(f"{unknown[0]!r} is no predictor of the model", f"it has {', '.join(columns)}")
+        raise AnalysisError(f"{unknown[0]!r} is not a predictor of the model", f"it has {', '.join(columns)}")
     names: list[tuple[Any, ...]] = []
-    parts: list[Callable[[Floats], Floats]] = []
+    parts: list[tuple[Floats, Floats]] = []
     for name in wanted:
+        # One at a time: each holds the model's matrix of the whole data, twice.
         for label, effect in _effects(fit, name, name in discrete):
             names.append((name, label))
-            parts.append(effect)
+            parts.append(with_slopes(fit, effect))
     if not parts:
         raise AnalysisError("the model has no predictors, so there are no marginal effects")
-    value, se = with_slopes(fit, lambda theta: np.concatenate([part(theta) for part in parts]))
+    value, se = (np.concatenate(one) for one in zip(*parts, strict=True))
     wide = [fit.data.outcome.labels[k] for k in list(fit.data.outcome.shown)]
     z = fit.quantile(fit.level if level is None else check_level(level))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -155,28 +171,36 @@ def marginal_effects(
     return rows
 
 
-def _effects(fit: ModelFit, name: str, stepped: bool) -> list[tuple[str, Callable[[Floats], Floats]]]:
+def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Statistic]]:
     """Give the effects of one predictor: its contrast in words, and the average as a function of the parameters."""
     terms = fit.data.terms
     randomized = dict(terms.randomized)
     base = terms.frame.drop(columns=list(randomized))
     if name in randomized:
-        return _randomized_effects(fit, name)
+        yield from _randomized_effects(fit, name)
+        return
     column = base[name]
-    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    number = (
+        pd.api.types.is_numeric_dtype(column)
+        and not pd.api.types.is_bool_dtype(column)
+        and not terms.is_category(name)
+    )
     if number and not stepped:
-        step = 1e-4 * max(float(column.std(ddof=0)), 1e-8)
-        ends = [base.assign(**{name: column + side * step}) for side in (1.0, -1.0)]
-        return [("slope", _difference(fit, ends[0], ends[1], 2.0 * step))]
+        step = 1e-4 * max(_spread(column.to_numpy(dtype=np.float64), fit.data.rows.times), 1e-8)
+        up, down = (answer_chances(fit, base.assign(**{name: column + side * step})) for side in (1.0, -1.0))
+        yield "slope", _difference(fit, up, down, 2.0 * step)
+        return
     values = [0, 1] if number else _values(column)
-    first = base.assign(**{name: _constant(column, values[0])})
-    return [
-        (
-            f"{value} - {values[0]}",
-            _difference(fit, base.assign(**{name: _constant(column, value)}), first, 1.0),
-        )
-        for value in values[1:]
-    ]
+    first = answer_chances(fit, base.assign(**{name: _constant(column, values[0])}))
+    for value in values[1:]:
+        moved = answer_chances(fit, base.assign(**{name: _constant(column, value)}))
+        yield f"{value} - {values[0]}", _difference(fit, moved, first, 1.0)
+
+
+def _spread(values: Floats, times: Floats) -> float:
+    """Give the standard deviation of values that came so many times."""
+    gaps = values - np.average(values, weights=times)
+    return float(np.sqrt(np.average(gaps**2, weights=times)))
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:
@@ -189,13 +213,13 @@ def _constant(column: pd.Series[Any], value: Any) -> Any:
     return pd.Series([value] * len(column), index=column.index, dtype=column.dtype)
 
 
-def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Callable[[Floats], Floats]]]:
+def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]:
     """Everybody's true answer set to one value, the other randomized predictors as their own model has them."""
     terms = fit.data.terms
     place = [one for one, _ in terms.randomized].index(name)
     variable = dict(terms.randomized)[name]
     base = terms.frame.drop(columns=[one for one, _ in terms.randomized])
-    weights = _plain(fit).weights
+    weights, matrix = _plain(fit).weights, terms.matrix(base)
 
     def average(theta: Floats, k: int) -> Floats:
         likelihood, model = _plain(fit), fit.data.likelihood.outcome
@@ -205,13 +229,12 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Callable[[F
         # The other predictors' joint distribution is left as it is.
         chosen = list(fit.data.outcome.shown)
         result = np.zeros((len(base), len(chosen)))
-        design = terms.design(base)
         for j, level in enumerate(terms.levels):
             moved = terms.levels.index((*level[:place], k, *level[place + 1 :]))
-            result += classes[:, j : j + 1] * model.chances(design[moved] @ beta.T, extra)[:, chosen]
+            result += classes[:, j : j + 1] * model.chances(matrix[moved] @ beta.T, extra)[:, chosen]
         return np.asarray(weights @ result / weights.sum(), dtype=np.float64)
 
-    def contrast(k: int) -> Callable[[Floats], Floats]:
+    def contrast(k: int) -> Statistic:
         return lambda theta: average(theta, k) - average(theta, 0)
 
     return [
@@ -219,14 +242,12 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Callable[[F
     ]
 
 
-def _difference(
-    fit: ModelFit, upper: pd.DataFrame, lower: pd.DataFrame, width: float
-) -> Callable[[Floats], Floats]:
+def _difference(fit: ModelFit, upper: Statistic, lower: Statistic, width: float) -> Statistic:
     weights = _plain(fit).weights
     chosen = list(fit.data.outcome.shown)
 
     def average(theta: Floats) -> Floats:
-        gap = answer_chances(fit, upper, theta)[:, chosen] - answer_chances(fit, lower, theta)[:, chosen]
+        gap = upper(theta)[:, chosen] - lower(theta)[:, chosen]
         return np.asarray(weights @ gap / weights.sum() / width, dtype=np.float64)
 
     return average

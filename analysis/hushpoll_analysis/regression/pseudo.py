@@ -8,13 +8,13 @@ import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.data.columns import column_of, randomized_variable, report_codes
+from hushpoll_analysis.data.columns import column_of, randomized_variable
+from hushpoll_analysis.data.listed_sets import read_listed
 from hushpoll_analysis.data.members import refuse_together, with_members
 from hushpoll_analysis.data.option_columns import option_names, with_options
 from hushpoll_analysis.errors import AnalysisError
 
-from .formula import parse_formula
+from .formula import parse_formula, variables_of
 from .outcomes import HiddenNumber
 
 __all__ = ["formula_options", "unbiased_outcome"]
@@ -25,7 +25,7 @@ def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd
     names = option_names(formula) if isinstance(formula, str) else []
     if isinstance(channels, Survey) and channels.blocks and isinstance(data, pd.DataFrame):
         outcome, right, _ = parse_formula(formula)
-        used = [outcome, *map(str, right.required_variables)]
+        used = [outcome, *variables_of(right)]
         refuse_together(channels, used, "use crosstab or compare for two questions of one block")
         data = with_members(data, channels, used)
     if not names or not isinstance(data, pd.DataFrame):
@@ -34,7 +34,7 @@ def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd
     if known is channels:
         return data, channels
     outcome, right, _ = parse_formula(formula)
-    needed = {outcome, *right.required_variables}
+    needed = {outcome, *variables_of(right)}
     assert isinstance(known, dict)
     return frame, {name: one for name, one in known.items() if name in needed}
 
@@ -44,7 +44,7 @@ def unbiased_outcome(
 ) -> tuple[pd.DataFrame, HiddenNumber] | None:
     """Put b_z with C b = v, whose mean given the truth is the number itself, in place of the outcome's reports.
 
-    None where the outcome is no randomized number of a survey. Least squares of these numbers are unbiased; their
+    None where the outcome is not a randomized number of a survey. Least squares of these numbers are unbiased; their
     errors are neither normal nor of one size, so standard errors have to be robust.
     """
     outcome, right, _ = parse_formula(formula)
@@ -53,7 +53,11 @@ def unbiased_outcome(
     question = next((one for one in channels.questions if one.id == outcome), None)
     if question is None or question.answers.values is None:
         return None
-    hidden = [name for name in right.required_variables if randomized_variable(name, channels) is not None]
+    hidden = [
+        name
+        for name in sorted(variables_of(right))
+        if randomized_variable(name, channels, as_sets=True) is not None
+    ]
     if hidden:
         raise AnalysisError(
             f"{outcome} and {hidden[0]} were both randomized, which a linear model of a number cannot take",
@@ -65,7 +69,8 @@ def unbiased_outcome(
 
 
 def _number(question: Question, data: pd.DataFrame) -> HiddenNumber:
-    view = channel_view(question.mechanism)
-    weights = view.solution([float(value) for value in question.answers.values or ()])
-    codes = report_codes(column_of(data, question.id), view.outcomes)
-    return HiddenNumber(view, codes, weights, float(question.answers.spacing))
+    found = randomized_variable(question.id, {question.id: question.mechanism}, of_shares=False, as_sets=True)
+    assert found is not None
+    variable, codes = read_listed(found, column_of(data, question.id))
+    weights = variable.view.solution([float(value) for value in question.answers.values or ()])
+    return HiddenNumber(variable.view, codes, weights, float(question.answers.spacing))

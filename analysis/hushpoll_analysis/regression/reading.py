@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -11,19 +12,28 @@ import pandas as pd
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.alike import AlikeRows
 from hushpoll_analysis.data.columns import (
     Codes,
     Mechanisms,
+    SetVariable,
     Variable,
-    check_frame,
     column_of,
     randomized_variable,
 )
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.weights import SampleDesign
 
-from .families import Family, ReadOutcome, report_tables
-from .formula import ModelTerms, check_rank, column_sizes, parse_formula, read_terms
+from .families import Family, ReadOutcome, report_tables, seen_chances
+from .formula import (
+    ModelTerms,
+    check_rank,
+    column_sizes,
+    needs_all_rows,
+    parse_formula,
+    read_terms,
+    variables_of,
+)
 from .likelihood import Evaluable, Likelihood
 from .outcomes import BinaryOutcome
 
@@ -55,7 +65,14 @@ class ModelData:
     decoys: tuple[DecoyShift, ...]
     scale: Floats
     """What each coefficient was multiplied by: columns are brought to size one, so that the search is well scaled."""
-    random: str | None = None
+    random: str | None
+    rows: AlikeRows
+    """The different rows of the table that was given, and for how many respondents each stands."""
+
+    @property
+    def n(self) -> int:
+        """The number of respondents."""
+        return round(float(self.rows.times.sum()))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -69,38 +86,52 @@ class ModelData:
 
 def read_model(
     formula: str,
-    data: pd.DataFrame,
+    rows: AlikeRows,
     channels: Mechanisms,
     family: Family,
     predictors: str | None,
-    design: SurveyDesign | None,
+    design: SampleDesign | None,
 ) -> ModelData:
     """Read formula and data; refuse what is not there, does not fit, or cannot be identified."""
     outcome_name, right, random = parse_formula(formula)
-    if check_frame(data).empty:
+    data, times = rows.frame, rows.times
+    if data.empty:
         raise AnalysisError("the table of reports is empty", "there is nothing to fit")
-    needed = sorted(set(right.required_variables))
+    needed = sorted(variables_of(right))
     _check_names(formula, outcome_name, needed, channels)
     frame = pd.DataFrame(
         {name: column_of(data, name).reset_index(drop=True) for name in needed}, index=range(len(data))
     )
-    randomized = [(name, one) for name in needed if (one := randomized_variable(name, channels)) is not None]
+    randomized = [
+        (name, one)
+        for name in needed
+        if (one := randomized_variable(name, channels, as_sets=True)) is not None
+    ]
+    other = needs_all_rows(right, [name for name, _ in randomized])
+    if other is not None:
+        raise AnalysisError(
+            f"{other} looks at all rows of a randomized column, whose true answers nobody has",
+            "use the column itself, or transform exact ones only",
+        )
     outcome = family.read(column_of(data, outcome_name).reset_index(drop=True), outcome_name, channels)
     codes = [one.codes(frame[name]) for name, one in randomized]
     terms, matrix, covariates = read_terms(right, frame, randomized, predictors, family.intercept)
     naive = _reported_design(matrix, randomized, codes)
+    people = round(float(times.sum()))
     check_rank(
         naive if len(terms.levels) == 1 else matrix.reshape(-1, matrix.shape[2]),
         terms.names,
+        people * (1 if len(terms.levels) == 1 else len(matrix)),
     )
-    check_rank(covariates, terms.class_names[: covariates.shape[1]] if terms.class_names else ())
-    size, class_size = column_sizes(matrix), column_sizes(covariates)
+    check_rank(covariates, terms.class_names[: covariates.shape[1]] if terms.class_names else (), people)
+    size, class_size = column_sizes(matrix, times), column_sizes(covariates[None], times)
     likelihood = Likelihood(
         outcome=outcome.model,
         design=matrix / size,
         covariates=covariates / class_size,
         seen=_seen(randomized, codes, terms.levels, len(data)),
-        weights=np.ones(len(data)) if design is None else design.weights,
+        weights=times if design is None else design.weights,
+        offset=-sum(one.scale for one in (outcome.variable, *dict(randomized).values()) if _is_set(one)),
     )
     lines = outcome.model.lines
     scale = np.concatenate(
@@ -119,6 +150,7 @@ def read_model(
         _decoys(likelihood, outcome, randomized, codes, terms.levels),
         scale,
         random,
+        rows,
     )
 
 
@@ -129,7 +161,8 @@ def _check_names(formula: str, outcome: str, needed: list[str], channels: Mechan
         unused = {name for name, one in channels.items() if one is not None} - set(needed) - {outcome}
         if unused:
             raise AnalysisError(
-                f"a channel is given for {sorted(unused)[0]!r}, which is not in the formula {formula!r}"
+                f"a channel is given for {sorted(unused)[0]!r}, which is not in the formula {formula!r}",
+                "correct its name, or leave it out",
             )
 
 
@@ -150,10 +183,12 @@ def _seen(
     """Chance of each respondent's predictor reports under every class."""
     seen = np.ones((n, len(levels)))
     for number, ((name, one), reports) in enumerate(zip(randomized, codes, strict=True)):
-        seen *= _chances(one)[[level[number] for level in levels]][:, reports].T
-        if np.any(seen.max(axis=1) == 0.0):
-            raise AnalysisError(f"the predictor {name!r} has reports that its channel can never give")
+        seen *= seen_chances(one, reports, name)[:, [level[number] for level in levels]]
     return seen
+
+
+def _is_set(variable: Variable | None) -> TypeGuard[SetVariable]:
+    return isinstance(variable, SetVariable)
 
 
 def _reported_design(matrix: Floats, randomized: list[tuple[str, Variable]], codes: list[Codes]) -> Floats:
@@ -162,6 +197,8 @@ def _reported_design(matrix: Floats, randomized: list[tuple[str, Variable]], cod
     for (_, one), reports in zip(randomized, codes, strict=True):
         if isinstance(one.view, StackedView):
             reports = reports - one.view.offsets[np.searchsorted(one.view.offsets, reports, side="right") - 1]
+        elif _is_set(one):
+            reports = reports.argmax(axis=1)
         chosen = chosen * one.view.options + np.minimum(reports, one.view.options - 1)
     return np.asarray(matrix[chosen, np.arange(matrix.shape[1])], dtype=np.float64)
 

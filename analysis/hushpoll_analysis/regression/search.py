@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import optimize
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.errors import NotIdentifiedError
 
 from .likelihood import Evaluable, Evaluation
 
@@ -20,6 +23,12 @@ REACHES = (
     8.0,
     30.0,
 )  # how far: columns have size one, so coefficients are of the order of one, or run away
+_NEAR = 1e-3  # a step that is still small enough to be the last one
+
+_NOWHERE = (
+    "the likelihood keeps rising toward infinity, so it has no maximum (separation, or answers that nobody gave)",
+    "put rare answers together, simplify the model or collect more reports",
+)
 
 
 def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluation, bool]:
@@ -33,7 +42,12 @@ def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluati
         around = start + rng.normal(0.0, reach, (SCATTERED, len(start)))
         heights = [likelihood.evaluate(point).log_likelihood for point in around]
         starts += [around[place] for place in np.argsort(heights)[::-1][:2]]
-    found = [maximum(likelihood, one) for one in starts]
+    found = []
+    for one in starts:
+        with suppress(NotIdentifiedError):
+            found.append(maximum(likelihood, one))
+    if not found:
+        raise NotIdentifiedError(*_NOWHERE)
     settled = [one for one in found if one[2]]
     return max(settled or found, key=lambda one: one[1].log_likelihood)
 
@@ -74,10 +88,31 @@ def maximum(
         return np.asarray(at(values).information[np.ix_(free, free)] / total, dtype=np.float64)
 
     options: Any = {"gtol": 1e-9, "maxiter": 300}
-    found = optimize.minimize(
-        height, point[free], jac=slope, hess=bend, method="trust-exact", options=options
-    )
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = optimize.minimize(
+                height, point[free], jac=slope, hess=bend, method="trust-exact", options=options
+            )
+    except (ValueError, np.linalg.LinAlgError):  # on its way to infinity
+        raise NotIdentifiedError(*_NOWHERE) from None
     point[free] = found.x
-    evaluation = likelihood.evaluate(point)
+    point, evaluation = _polished(likelihood, point, free)
     gradient = (likelihood.weights @ evaluation.scores)[free] / total
     return point, evaluation, bool(np.max(np.abs(gradient)) < 1e-6)
+
+
+def _polished(likelihood: Evaluable, point: Floats, free: npt.NDArray[np.bool_]) -> tuple[Floats, Evaluation]:
+    """Take one more step of Newton's, so that a fit depends on its data alone, not on where the search ended."""
+    evaluation = likelihood.evaluate(point)
+    gradient = (likelihood.weights @ evaluation.scores)[free]
+    try:
+        step = np.linalg.solve(evaluation.information[np.ix_(free, free)], gradient)
+    except np.linalg.LinAlgError:
+        return point, evaluation
+    if not np.max(np.abs(step)) < _NEAR:
+        return point, evaluation  # not the step of a search that has settled
+    nearer = point.copy()
+    nearer[free] += step
+    found = likelihood.evaluate(nearer)
+    better = np.max(np.abs((likelihood.weights @ found.scores)[free])) <= np.max(np.abs(gradient))
+    return (nearer, found) if better else (point, evaluation)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
@@ -65,7 +65,7 @@ def effective_interval(
     Wilson's interval depends on z^2 / n only, so a size smaller by (z/t)^2 is the same as t; the other methods follow.
     """
     tail = (1.0 - level) / 2.0
-    shrink = float(stats.norm.isf(tail) / stats.t.isf(tail, degrees_of_freedom))
+    shrink = float(ndtri(tail) / stdtrit(degrees_of_freedom, tail))
     counts = np.asarray(wanted.counts * shrink**2, dtype=np.float64)
     line = wanted.line
     if line is not None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+from hushpoll_client import Survey
 
+from hushpoll_analysis.data.alike import TIMES
+from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.errors import AnalysisError
 
 from .population import Population
-from .weights import Column, Margins, SurveyDesign, read_design
+from .together import grouped_design
+from .weights import Column, Margins, SampleDesign, read_sample_design, row_values
 
 __all__ = ["SampleKeys", "takes_sample"]
 
@@ -40,22 +46,26 @@ class SampleKeys:
     @property
     def counts_suffice(self) -> bool:
         """Whether counts alone carry the estimate: there is at most a population."""
-        one = isinstance(self.population, int | float | None)
+        one = isinstance(self.population, Real | None)
         return one and set(self.given) <= {"population"}
 
-    def design(self, data: pd.DataFrame) -> SurveyDesign | None:
+    def design(self, data: pd.DataFrame) -> SampleDesign | None:
         """Read the design from a table of respondents; None when nothing was asked for."""
-        return read_design(data, **vars(self))
+        if isinstance(data, pd.DataFrame) and TIMES in data.columns:
+            return grouped_design(data, self.strata) if self.given else None
+        return read_sample_design(data, **vars(self))
 
-    def design_or_simple(self, data: pd.DataFrame) -> tuple[SurveyDesign, bool]:
+    def design_or_simple(self, data: pd.DataFrame) -> tuple[SampleDesign, bool]:
         """Read the design, and say whether it is only that of a simple random sample, because nothing was given."""
         found = self.design(data)
         if found is not None:
             return found, False
+        if TIMES in data.columns:
+            return grouped_design(data), True
         n = len(data)
-        return SurveyDesign(np.ones(n), np.zeros(n, dtype=np.int64), np.arange(n)), True
+        return SampleDesign(np.ones(n), np.zeros(n, dtype=np.int64), np.arange(n)), True
 
-    def design_of(self, reports: Any) -> SurveyDesign | None:
+    def design_of(self, reports: Any) -> SampleDesign | None:
         """Read the design of a table of respondents; joint counts have none."""
         if isinstance(reports, pd.DataFrame):
             return self.design(reports)
@@ -77,14 +87,45 @@ class SampleKeys:
             if key in ("weights", "strata", "clusters", "population") and isinstance(
                 value, list | np.ndarray | pd.Series
             ):
-                columns[f"({key})"] = np.asarray(value)
+                columns[f"({key})"] = row_values(frame, value, key)
                 keys[key] = f"({key})"
             else:
                 keys[key] = value
         return frame.assign(**columns) if columns else frame, keys
 
+    def refuse_reports(self, mechanisms: Any) -> None:
+        """Refuse a randomized column as part of the design: its reports are not what people are."""
+        reports = randomized_names(mechanisms)
+        for key, value in self.given.items():
+            named = value if key == "margins" and isinstance(value, Mapping) else [value]
+            for name in named:
+                if isinstance(name, str) and name.removesuffix("_reported") in reports:
+                    raise AnalysisError(
+                        f"{key}: {name!r} was randomized, so its reports tell nobody's true group",
+                        "take a column that was not",
+                    )
+
+    def among_asked(
+        self, frame: pd.DataFrame, mechanisms: Mechanisms, names: Sequence[str]
+    ) -> tuple[pd.DataFrame, SampleKeys]:
+        """Add columns for questions of a block; leave out people who were not asked, with their weights."""
+        told, keys = self.in_frame(frame)
+        asked = with_members(told, mechanisms, names)
+        return (frame, self) if asked is told else (asked, SampleKeys(**keys))
+
 
 NAMES = tuple(one.name for one in fields(SampleKeys))
+ASKED = ("mechanisms", "channels", "survey")
+"""Where the functions take what was randomized."""
+
+
+def randomized_names(mechanisms: Any) -> set[str]:
+    """Name the columns that went through a mechanism, as far as they are named."""
+    if isinstance(mechanisms, Survey):
+        return {question.id for question in mechanisms.questions}
+    if isinstance(mechanisms, Mapping):
+        return {str(name) for name, one in mechanisms.items() if one is not None}
+    return set()
 
 
 def takes_sample(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -92,8 +133,11 @@ def takes_sample(function: Callable[..., Result]) -> Callable[..., Result]:
 
     @wraps(function)
     def sampled(*args: Any, **keys: Any) -> Result:
-        given = {name: keys.pop(name) for name in NAMES if name in keys}
-        return function(*args, sample=SampleKeys(**given), **keys)
+        sample = SampleKeys(**{name: keys.pop(name) for name in NAMES if name in keys})
+        if sample.given:
+            told = known.bind_partial(*args, **keys).arguments
+            sample.refuse_reports(next((told[one] for one in ASKED if one in told), None))
+        return function(*args, sample=sample, **keys)
 
     known = inspect.signature(function)
     keywords = [

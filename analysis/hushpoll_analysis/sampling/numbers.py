@@ -26,7 +26,7 @@ from hushpoll_analysis.shares.sample import Sample
 from .keys import SampleKeys
 from .sets import WeightedSets
 from .weighted import WeightedReports
-from .weights import SurveyDesign
+from .weights import SampleDesign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +121,7 @@ def _design_sets(
     frame: pd.DataFrame,
     mechanism: Channel | Mechanism,
     name: str,
-    design: SurveyDesign,
+    design: SampleDesign,
     sets: SetView,
     level: float,
     rounding: float,

@@ -12,6 +12,7 @@ import pandas as pd
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes
 from hushpoll_analysis.data.counts import check_population
+from hushpoll_analysis.data.row_order import in_row_order
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = ["Population", "sampling_fractions"]
@@ -48,7 +49,7 @@ def _by_column(data: pd.DataFrame, column: Any, strata: Codes, names: list[Any])
         if column not in data.columns:
             raise AnalysisError(f"population: there is no column {column!r}")
         column = data[column]
-    values = pd.to_numeric(pd.Series(np.asarray(column)), errors="coerce").to_numpy(dtype=np.float64)
+    values = pd.to_numeric(pd.Series(in_row_order(column, data)), errors="coerce").to_numpy(dtype=np.float64)
     if len(values) != len(data):
         raise AnalysisError(f"population has {len(values)} values for {len(data)} respondents")
     sizes = []

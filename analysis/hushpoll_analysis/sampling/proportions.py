@@ -6,7 +6,7 @@ import math
 
 from scipy import optimize, stats
 
-from .weights import SurveyDesign
+from .weights import SampleDesign
 
 __all__ = ["SCALES", "reported_interval"]
 
@@ -14,7 +14,7 @@ SCALES = ("logit", "asin", "beta", "likelihood")
 
 
 def reported_interval(
-    mean: float, variance: float, design: SurveyDesign, level: float, interval: str
+    mean: float, variance: float, design: SampleDesign, level: float, interval: str
 ) -> tuple[float, float]:
     """Interval of a weighted proportion: t on the scale named, or from the binomial with an effective size."""
     t = float(stats.t.isf((1.0 - level) / 2.0, design.degrees_of_freedom))

@@ -82,8 +82,14 @@ def read_replicates(data: pd.DataFrame, given: Any) -> ReplicateWeights:
     scale = _scale(wanted, count)
     rscales = np.ones(count) if wanted.rscales is None else np.asarray(wanted.rscales, dtype=np.float64)
     if rscales.shape != (count,) or np.any(rscales < 0.0):
-        raise AnalysisError(f"replicates: rscales needs {count} numbers of 0 or more, one a replicate")
-    return ReplicateWeights(weights, scale * rscales, wanted.mse)
+        raise AnalysisError(f"replicates: rscales needs {count} numbers of 0 or more, one per replicate")
+    found = ReplicateWeights(weights, scale * rscales, wanted.mse)
+    if found.degrees_of_freedom < 1:
+        raise AnalysisError(
+            "replicates: all columns have the same weights, so they hold no variance",
+            "give weights that differ from replicate to replicate",
+        )
+    return found
 
 
 def _columns(data: pd.DataFrame, columns: Any) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hushpoll_client.said import joined, said
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Part
@@ -16,7 +17,7 @@ from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes
+from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
@@ -28,7 +29,7 @@ from hushpoll_analysis.shares.share_table import ShareTable
 from .effective import effective_interval, effective_quantity
 from .keys import SampleKeys, takes_sample
 from .proportions import SCALES, reported_interval
-from .weights import SurveyDesign
+from .weights import SampleDesign
 
 __all__ = [
     "WEIGHTED_INTERVALS",
@@ -125,7 +126,7 @@ def weighted_estimate(
     reports, mechanisms, weights, strata, clusters, margins, designs
         As in `crosstab`.
     name
-        The question.
+        The question; where its reports speak of several options at once, those who chose or ticked each of them.
     population
         The size N of a finite population (of each stratum: a mapping, or a column, as R's `fpc`; clusters where those
         were drawn; below 1 the fraction sampled). Without weights everybody then stands for N/n people.
@@ -151,7 +152,21 @@ def weighted_estimate(
     Korn, Graubard, "Confidence intervals for proportions with small expected number of positive counts", Survey
     Methodology 24 (1998).
     """
-    return weighted_sample(reports, mechanisms, name, sample, level, interval, designs)[0]
+    check_names(name, "name")
+    options = options_of(name, mechanisms)
+    if not options:
+        return weighted_sample(reports, mechanisms, name, sample, level, interval, designs)[0]
+    each = [
+        weighted_sample(reports, mechanisms, f"{name}[{option}]", sample, level, interval)[0]
+        for option in options
+    ]
+    shares = [replace(one.shares[1], option=option) for one, option in zip(each, options, strict=True)]
+    return replace(
+        max(each, key=lambda one: one.n),
+        name=name,
+        shares=tuple(shares),
+        notes=tuple(dict.fromkeys(note for one in each for note in one.notes)),
+    )
 
 
 def weighted_sample(
@@ -167,8 +182,8 @@ def weighted_sample(
     if interval not in WEIGHTED_INTERVALS:
         raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
     check_level(level)
-    check_names(name, "name")
-    if len(check_frame(reports, "reports")) < 2:
+    reports, keys = keys.among_asked(check_frame(reports, "reports"), mechanisms, [name])
+    if len(reports) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
     option = option_of(name, mechanisms)
     if option is not None:
@@ -176,13 +191,9 @@ def weighted_sample(
         return weighted_part(
             reports, part, part_codes(reports, question, part, whole), name, keys, level, interval
         )
-    parts = options_of(name, mechanisms)
-    if parts:
-        raise AnalysisError(
-            f"{name}: its reports speak of several options at once", f"name one, as in '{name}[{parts[0]}]'"
-        )
     try:
-        variable, codes = read_variable(reports, name, with_designs(mechanisms, designs, reports, name))
+        known = with_designs(mechanisms, designs, reports, name)
+        variable, codes = read_variable(reports, name, known, with_yes_no([name], known).get(name))
     except NotIdentifiedError as error:
         raise NotIdentifiedError(
             f"{name}: {error.problem}",
@@ -230,7 +241,7 @@ def _estimated(
         level,
         method,
         shares,
-        _notes(shares, sample),
+        _notes(shares, sample, method, _method(wanted, AUTO, simple)),
     )
 
 
@@ -263,14 +274,16 @@ class WeightedReports:
 
     view: ChannelView
     codes: Codes
-    design: SurveyDesign
+    design: SampleDesign
     decoy: EstimatedDecoy | None
     rounding: float = 0.0
     """How far apart the points are that numbers were rounded to at random."""
 
     @property
     def frequencies(self) -> Floats:
-        return self.design.mean(np.eye(self.view.outcomes)[self.codes])
+        # Not a mean of dummies: a column for each report would take n x outcomes numbers.
+        sums = np.bincount(self.codes, self.design.weights, self.view.outcomes)
+        return np.asarray(sums / self.design.total, dtype=np.float64)
 
     def values(self, target: Floats) -> Floats:
         """Give b(z) of each respondent, with C b = a."""
@@ -284,7 +297,7 @@ class WeightedReports:
         except NotIdentifiedError:
             return np.full(len(self.codes), float(noise.max()) + rounded)
 
-    def variance(self, target: Floats, design: SurveyDesign | None = None) -> float:
+    def variance(self, target: Floats, design: SampleDesign | None = None) -> float:
         """Linearised variance of b.f, without an estimated decoy's own part."""
         design = self.design if design is None else design
         values = self.values(target)
@@ -361,31 +374,58 @@ class WeightedReports:
         )
 
 
-def _notes(shares: Sequence[WeightedShare], sample: WeightedReports) -> tuple[str, ...]:
+def _heavy(design: SampleDesign) -> str:
+    return said(
+        "The weights are heavy: {n:,} respondents are worth {effective:.0f} with equal weights, and one of them "
+        "carries {heaviest:.0%} of the estimate.",
+        n=design.n,
+        effective=design.effective_n,
+        heaviest=float(design.weights.max() / design.total),
+    )
+
+
+def _narrow(method: str, best: str) -> str:
+    """Say what heavy weights do to the interval: made at the effective size it allows for them, others do not."""
+    if method != "t" and method not in SCALES:
+        return said("Standard errors are too small then; the interval allows for it.")
+    if method == best:
+        return said("Standard errors and intervals are too small then; trim the weights.")
+    return said(
+        "Standard errors and {method} intervals are too small then; use the {best} interval, or trim the weights.",
+        method=method,
+        best=best,
+    )
+
+
+def _notes(
+    shares: Sequence[WeightedShare], sample: WeightedReports, method: str, best: str
+) -> tuple[str, ...]:
     """Say what a reader must know beside the numbers."""
     design, notes = sample.design, []
     if np.ptp(sample.codes[design.weights > 0.0]) == 0:
         notes.append(
-            "All reports are the same, so the standard error is 0 and says nothing; the interval holds."
+            said("All reports are the same, so the standard error is 0 and says nothing; the interval holds.")
         )
-    heaviest = float(design.weights.max() / design.total)
     if design.n > HEAVY * design.effective_n:
-        notes.append(
-            f"The weights are heavy: {design.n:,} respondents are worth {design.effective_n:.0f} with equal weights, "
-            f"and one of them carries {heaviest:.0%} of the estimate. Standard errors and t intervals are too small "
-            "then; use the wilson interval, or trim the weights."
-        )
+        notes.append(joined(" ", [_heavy(design), _narrow(method, best)]))
     if sample.decoy is not None:
-        notes.append("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")
+        notes.append(
+            said("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")
+        )
     beyond = [str(share.option) for share in shares if share.misfit is not None]
     if beyond:
         notes.append(
-            f"The interval of {', '.join(beyond)} lies wholly outside the possible values: data and design disagree by "
-            "more than chance explains. The likelihood interval inside the possible values is shown."
+            said(
+                "The interval of {names} lies wholly outside the possible values: data and design disagree by more "
+                "than chance explains. The likelihood interval inside the possible values is shown.",
+                names=", ".join(beyond),
+            )
         )
     elif any(not 0.0 <= share.estimate <= 1.0 for share in shares):
         notes.append(
-            "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
-            "compute with the unclipped ones."
+            said(
+                "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
+                "compute with the unclipped ones."
+            )
         )
     return tuple(notes)

@@ -13,19 +13,20 @@ import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, check_frame, column_of
+from hushpoll_analysis.data.row_order import in_row_order
 from hushpoll_analysis.errors import AnalysisError
 
 from .population import Population, sampling_fractions
 from .replicates import ReplicateWeights, read_replicates
 
-__all__ = ["Column", "Margins", "SurveyDesign", "rake", "read_design"]
+__all__ = ["Column", "Margins", "SampleDesign", "rake", "read_sample_design", "row_values"]
 
 Column = str | Sequence[Any] | npt.NDArray[Any] | pd.Series | None
 Margins = Mapping[str, Mapping[Any, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class SurveyDesign:
+class SampleDesign:
     """How the respondents were sampled.
 
     Variances are those of the linearised statistic with primary units drawn with replacement inside strata (Binder
@@ -58,7 +59,12 @@ class SurveyDesign:
     @property
     def effective_n(self) -> float:
         """Kish's effective sample size, (sum w)^2 / sum w^2."""
-        return self.total**2 / float(np.sum(self.weights**2))
+        return self.total**2 / float(np.sum(self.squared))
+
+    @property
+    def squared(self) -> Floats:
+        """Squares of the weights."""
+        return self.weights**2
 
     @cached_property
     def _units(self) -> tuple[Codes, Codes, Codes]:
@@ -82,11 +88,11 @@ class SurveyDesign:
         return np.asarray(self.weights @ values / self.total, dtype=np.float64)
 
     @property
-    def without_population(self) -> SurveyDesign:
+    def without_population(self) -> SampleDesign:
         """The same design from a population without end."""
         return self if self.fractions is None else replace(self, fractions=None)
 
-    def among(self, chosen: npt.NDArray[np.bool_], share: float) -> SurveyDesign:
+    def among(self, chosen: npt.NDArray[np.bool_], share: float) -> SampleDesign:
         """Give the design of a random part of the respondents; the others weigh nothing, but their clusters count.
 
         Of a finite population the fraction that takes part is smaller by the share.
@@ -126,7 +132,7 @@ class SurveyDesign:
         return np.asarray(result, dtype=np.float64)
 
     def covariance(self, influence: Floats, noise: Floats | None = None) -> Floats:
-        """Covariance of means (or ratios) whose influence values, one row a respondent, have weighted mean zero."""
+        """Covariance of means (or ratios) whose influence values, one row per respondent, have weighted mean zero."""
         if self.replicates is not None:
             weights = self.replicates.weights
             means = weights.T @ influence.reshape(self.n, -1) / weights.sum(axis=0)[:, None]
@@ -141,7 +147,7 @@ class SurveyDesign:
         return np.asarray(values - self.adjusted @ beta, dtype=np.float64)
 
 
-def read_design(
+def read_sample_design(
     data: pd.DataFrame,
     weights: Column = None,
     strata: Column = None,
@@ -149,7 +155,7 @@ def read_design(
     margins: Margins | None = None,
     population: Population = None,
     replicates: Any = None,
-) -> SurveyDesign | None:
+) -> SampleDesign | None:
     """Read a design from columns (names or values); None when nothing was asked for.
 
     `margins` rakes the weights to known shares first, keeps their sum, and takes the raking into account in the
@@ -163,7 +169,6 @@ def read_design(
     weight = _weights(data, weights)
     adjusted = None
     if margins is not None:
-        # Raked weights have mean 1; people stand for as many others as before.
         weight = np.asarray(rake(data, margins, weight), dtype=np.float64)
         adjusted = np.concatenate(
             [_dummies(data, name, shares)[0] for name, shares in margins.items()], axis=1
@@ -171,8 +176,8 @@ def read_design(
     stratum = np.zeros(n, dtype=np.int64) if strata is None else _groups(data, strata, "strata")[0]
     cluster = np.arange(n) if clusters is None else _groups(data, clusters, "clusters")[0]
     if replicates is not None:
-        return SurveyDesign(weight, stratum, cluster, None, None, read_replicates(data, replicates))
-    design = SurveyDesign(weight, stratum, cluster, adjusted)
+        return SampleDesign(weight, stratum, cluster, None, None, read_replicates(data, replicates))
+    design = SampleDesign(weight, stratum, cluster, adjusted)
     _check_units(design, data, strata)
     if population is None:
         return design
@@ -191,8 +196,8 @@ def _check_together(
 
 
 def _of_population(
-    design: SurveyDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
-) -> SurveyDesign:
+    design: SampleDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
+) -> SampleDesign:
     """Add the fractions sampled; `expand` makes weights of them."""
     names = [None] if strata is None else list(_groups(data, strata, "strata")[1])
     _, _, units = design._units
@@ -216,14 +221,16 @@ def rake(
     data
         One row for each respondent; the margins' columns must be exact ones.
     margins
-        For each column the known share of each of its values, as in ``{"sex": {"f": .52, "m": .48}}``.
+        For each column the known share of each of its values, as in ``{"sex": {"f": .52, "m": .48}}``; or how many
+        people have it, as R's rake takes it, with the same total in every column.
     weights
         Weights to start from: a column's name or values; all equal by default.
 
     Returns
     -------
     pandas.Series
-        Weights with the sum of the first ones, so that totals stand for the same population; without any, mean 1.
+        Weights with the sum of the first ones, so that totals stand for the same population; without any, mean 1. Where
+        numbers of people are known, they sum to these.
 
     References
     ----------
@@ -235,6 +242,7 @@ def rake(
         raise AnalysisError("data: there are no respondents", "nothing can be raked")
     weight = _weights(data, weights)
     total = float(weight.sum())
+    people = _people(data, margins)
     known = [_dummies(data, name, shares) for name, shares in margins.items()]
     for _ in range(rounds):
         worst = 0.0
@@ -243,7 +251,8 @@ def rake(
             worst = max(worst, float(np.max(np.abs(current - target))))
             weight = weight * (dummies @ (target / current))
         if worst < tolerance:
-            return pd.Series(weight, index=data.index, name="weight")
+            scaled = weight if people is None else weight * (people / total)
+            return pd.Series(scaled, index=data.index, name="weight")
     raise AnalysisError(
         f"raking did not settle in {rounds} rounds (margins are off by {worst:.2g})",
         "the known shares contradict each other in this sample, merge small groups",
@@ -251,7 +260,7 @@ def rake(
 
 
 def _check_margins(margins: Margins) -> None:
-    """Refuse what is no mapping of columns to known shares."""
+    """Refuse what is not a mapping of columns to known shares."""
     if margins is None or (isinstance(margins, Mapping) and not margins):
         raise AnalysisError("no margins given", "name at least one column with its known shares")
     kinds = (margins, *margins.values()) if isinstance(margins, Mapping) else (margins,)
@@ -262,12 +271,34 @@ def _check_margins(margins: Margins) -> None:
         )
 
 
+def _numbers(shares: Mapping[Any, float]) -> Floats:
+    return pd.to_numeric(pd.Series(list(shares.values())), errors="coerce").to_numpy(dtype=np.float64)
+
+
+def _people(data: pd.DataFrame, margins: Margins) -> float | None:
+    """Give how many people the margins are of, where they are numbers of people; None where they are shares."""
+    totals = {name: float(_numbers(shares).sum()) for name, shares in margins.items()}
+    first, people = next(iter(totals.items()))
+    if not people >= len(data) > 1:
+        return None
+    other = next((name for name, total in totals.items() if abs(total - people) > 1e-6 * people), None)
+    if other is not None:
+        raise AnalysisError(
+            f"margins {first!r} and {other!r} are of {people:g} and {totals[other]:g} people",
+            "give shares, or numbers of the same population",
+        )
+    return people
+
+
 def _dummies(data: pd.DataFrame, name: str, shares: Mapping[Any, float]) -> tuple[Floats, Floats]:
     column = column_of(data, name)
-    target = pd.to_numeric(pd.Series(list(shares.values())), errors="coerce").to_numpy(dtype=np.float64)
+    target = _numbers(shares)
+    if target.sum() >= len(data) > 1:
+        target = target / target.sum()
     if not (np.all(np.isfinite(target)) and np.all(target > 0) and abs(target.sum() - 1.0) < 1e-6):
         raise AnalysisError(
-            f"margin {name!r}: the known shares must be positive and sum to 1, got {dict(shares)}"
+            f"margin {name!r}: the known shares must be positive and sum to 1, got {dict(shares)}",
+            "numbers of people sum to at least the respondents",
         )
     codes = pd.Index(list(shares)).get_indexer(pd.Index(column))
     if (codes < 0).any():
@@ -285,7 +316,7 @@ def _dummies(data: pd.DataFrame, name: str, shares: Mapping[Any, float]) -> tupl
 def _weights(data: pd.DataFrame, weights: Column) -> Floats:
     if weights is None:
         return np.ones(len(data), dtype=np.float64)
-    values = pd.to_numeric(pd.Series(_values(data, weights, "weights")), errors="coerce").to_numpy(
+    values = pd.to_numeric(pd.Series(row_values(data, weights, "weights")), errors="coerce").to_numpy(
         dtype=np.float64
     )
     if not np.all(np.isfinite(values)):
@@ -307,16 +338,17 @@ def _weights(data: pd.DataFrame, weights: Column) -> Floats:
 
 
 def _groups(data: pd.DataFrame, column: Column, what: str) -> tuple[Codes, pd.Index[Any]]:
-    codes, values = pd.factorize(pd.Series(_values(data, column, what)))
+    codes, values = pd.factorize(pd.Series(row_values(data, column, what)))
     if (codes < 0).any():
         raise AnalysisError(f"{int((codes < 0).sum())} values of {what} are missing", "give each row one")
     return codes.astype(np.int64), pd.Index(values)
 
 
-def _values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any]:
+def row_values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any]:
+    """Give one value for each respondent, from a column's name or from values."""
     if isinstance(column, str):
         return np.asarray(column_of(data, column))
-    values = np.asarray(column)
+    values = in_row_order(column, data)
     if values.shape != (len(data),):
         raise AnalysisError(
             f"{what} has shape {values.shape} for {len(data)} respondents", "give one value for each"
@@ -324,7 +356,7 @@ def _values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any]:
     return values
 
 
-def _check_units(design: SurveyDesign, data: pd.DataFrame, strata: Column) -> None:
+def _check_units(design: SampleDesign, data: pd.DataFrame, strata: Column) -> None:
     _, _, per_stratum = design._units
     lonely = np.flatnonzero(per_stratum == 1)
     if not len(lonely):

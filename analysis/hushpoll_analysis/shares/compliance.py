@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError
 
+from .parts import PartsEstimate
 from .result import Estimate, LinearEstimate
 
-__all__ = ["CARELESS", "PROTECTIVE", "Sensitivity", "if_careless", "if_protective", "sensitivity"]
+__all__ = ["CARELESS", "PROTECTIVE", "Sensitivity", "if_careless", "if_protective", "moved", "sensitivity"]
 
 CARELESS = (0.0, 0.05, 0.1, 0.2, 0.3)
 PROTECTIVE = (0.0, 0.02, 0.05, 0.1)
@@ -54,9 +54,12 @@ class Sensitivity:
         return self.frame.to_html(float_format=lambda value: f"{value:.4f}", index=False)
 
 
-def if_careless(entry: LinearEstimate, rate: float, options: int) -> tuple[float, float]:
-    """Correct a share, and its standard error, for a known share of random answers: (p - r/K)/(1 - r)."""
-    return (entry.estimate - rate / options) / (1.0 - rate), entry.se / (1.0 - rate)
+def if_careless(entry: LinearEstimate, rate: float, chance: float) -> tuple[float, float, float, float]:
+    """Correct a share, its standard error and its limits for a known share r of careless people: (p - r c)/(1 - r)."""
+    value, low, high = (
+        (one - rate * chance) / (1.0 - rate) for one in (entry.estimate, entry.low, entry.high)
+    )
+    return value, entry.se / (1.0 - rate), low, high
 
 
 def if_protective(estimate: float, rate: float) -> tuple[float, float]:
@@ -65,11 +68,12 @@ def if_protective(estimate: float, rate: float) -> tuple[float, float]:
 
 
 def sensitivity(
-    found: Estimate,
+    found: Estimate | PartsEstimate,
     option: str | None = None,
     *,
     careless: Sequence[float] = CARELESS,
     protective: Sequence[float] = PROTECTIVE,
+    chance: float | None = None,
 ) -> Sensitivity:
     r"""Show how a share would move with careless and with self-protective answers.
 
@@ -78,42 +82,47 @@ def sensitivity(
     found
         The result of `estimate`.
     option
-        The answer; by default Yes.
+        The answer; by default Yes, or the last one.
     careless
         Shares r of respondents who answer at random.
     protective
-        Shares c of respondents who have the trait but answer No.
+        Shares c of respondents who have the trait but answer otherwise.
+    chance
+        How often a careless person gives this answer: by default as often as any other, and in half of the cases where
+        each option is ticked by itself.
 
     Notes
     -----
-    :math:`\pi = (p - r/K)/(1 - r)`, and then from :math:`\pi` to :math:`\pi + c`. Limits are normal, those of the lower
-    end below and of the upper end above. Neither r nor c can be read from the reports themselves; an anchor question
-    tells r (`anchored`), two groups tell c (`cheating_detection`).
+    :math:`\pi = (p - r/K)/(1 - r)`, and then from :math:`\pi` to :math:`\pi + c`. Limits are those of the estimate,
+    moved likewise, of the lower end below and of the upper end above. Neither r nor c can be read from the reports
+    themselves; an anchor question tells r (`anchored`), two groups tell c (`cheating_detection`).
     """
-    if not isinstance(found, Estimate):
+    if not isinstance(found, Estimate | PartsEstimate):
         raise AnalysisError(f"found is a {type(found).__name__}", "give the result of estimate")
     entry = found.estimates[-1] if option is None else found[option]
+    if chance is None:
+        ticked = isinstance(found, PartsEstimate) and not found.one_choice
+        chance = 0.5 if ticked else 1.0 / len(found.options)
     rates, guards = _shares(careless, "careless"), _shares(protective, "protective")
-    z = -float(ndtri((1.0 - found.level) / 2.0))
-    rows = []
-    for rate in rates:
-        for guard in guards:
-            value, se = if_careless(entry, float(rate), len(found.options))
-            least, most = if_protective(value, float(guard))
-            rows.append(
-                {
-                    "careless": float(rate),
-                    "protective": float(guard),
-                    "estimate": least,
-                    "most": most,
-                    "se": se,
-                    "low": least - z * se,
-                    "high": most + z * se,
-                    "shown_estimate": min(max(least, 0.0), 1.0),
-                    "shown_most": min(max(most, 0.0), 1.0),
-                }
-            )
+    rows = [moved(entry, float(rate), float(guard), chance) for rate in rates for guard in guards]
     return Sensitivity(entry.option, found.level, pd.DataFrame(rows))
+
+
+def moved(entry: LinearEstimate, rate: float, guard: float, chance: float) -> dict[str, float]:
+    """Give a share as it would be with these shares of careless and of self-protective people: a row of the curve."""
+    value, se, low, high = if_careless(entry, rate, chance)
+    least, most = if_protective(value, guard)
+    return {
+        "careless": rate,
+        "protective": guard,
+        "estimate": least,
+        "most": most,
+        "se": se,
+        "low": low,
+        "high": high + guard,
+        "shown_estimate": min(max(least, 0.0), 1.0),
+        "shown_most": min(max(most, 0.0), 1.0),
+    }
 
 
 def _shares(values: Sequence[float], what: str) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -20,7 +20,7 @@ from scipy.stats import multinomial
 
 from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
-from hushpoll_analysis.data.counts import read_counts
+from hushpoll_analysis.data.counts import answer_names, read_counts, words_of
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
@@ -51,7 +51,7 @@ ROUNDS = 30
 
 
 @dataclass(frozen=True)
-class Maximum:
+class Maximum(Drawn):
     """Where the likelihood is largest, and how far from the largest it can be at most.
 
     Attributes
@@ -66,11 +66,18 @@ class Maximum:
         How often the channel was applied forward and backward.
     """
 
+    words = "likeliest share"
+    drawn = "share"
+
     shares: Floats = field(repr=False)
     log_likelihood: float
     gap: float
     evaluations: int
     converged: bool
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row for each answer; of several questions together, for each combination."""
+        return _share_frame(self.shares)
 
 
 @dataclass(frozen=True)
@@ -92,10 +99,14 @@ class ConstrainedEstimate(Drawn):
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row for each answer, as a pandas table."""
-        import pandas as pd
+        return _share_frame(self.shares)
 
-        index = pd.Index([str(k) for k in range(len(self.shares))], name="option")
-        return pd.DataFrame({"share": self.shares}, index=index)
+
+def _share_frame(shares: Floats) -> pd.DataFrame:
+    import pandas as pd
+
+    places = [" / ".join(map(str, place)) for place in np.ndindex(shares.shape)]
+    return pd.DataFrame({"share": shares.ravel()}, index=pd.Index(places, name="option"))
 
 
 def maximise(
@@ -230,7 +241,7 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
     van den Hout, van der Heijden (2002), Int. Statist. Rev. 70, 269-288.
     """
     view = channel_view(mechanism)
-    observed = read_counts(counts, view)
+    observed = read_counts(counts, view, labels=answer_names(view.options), words=words_of(mechanism))
     best = constrained_shares(observed, view)
     probabilities = view.forward(best.shares)
     probabilities = probabilities / probabilities.sum()

@@ -85,7 +85,7 @@ class Cumulative(Drawn):
         low, high = ([getattr(one, end) for one in found] for end in ("low", "high"))
         return np.array([*low, 1.0]), np.array([*high, 1.0])
 
-    def to_dict(self) -> list[dict[str, Any]]:
+    def to_dict(self) -> list[dict[str, Any]]:  # type: ignore[override]  # a list in the published report
         """One entry per answer, as the shares have, with the band's limits as `simultaneous`."""
         return [
             one.to_dict() | {"simultaneous": {"low": both.low, "high": both.high}}
@@ -127,8 +127,9 @@ def rising_curve(raw: Floats, se: Floats) -> Floats:
     ----------
     Barlow, Bartholomew, Bremner, Brunk (1972), Statistical Inference under Order Restrictions.
     """
-    least = 1e-6 * max(float(se.max()), 1e-300)
-    found = isotonic_regression(raw, weights=np.maximum(se, least) ** -2.0).x
+    # Where all reports are the same every variance is 0, and all shares weigh alike.
+    scale = float(se.max()) or 1.0
+    found = isotonic_regression(raw, weights=np.maximum(se / scale, 1e-6) ** -2.0).x
     return np.append(np.clip(found, 0.0, 1.0), 1.0)
 
 

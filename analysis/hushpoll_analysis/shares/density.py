@@ -177,7 +177,7 @@ def _histogram(sample: Sample, edges: Floats, covariance: Floats, smoothing: flo
 def _cosine(sample: Sample, edges: Floats, covariance: Floats, smoothing: float | None) -> Shape:
     bins = len(edges) - 1
     if smoothing is not None and (smoothing != int(smoothing) or not 0 <= smoothing < bins):
-        raise AnalysisError(f"smoothing: {smoothing!r} is no number of terms", f"give 0 to {bins - 1}")
+        raise AnalysisError(f"smoothing: {smoothing!r} is not a number of terms", f"give 0 to {bins - 1}")
     candidates = range(bins) if smoothing is None else (int(smoothing),)
     at, terms = _smoothest(sample, edges, covariance, _series, candidates)
     return *at, float(terms)
@@ -187,7 +187,7 @@ def _kernel(sample: Sample, edges: Floats, covariance: Floats, smoothing: float 
     whole = float(edges[-1] - edges[0])
     if smoothing is not None and not 0.0 < smoothing <= whole:
         raise AnalysisError(
-            f"smoothing: {smoothing!r} is no bandwidth", f"give more than 0 and up to {whole:g}"
+            f"smoothing: {smoothing!r} is not a bandwidth", f"give more than 0 and up to {whole:g}"
         )
     given = None if smoothing is None else smoothing / whole
     candidates = np.geomspace(0.5 / (len(edges) - 1), 0.5, 16).tolist() if given is None else (given,)

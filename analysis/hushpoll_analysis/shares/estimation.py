@@ -10,24 +10,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
+from hushpoll_client.said import constant, joined, said
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
-from hushpoll_analysis.data.counts import Counts, check_level, check_population, finite_numbers, read_counts
+from hushpoll_analysis.data.counts import (
+    Counts,
+    answer_names,
+    check_level,
+    check_population,
+    finite_numbers,
+    read_counts,
+    refuse_constant,
+    words_of,
+)
 from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .finite import finite_population
-from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, method_for
+from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, intervals, method_for
 from .mixed import RESPONDENTS, Mixed
 from .parts import estimate_parts
 from .quantities import quantity
-from .result import Estimate, LinearEstimate, linear_estimate
+from .result import Estimate, LinearEstimate, linear_estimate, with_interval
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["estimate", "functional"]
+
+_CHOICES = {"least variance": said("least variance"), "count-linear": said("count-linear")}
+"""How the solution was chosen where there are several."""
 
 
 def estimate(
@@ -55,7 +68,8 @@ def estimate(
     ----------
     counts : array_like of int, Series or mapping
         Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk. A Series
-        (such as `value_counts()` gives) or a mapping is taken by its keys, report codes or option labels.
+        (such as `value_counts()` gives) or a mapping is taken by its keys: report codes, option labels, or the words
+        same and different.
     mechanism : Mechanism or Channel
         What randomized the answers. With `designs`: the name of each row's design.
     level : float
@@ -125,10 +139,11 @@ def estimate(
     method = method_for(wanted, interval, simultaneous and len(entries) > 1)
     resampling = Resampling(replicates, seed)
     named = view.outcomes == view.options and asked.reports_have_names
-    found = []
-    for k, share in zip(entries, wanted, strict=True):
-        reported = int(whole[k]) if named else None
-        found.append(linear_estimate(share, labels[k], reported, method, each, resampling))
+    limits = intervals(wanted, method, each, resampling)
+    found = [
+        with_interval(share, one, labels[k], int(whole[k]) if named else None, each)
+        for k, share, one in zip(entries, wanted, limits, strict=True)
+    ]
     return Estimate(
         mechanism=asked.name,
         channel=asked.channel,
@@ -170,7 +185,7 @@ class _Asked:
     epsilon_note: str
     epsilon_conditional: float | None
     words: bool
-    """Whether reports have words of their own, which are no answers."""
+    """Whether reports have words of their own, which are not answers."""
     reports_have_names: bool
     notes: tuple[str, ...] = ()
 
@@ -179,10 +194,10 @@ class _Asked:
         cls, counts: Any, mechanism: Any, designs: Designs | None, pooling: str, options: Sequence[str] | None
     ) -> _Asked:
         if designs is not None:
-            return cls._several(Mixed.of(counts, mechanism, designs, pooling), options)
+            return cls._several(Mixed.of(counts, mechanism, designs, pooling, options), options)
         channel, view = analysis_channel(mechanism), channel_view(mechanism)
         labels, entries = _labels(options, view)
-        whole = read_counts(counts, view, least=2, labels=labels)
+        whole = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
         bare = isinstance(mechanism, Channel)
         return cls(
             channel.form if bare else mechanism.name,
@@ -196,7 +211,7 @@ class _Asked:
             mechanism.epsilon,
             _epsilon_note(mechanism, mechanism.epsilon),
             None if bare else mechanism.epsilon_conditional,
-            bool(getattr(mechanism, "report_words", ())),
+            bool(words_of(mechanism)),
             _reports_have_names(mechanism),
         )
 
@@ -253,22 +268,21 @@ def functional(
     """
     check_level(level)
     view = channel_view(mechanism)
-    whole = read_counts(counts, view, least=2)
+    whole = read_counts(counts, view, least=2, words=words_of(mechanism))
     numbers = finite_numbers(target, "target")
     try:
         shares = view.shares(whole / whole.sum())
     except NotIdentifiedError:
         shares = None
     wanted = quantity(view, whole, numbers, shares, estimated_decoy(mechanism))
+    refuse_constant(numbers, "target")
     return linear_estimate(wanted, label, None, interval, level, Resampling(replicates, seed))
 
 
 def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str, ...], range]:
     """Labels of all options, and which of them get an entry."""
     if options is None:
-        if view.options == 2:
-            return ("No", "Yes"), range(1, 2)
-        return tuple(str(k) for k in range(view.options)), range(view.options)
+        return answer_names(view.options), range(1 if view.options == 2 else 0, view.options)
     if len(options) != view.options or len(set(options)) != len(options):
         raise AnalysisError(
             f"options: {view.options} different labels expected, one per true answer, got {len(options)}"
@@ -289,7 +303,7 @@ def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
     return (
         ""
         if math.isfinite(epsilon)
-        else "unbounded: some report is impossible for one true answer, not for another"
+        else said("unbounded: some report is impossible for one true answer, not for another")
     )
 
 
@@ -304,34 +318,54 @@ def _notes(
     notes = _interval_notes(found[0].interval, interval, together)
     if asked.decoy is not None:
         notes.append(
-            "The decoy's share is itself an estimate, so the estimate is consistent, not unbiased: with few answers "
-            "about the decoy it leans a little."
+            said(
+                "The decoy's share is itself an estimate, so the estimate is consistent, not unbiased: with few "
+                "answers about the decoy it leans a little."
+            )
         )
     if view.choice not in ("unique", RESPONDENTS):
-        notes.append(f"There are more reports than options; the {view.choice} solution of C b = a is used.")
-    if asked.words:
-        notes.append("A report says only whether two answers agree; “reported” counts those that do.")
-    if np.count_nonzero(counts) == 1:
-        instead = (
-            "; the likelihood interval is shown" if any(entry.low == entry.high for entry in found) else ""
+        notes.append(
+            said(
+                "There are more reports than options; the {choice} solution of C b = a is used.",
+                choice=_CHOICES.get(view.choice, view.choice),
+            )
         )
-        notes.append(f"All reports are in one cell, so the standard error is 0 and says nothing{instead}.")
+    if asked.words:
+        notes.append(said("A report says only whether two answers agree; “reported” counts those that do."))
+    if np.count_nonzero(counts) == 1:
+        notes.append(
+            said(
+                "All reports are in one cell, so the standard error is 0 and says nothing; the likelihood interval is "
+                "shown."
+            )
+            if any(entry.low == entry.high for entry in found)
+            else said("All reports are in one cell, so the standard error is 0 and says nothing.")
+        )
     outside = [entry for entry in found if entry.misfit is not None]
     if outside:
-        names = ", ".join(f"{entry.option} (p = {entry.misfit:.2g})" for entry in outside)
+        names = [
+            said("{option} (p = {misfit:.2g})", option=entry.option, misfit=entry.misfit) for entry in outside
+        ]
         notes.append(
-            f"The estimate of {names} lies so far outside the possible values that data and design disagree by more "
-            "than chance explains. The likelihood interval inside the possible values is shown."
+            said(
+                "The estimate of {names} lies so far outside the possible values that data and design disagree by more "
+                "than chance explains. The likelihood interval inside the possible values is shown.",
+                names=joined(", ", names),
+            )
         )
     elif any(not 0 <= entry.estimate <= 1 for entry in found):
         notes.append(
-            "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided than "
-            "expected. Shown values are cut to the possible ones; compute with the unclipped ones."
+            said(
+                "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided "
+                "than expected. Shown values are cut to the possible ones; compute with the unclipped ones."
+            )
         )
     if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in found):
         notes.append(
-            "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its own "
-            "interval when another one is negative; the constrained estimate lies inside."
+            said(
+                "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its "
+                "own interval when another one is negative; the constrained estimate lies inside."
+            )
         )
     return tuple(notes)
 
@@ -340,11 +374,30 @@ def _interval_notes(used: str, requested: str, together: bool) -> list[str]:
     """Say why the interval is not the one that a reader would expect."""
     if used == requested or used == "wilson":
         return []
+    named = constant(in_words(used))
     if used == "clopper-pearson":
-        why = (
-            "All intervals shall hold together" if together else f"A report came in fewer than {ENOUGH} times"
+        if together:
+            return [said("All intervals shall hold together, so the {interval} is used.", interval=named)]
+        return [
+            said(
+                "A report came in fewer than {enough} times, so the {interval} is used.",
+                enough=ENOUGH,
+                interval=named,
+            )
+        ]
+    if requested == AUTO:
+        return [
+            said(
+                "A binomial interval holds only where an estimate depends on one report frequency; here it does not, "
+                "so the {interval} is used.",
+                interval=named,
+            )
+        ]
+    return [
+        said(
+            "The {requested} interval holds only where an estimate depends on one report frequency; here it does not, "
+            "so the {interval} is used.",
+            requested=requested,
+            interval=named,
         )
-        return [f"{why}, so the {in_words(used)} is used."]
-    asked = "A binomial" if requested == AUTO else f"The {requested}"
-    words = f"{asked} interval holds only where an estimate depends on one report frequency"
-    return [f"{words}; here it does not, so the {in_words(used)} is used."]
+    ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.counts import check_level, finite_numbers, refuse_constant
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
@@ -102,6 +102,7 @@ def mean_of(
             f"values: {numbers.size} given, but this channel has {sample.view.options} true answers",
             "give one number for each, in order",
         )
+    refuse_constant(numbers, "values")
     try:
         wanted = sample.quantity(numbers)
     except NotIdentifiedError as error:
@@ -141,7 +142,7 @@ def mean_difference(first: LinearEstimate, second: LinearEstimate) -> MeanDiffer
     """
     for part in (first, second):
         if not isinstance(part, LinearEstimate):
-            raise AnalysisError(f"a {type(part).__name__} is no mean", "give two results of mean")
+            raise AnalysisError(f"a {type(part).__name__} is not a mean", "give two results of mean")
     one, other = (Part(part.estimate, part.low, part.high) for part in (first, second))
     low, high = difference_limits(one, other)
     methods = {first.interval, second.interval}

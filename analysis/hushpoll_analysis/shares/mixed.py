@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,9 @@ from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.view import ChannelView
 from hushpoll_analysis.data.columns import report_codes
-from hushpoll_analysis.data.counts import Counts, read_counts
+from hushpoll_analysis.data.counts import Counts, answer_names, read_counts, words_of
 from hushpoll_analysis.data.row_designs import Designs, RowDesigns, is_column, read_designs
+from hushpoll_analysis.data.row_order import in_row_order
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = ["PRECISION", "RESPONDENTS", "Mixed", "agreement"]
@@ -40,7 +41,9 @@ class Mixed:
     pooling: str
 
     @classmethod
-    def of(cls, counts: Any, names: Any, designs: Designs, pooling: str) -> Mixed:
+    def of(
+        cls, counts: Any, names: Any, designs: Designs, pooling: str, options: Sequence[str] | None = None
+    ) -> Mixed:
         """Read one report a row with the names of their designs, or ``{name: counts}``."""
         if pooling not in (RESPONDENTS, PRECISION):
             raise AnalysisError(f"pooling {pooling!r} is not one of {RESPONDENTS}, {PRECISION}")
@@ -49,7 +52,7 @@ class Mixed:
                 raise AnalysisError(
                     "counts for each design need no column of names", "leave the second argument out"
                 )
-            read, whole = _from_counts(counts, designs)
+            read, whole = _from_counts(counts, designs, options)
         else:
             read, whole = _from_rows(counts, names, designs)
         return cls(tuple(map(str, read.names)), read, read.view(REPORTS), whole, pooling)
@@ -107,8 +110,10 @@ def _epsilon(design: Any) -> float:
     return float(design.epsilon)
 
 
-def _from_counts(counts: Mapping[Any, Any], designs: Designs) -> tuple[RowDesigns, Counts]:
-    """{name: counts} of each design."""
+def _from_counts(
+    counts: Mapping[Any, Any], designs: Designs, options: Sequence[str] | None
+) -> tuple[RowDesigns, Counts]:
+    """{name: counts} of each design; counts by report code, by the answer's name or by the design's own words."""
     sizes = {}
     for name, given in counts.items():
         try:
@@ -128,7 +133,10 @@ def _from_counts(counts: Mapping[Any, Any], designs: Designs) -> tuple[RowDesign
     read = read_designs(labels, designs, len(labels), REPORTS)
     view = read.view(REPORTS)
     parts = [
-        read_counts(counts[name], block, least=1) for name, block in zip(read.names, view.blocks, strict=True)
+        read_counts(
+            counts[name], block, labels=options or answer_names(block.options), words=words_of(designs[name])
+        )
+        for name, block in zip(read.names, view.blocks, strict=True)
     ]
     return read, np.concatenate(parts)
 
@@ -140,7 +148,7 @@ def _from_rows(reports: Any, names: Any, designs: Designs) -> tuple[RowDesigns, 
             "each, estimate({name: counts}, designs=...)"
         )
     column = pd.Series(np.asarray(reports), name=REPORTS)
-    read = read_designs(names, designs, len(column), REPORTS)
+    read = read_designs(in_row_order(names, reports), designs, len(column), REPORTS)
     view = read.view(REPORTS)
     counts = [
         np.bincount(report_codes(column[read.rows == g], block.outcomes), minlength=block.outcomes)

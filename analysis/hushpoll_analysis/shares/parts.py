@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
+from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
@@ -20,7 +21,7 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .constrained import nearest_on_simplex
 from .finite import finite_population
-from .interval import AUTO, Resampling, check_method, method_for
+from .interval import AUTO, Resampling, check_method, intervals, method_for
 from .interval.listed import listed_interval
 from .quantities import Quantity, quantity
 from .result import LinearEstimate, linear_estimate, with_interval
@@ -288,11 +289,11 @@ def _entries(
     each = 1 - (1 - level) / len(parts) if simultaneous else level
     wanted = [_quantity(part, cells, fraction) for part in parts]
     method = method_for(wanted, interval, simultaneous and len(parts) > 1)
-    found = (
-        linear_estimate(one, label, None, method, each, resampling)
-        for one, label in zip(wanted, labels, strict=True)
-    )
-    return tuple(found), method
+    found = intervals(wanted, method, each, resampling)
+    return tuple(
+        with_interval(one, limits, label, None, each)
+        for one, limits, label in zip(wanted, found, labels, strict=True)
+    ), method
 
 
 def _quantity(part: Part, cells: Counts, fraction: float) -> Quantity:
@@ -351,12 +352,17 @@ def _notes(whole: Sampler, found: Sequence[LinearEstimate]) -> tuple[str, ...]:
     if any(part.asked < 1 for part in whole.parts):
         share = whole.parts[0].asked
         notes.append(
-            f"Each person is asked about some of the options, drawn by an open coin: {share:.0%} of the reports speak "
-            "of any one of them."
+            said(
+                "Each person is asked about some of the options, drawn by an open coin: {share:.0%} of the reports "
+                "speak of any one of them.",
+                share=float(share),
+            )
         )
     if any(not 0 <= entry.estimate <= 1 for entry in found):
         notes.append(
-            "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
-            "compute with the unclipped ones."
+            said(
+                "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
+                "compute with the unclipped ones."
+            )
         )
     return tuple(notes)

@@ -79,7 +79,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Quantile:
+class Quantile(Drawn):
     """One quantile with its interval."""
 
     p: float
@@ -89,7 +89,7 @@ class Quantile:
 
 
 @dataclass(frozen=True)
-class InterquartileRange:
+class InterquartileRange(Drawn):
     """The third quartile minus the first, with its interval."""
 
     estimate: float
@@ -217,7 +217,7 @@ def quantiles_of(whole: Cumulative, places: Places, p: Sequence[float] = QUARTIL
     """Invert cumulative shares that are known."""
     for one in finite_numbers(p, "p").tolist():
         if not 0.0 < one < 1.0:
-            raise AnalysisError(f"p: {one:g} is no probability between 0 and 1", "use 0.5 for the median")
+            raise AnalysisError(f"p: {one:g} is not a probability between 0 and 1", "use 0.5 for the median")
     limits = whole.limits(whole.level)
     return Quantiles(tuple(_quantile(whole, places, float(one), limits) for one in p), whole, places)
 

@@ -74,7 +74,7 @@ def _target(found: Estimate, chosen: Sequence[str]) -> Floats:
     target = np.zeros(found.view.options)
     for option in chosen:
         if option not in found.options:
-            raise AnalysisError(f"{option!r} is no answer", f"there is {', '.join(found.options)}")
+            raise AnalysisError(f"{option!r} is not an answer", f"there is {', '.join(found.options)}")
         target[found.options.index(option)] = 1.0
     return target
 

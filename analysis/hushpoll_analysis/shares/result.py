@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.counts import finite_numbers
+from hushpoll_analysis.data.counts import finite_numbers, refuse_constant
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
@@ -51,7 +51,7 @@ class LinearEstimate(Drawn):
     option : str
         The option's label, or the name of the quantity.
     reported : int or None
-        Reports of this option as they came in: reported, not true. None where reports are no options.
+        Reports of this option as they came in: reported, not true. None where reports are not options.
     estimate, low, high : float
         Estimate and interval, unclipped. Unbiased, unless a decoy's share was itself estimated: then consistent.
     se : float
@@ -210,6 +210,12 @@ class Estimate:
         interval : str, optional
             Another method than the table's.
         """
+        method = interval or self.interval_requested
+        wanted = self._quantity(target)
+        refuse_constant(wanted.target, label)
+        return linear_estimate(wanted, label, None, method, self.level, self.resampling)
+
+    def _quantity(self, target: npt.ArrayLike) -> Quantity:
         numbers = finite_numbers(target, "functional")
         view = self.view
         if numbers.shape != (view.options,):
@@ -217,9 +223,7 @@ class Estimate:
                 f"functional: {view.options} numbers expected, one per option, got {numbers.size}"
             )
         whole = np.asarray(self.counts, dtype=np.int64)
-        wanted = finite_population(quantity(view, whole, numbers, self.shares, self.decoy), self.fraction)
-        method = interval or self.interval_requested
-        return linear_estimate(wanted, label, None, method, self.level, self.resampling)
+        return finite_population(quantity(view, whole, numbers, self.shares, self.decoy), self.fraction)
 
     def mean(self, values: npt.ArrayLike) -> LinearEstimate:
         """Give the mean of a number per option, such as the points of a scale."""
@@ -231,6 +235,11 @@ class Estimate:
         return self.functional(
             self.view.unit(i) - self.view.unit(j), f"{self.options[i]} - {self.options[j]}"
         )
+
+    def gap(self, first: str | int, second: str | int) -> tuple[float, float]:
+        """Give the same difference and its standard error alone: an interval takes much longer."""
+        found = self._quantity(self.view.unit(self._place(first)) - self.view.unit(self._place(second)))
+        return found.estimate, found.se
 
     def share_of(self, chosen: Sequence[str | int]) -> LinearEstimate:
         """Give the share of several options together."""

@@ -22,7 +22,7 @@ from hushpoll_analysis.channel.view import (
     sampler,
     set_view,
 )
-from hushpoll_analysis.data.counts import Counts, check_population, read_counts, whole_numbers
+from hushpoll_analysis.data.counts import Counts, check_population, read_counts, whole_numbers, words_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .constrained import constrained_shares, nearest_on_simplex
@@ -125,7 +125,7 @@ def read_sample(
     if sets is not None:
         return _read_sets(counts, mechanism, sets, population)
     view = channel_view(mechanism)
-    whole = read_counts(counts, view, least=2, labels=labels)
+    whole = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
     shares: Floats | None
     try:
         shares = view.shares(whole / whole.sum())

@@ -6,6 +6,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 
+from hushpoll_analysis.data.option_columns import YES_NO
+
 __all__ = ["ShareTable"]
 
 
@@ -24,9 +26,10 @@ class ShareTable(Generic[Share]):
     shares: tuple[Share, ...]
 
     def __getitem__(self, option: object) -> Share:
-        """Give the share of an answer, by its label."""
+        """Give the share of an answer, by its label; No and Yes by their codes too."""
+        codes: dict[Any, int] = {label: code for code, label in enumerate(YES_NO)}
         for share in self.shares:
-            if share.option == option:
+            if option in (share.option, codes.get(share.option, share.option)):
                 return share
         raise KeyError(option)
 

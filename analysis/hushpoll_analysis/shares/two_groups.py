@@ -19,10 +19,11 @@ from scipy.stats import norm
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, in_order, whole_numbers
-from hushpoll_analysis.data.drawn import flat
+from hushpoll_analysis.data.drawn import Drawn, flat
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
+from .interval import ENOUGH
 from .result import Shown
 from .two_groups_likelihood import TwoBinomials
 
@@ -39,10 +40,12 @@ __all__ = [
 ]
 
 Pair = Sequence[float | str | Fraction]
+_RARE = "likelihood interval"
+"""What "auto" takes where a report is rare: the normal interval has no width where all reports are the same."""
 
 
 @dataclass(frozen=True)
-class Parameter:
+class Parameter(Drawn):
     """One estimated share: unclipped with its standard error and interval, and what to show.
 
     The standard error belongs to the unclipped estimate and stays right when that is negative; a Hessian taken at the
@@ -165,7 +168,7 @@ _FIRST, _SECOND, _REST = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, -1.0, 1.0)
 
 
 def unrelated_two_groups(
-    groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "wald"
+    groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
     """Unrelated question whose share q is unknown, identified by asking two groups with different probabilities.
 
@@ -178,8 +181,9 @@ def unrelated_two_groups(
     truth : two probabilities
         theta: the chance of the sensitive question in each group.
     level : float
-    interval : {"wald", "likelihood"}
-        "likelihood" is the profile likelihood, restricted to possible values.
+    interval : {"auto", "wald", "likelihood"}
+        "likelihood" is the profile likelihood, restricted to possible values; "auto" takes it where a report came in
+        fewer than 15 times and some of the normal interval is possible.
 
     Returns
     -------
@@ -199,7 +203,7 @@ def unrelated_two_groups(
 
 
 def cheating_detection(
-    groups: Sequence[npt.ArrayLike], forced_yes: Pair, level: float = 0.95, interval: str = "wald"
+    groups: Sequence[npt.ArrayLike], forced_yes: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
     """Cheating detection: forced Yes, and some respondents say No whatever they are told.
 
@@ -212,7 +216,7 @@ def cheating_detection(
     forced_yes : two probabilities
         u: the chance of being told to say Yes in each group.
     level : float
-    interval : {"wald", "likelihood"}
+    interval : {"auto", "wald", "likelihood"}
 
     Returns
     -------
@@ -233,7 +237,7 @@ def cheating_detection_symmetric(
     forced_yes: Pair,
     forced_no: Pair,
     level: float = 0.95,
-    interval: str = "wald",
+    interval: str = "auto",
 ) -> TwoGroupEstimate:
     """Cheating detection with forced Yes and forced No.
 
@@ -246,7 +250,7 @@ def cheating_detection_symmetric(
     forced_yes, forced_no : two probabilities each
         u and v: the chance of being told to say Yes, and No, in each group.
     level : float
-    interval : {"wald", "likelihood"}
+    interval : {"auto", "wald", "likelihood"}
 
     Returns
     -------
@@ -267,7 +271,7 @@ def cheating_detection_symmetric(
 
 
 def lie_detection(
-    groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "wald"
+    groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
     """Stochastic lie detector: others answer truthfully with a known chance, carriers admit with an unknown one.
 
@@ -280,7 +284,7 @@ def lie_detection(
     truth : two probabilities
         phi: the chance that a respondent without the trait answers truthfully, in each group.
     level : float
-    interval : {"wald", "likelihood"}
+    interval : {"auto", "wald", "likelihood"}
 
     Returns
     -------
@@ -313,8 +317,8 @@ def _solution(
 ) -> TwoGroupEstimate:
     """Solve z = D theta, Cov(theta) = D^-1 diag(z(1-z)/(n-1)) D^-T, and the constrained likelihood on the polygon."""
     check_level(level)
-    if interval not in ("wald", "likelihood"):
-        raise AnalysisError(f"interval: unknown method {interval!r}", "choose wald or likelihood")
+    if interval not in ("auto", "wald", "likelihood"):
+        raise AnalysisError(f"interval: unknown method {interval!r}", "choose auto, wald or likelihood")
     if abs(np.linalg.det(design)) < 1e-12:
         raise NotIdentifiedError(
             f"{name}: both groups are asked in the same way, so nothing is determined",
@@ -327,6 +331,8 @@ def _solution(
     theta: Floats = inverse @ observed
     covariance: Floats = inverse @ np.diag(observed * (1 - observed) / (sizes - 1)) @ inverse.T
     fit = TwoBinomials(counts, design, np.array(polygon))
+    if interval == "auto":
+        interval = _RARE if counts.min() < ENOUGH else "wald"
     parameters = tuple(_parameter(unknown, theta, covariance, fit, level, interval) for unknown in unknowns)
     known = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
     possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in known)
@@ -336,16 +342,21 @@ def _solution(
         (whole[0], whole[1]),
         probabilities,
         level,
-        interval,
+        "likelihood" if interval == _RARE else interval,
         parameters,
         fit.log_likelihood,
         possible,
-        _notes(parameters, possible),
+        _notes(parameters, possible, interval),
     )
 
 
-def _notes(parameters: Sequence[Parameter], possible: bool) -> tuple[str, ...]:
-    notes = [
+def _notes(parameters: Sequence[Parameter], possible: bool, interval: str) -> tuple[str, ...]:
+    notes = (
+        [f"A report came in fewer than {ENOUGH} times, so the {interval} is used."]
+        if interval == _RARE
+        else []
+    )
+    notes += [
         f"The estimated share is exactly 0, so {parameter.name!r} is not determined."
         for parameter in parameters
         if math.isnan(parameter.estimate)
@@ -370,12 +381,17 @@ def _parameter(
     low, high = value - margin, value + margin
     constrained = unknown.value(fit.peak) if unknown.determined(fit.peak) else None
     shown_low, shown_high = max(low, 0.0), min(high, 1.0)
-    if interval == "likelihood" or high < 0 or low > 1:
-        start = min(max(value, 0.0), 1.0) if constrained is None else min(max(constrained, 0.0), 1.0)
+    middle = min(max(value, 0.0), 1.0)
+    outside = high < 0 or low > 1
+    likely = interval == "likelihood" or (interval == _RARE and not outside)
+    if likely or outside:
+        start = middle if constrained is None else min(max(constrained, 0.0), 1.0)
         shown_low, shown_high = fit.profile_interval(unknown.line, start, level)
-        if interval == "likelihood":
+        if not shown_low <= middle <= shown_high:
+            middle = start
+        if likely:
             low, high = shown_low, shown_high
-    shown = Shown(min(max(value, 0.0), 1.0), shown_low, shown_high)
+    shown = Shown(middle, shown_low, shown_high)
     return Parameter(unknown.name, value, se, low, high, shown, constrained)
 
 
@@ -409,11 +425,11 @@ def _probabilities(values: Pair, what: str) -> tuple[float, float]:
             number = float(Fraction(value) if isinstance(value, str) else value)
         except (ValueError, TypeError, ZeroDivisionError):
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is no number", "write 0.75 or 3/4"
+                f"{what}: {value!r} for group {place} is not a number", "write 0.75 or 3/4"
             ) from None
         if not 0 <= number <= 1:
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is no probability", "it lies between 0 and 1"
+                f"{what}: {value!r} for group {place} is not a probability", "it lies between 0 and 1"
             )
         numbers.append(number)
     return numbers[0], numbers[1]

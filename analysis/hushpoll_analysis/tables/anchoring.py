@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Survey
@@ -19,9 +18,10 @@ from hushpoll_client import Survey
 from hushpoll_analysis.channel.view import analysis_channel
 from hushpoll_analysis.data.columns import Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.drawn import as_json
 from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.option_columns import option_reports, options_of
+from hushpoll_analysis.data.option_columns import each_option, options_of, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
@@ -79,12 +79,8 @@ class Anchored(ShareTable[AnchoredShare]):
             "anchor_share": self.anchor_share,
             "n": self.n,
             "level": self.level,
-            "careless": {**vars(self.careless), "shown": dict(vars(self.careless.shown))},
-            "estimates": [
-                {key: _plain(value) for key, value in vars(share).items()}
-                | {"shown": dict(vars(share.shown))}
-                for share in self.shares
-            ],
+            "careless": as_json(self.careless),
+            "estimates": as_json(self.shares),
             "notes": list(self.notes),
         }
 
@@ -161,6 +157,7 @@ def anchored(
     check_names([question, anchor], "question and anchor")
     mechanisms = with_designs(mechanisms, designs, reports, question)
     options = options_of(question, mechanisms, labels)
+    labels = with_yes_no([question, anchor], mechanisms, labels)
     if options:
         chosen = options if option is None else (option,)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
@@ -190,12 +187,8 @@ def _read_parts(
     if isinstance(reports, pd.DataFrame):
         reports, keys = sample.in_frame(reports)
         sample = SampleKeys(**keys)
-    else:
-        reports = np.asarray(reports).T
     found = []
-    for option in options:
-        told, known, given = option_reports(reports, mechanisms, question, option, labels)
-        told = told if isinstance(told, pd.DataFrame) else told.T
+    for option, told, known, given in each_option(reports, mechanisms, question, names, labels, options):
         pair = [f"{question}[{option}]", anchor]
         found.append((option, read_joint(told, known, pair, sample.design_of(told), given)))
     return found
@@ -287,13 +280,19 @@ def _notes(careless: Careless, shares: Sequence[AnchoredShare]) -> list[str]:
             "The anchor came out on the far side of its known share, which is chance: the estimated share of careless "
             "answers is below 0, and the correction goes the other way by a little."
         )
+    if careless.estimate >= 1.0:
+        notes.append(
+            "The anchor is at least as far off as if everybody had answered at random, so nothing is left to correct; "
+            "check that the anchor's share is known."
+        )
+    if careless.se == 0.0 or any(share.uncorrected_se == 0.0 for share in shares):
+        notes.append(
+            "All reports of the question or of the anchor are the same, so a standard error is 0 and says nothing, and "
+            "the corrected interval is too narrow."
+        )
     if any(math.isinf(share.low) for share in shares):
         notes.append(
             "Nearly everybody could have answered at random, so the corrected interval has no end: the data say "
             "nothing about the share."
         )
     return notes
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

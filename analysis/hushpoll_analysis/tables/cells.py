@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.constrained import Maximum
 
-from .independence import IndependenceTest
 from .joint import JointReports
-from .within import COLUMNS, TableShare, share_of, shown_limits, table_rows, within_group
+from .many import table_rows
+from .shown_cells import Cells
+from .within import COLUMNS, TableShare, share_error, share_of, within_group
 
 __all__ = ["FAINT", "CrossTable", "conditional_shares", "group_shares"]
 
@@ -26,41 +26,9 @@ FAINT = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class CrossTable:
-    """Estimated joint shares of two or more variables.
+class CrossTable(Cells):
+    """Estimated joint shares of two or more variables, from their joint reports."""
 
-    Attributes
-    ----------
-    names, labels
-        The variables, and the labels of each one's true answers.
-    counts
-        How often each joint report came in (reported, not true).
-    estimate, se, low, high
-        Unbiased share of each cell, its standard error (n - 1) and its interval; unclipped, so a cell may be below zero
-        by chance.
-    interval
-        The method of low and high: "score"; "clopper-pearson" for cells held together; "mover" beside a counted decoy;
-        "wald" for very large tables.
-    test
-        Test of independence; None where it cannot be made.
-    remarks
-        What to know about the standard errors; `notes` has these and what to know about the constrained estimate.
-    """
-
-    names: tuple[str, ...]
-    labels: tuple[tuple[Any, ...], ...]
-    n: int
-    effective_n: float
-    level: float
-    simultaneous: bool
-    counts: Floats = field(repr=False)
-    estimate: Floats = field(repr=False)
-    se: Floats = field(repr=False)
-    low: Floats = field(repr=False)
-    high: Floats = field(repr=False)
-    interval: str
-    test: IndependenceTest | None
-    remarks: tuple[str, ...]
     joint: JointReports = field(repr=False)
 
     @cached_property
@@ -82,47 +50,6 @@ class CrossTable:
             "the constrained estimate did not settle: its log-likelihood may lie up to "
             f"{self.maximum.gap * self.n:.3g} below the maximum, so use the unbiased estimates, or a larger epsilon"
         )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the numbers do not say by themselves."""
-        return (*self.remarks, self.unsettled) if self.unsettled else self.remarks
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give one row for each cell; `shown` columns are within [0, 1].
-
-        The reported count stands beside a cell only where reports and answers are of the same number.
-        """
-        index = pd.MultiIndex.from_product(self.labels, names=self.names)
-        frame = pd.DataFrame(
-            {
-                "estimate": self.estimate.reshape(-1),
-                "se": self.se.reshape(-1),
-                "low": self.low.reshape(-1),
-                "high": self.high.reshape(-1),
-                "constrained": self.constrained.reshape(-1),
-            },
-            index=index,
-        )
-        if self.counts.shape == self.estimate.shape:
-            frame.insert(0, "reported", self.counts.reshape(-1).astype(np.int64))
-        frame["shown_estimate"] = frame["estimate"].clip(0.0, 1.0)
-        frame["shown_low"], frame["shown_high"] = shown_limits(self.estimate, self.low, self.high)
-        return frame
-
-    def table(self, what: str = "estimate") -> pd.DataFrame:
-        """Give one quantity as a table: the first variable down, the others across."""
-        frame = self.to_frame()
-        if what not in frame.columns:
-            raise AnalysisError(f"there is no quantity {what!r}", f"choose one of {', '.join(frame.columns)}")
-        across = list(self.names[1:])
-        wide = frame[what].unstack(across)
-        # unstack sorts; the survey's own order of options is the one people know.
-        columns = pd.MultiIndex.from_product(self.labels[1:], names=across)
-        wide = wide.reindex(index=pd.Index(self.labels[0], name=self.names[0]))
-        if len(across) > 1:
-            return wide.reindex(columns=columns)
-        return wide.reindex(columns=pd.Index(self.labels[1], name=across[0]))
 
     def marginal(self, name: str) -> pd.DataFrame:
         """Give the shares of one variable, with intervals."""
@@ -149,33 +76,6 @@ class CrossTable:
         return frame.reindex(
             pd.MultiIndex.from_product([self.labels[first], self.labels[second]], names=index.names)
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the table as JSON values."""
-        test = None
-        if self.test is not None:
-            test = {**vars(self.test), "df": list(self.test.df)}
-        return {
-            "names": list(self.names),
-            "labels": [list(labels) for labels in self.labels],
-            "n": self.n,
-            "effective_n": self.effective_n,
-            "level": self.level,
-            "simultaneous": self.simultaneous,
-            "interval": self.interval,
-            "cells": self.to_frame().reset_index().to_dict(orient="records"),
-            "independence": test,
-            "notes": list(self.notes),
-        }
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        return draw_whiskers(list(frame.index), *limits, f"estimated share, {self.level:.0%} interval", axes)
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
 def group_shares(
@@ -205,9 +105,8 @@ def conditional_shares(
     factor = np.ones(len(labels))
     notes = [""] * len(labels)
     for g, label in enumerate(labels):
-        whole = share_of(joint, group, g)
-        size = whole.estimate
-        notes[g], factor[g] = _usable(joint, group, g, size, whole.se, label)
+        size = joint.mean({group: g})
+        notes[g], factor[g] = _usable(joint, group, g, size, label)
         if notes[g]:
             continue
         both = {group: g, outcome: option}
@@ -226,23 +125,32 @@ def conditional_shares(
     return shares, covariance, notes
 
 
-def _usable(
-    joint: JointReports, group: int, g: int, size: float, error: float, label: object
-) -> tuple[str, float]:
+def _usable(joint: JointReports, group: int, g: int, size: float, label: object) -> tuple[str, float]:
     """Say why a group cannot be used ("" if it can), and the factor that turns n - 1 into n_g - 1."""
     variable = joint.variables[group]
     if not variable.randomized:
         others = tuple(axis for axis in range(joint.counts.ndim) if axis != group)
         count = float(joint.counts.sum(axis=others)[g])
         if count < 2 or size <= 0.0:
-            return f"{variable.name} = {label}: {count:.0f} respondents, too few for an interval", 1.0
+            words = said(
+                "{name} = {label}: {count:.0f} respondents, too few for an interval",
+                name=variable.name,
+                label=label,
+                count=count,
+            )
+            return words, 1.0
         if joint.design is None:
             return "", (joint.n - 1) / joint.n * count / (count - 1)
         return "", 1.0
+    error = share_error(joint, group, g)
     if size < FAINT * error:
-        words = (
-            f"{variable.name} = {label}: the group's estimated share {size:.3f} is not clear of zero "
-            f"(standard error {error:.3f}), so shares within it cannot be given"
+        words = said(
+            "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
+            "{error:.3f}), so shares within it cannot be given",
+            name=variable.name,
+            label=label,
+            size=size,
+            error=error,
         )
         return words, 1.0
     return "", 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,25 +9,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, stats
 
+from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.shares.interval import Interval
-from hushpoll_analysis.shares.interval.mover import Part, difference_limits, least_ratio, ratio_limits
 
 from .cells import group_shares
 from .joint import JointReports
-from .within import COLUMNS, TableShare, table_rows
+from .many import table_rows
+from .pairs import Pair, PairFigures, pair_figures
+from .within import COLUMNS, TableShare
 
-__all__ = ["Comparison", "GroupDifference", "compare_groups", "stacked"]
-
-UNCLEAR = "the reference group's share is not clear of zero, so the ratio has no upper limit"
-IMPOSSIBLE = "the reference group's share lies below zero, so no ratio is given"
-NEGATIVE = "the group's share is below zero by chance, and so is the ratio"
-SAME_REPORTS = "all reports are the same, so the standard error is 0 and says nothing; there is no p-value"
-SMALLEST = 1e-12  # limits at smaller levels lose their digits
-LARGEST = math.log(1.0 - 1e-9)
+__all__ = ["Comparison", "GroupDifference", "Outcome", "compare_groups", "stacked_groups"]
 
 
 @dataclass(frozen=True)
@@ -98,159 +90,104 @@ class Comparison:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One answer of which the groups (first variable) are compared: its number in the joint reports, and its label."""
+
+    joint: JointReports
+    option: int
+    label: Any
+
+
 def compare_groups(
-    joint: JointReports, options: list[int], reference: object, level: float, simultaneous: bool
+    name: str, outcomes: Sequence[Outcome], reference: object, level: float, each: float, together: int
 ) -> Comparison:
-    """Compare groups (first variable) on options of the outcome (second variable)."""
-    groups, outcome = joint.variables
-    if len(groups.labels) < 2:
-        raise AnalysisError(f"{groups.name} has one group only", "a comparison needs two")
-    if reference is None:
-        pairs = [(b, a) for a, b in combinations(range(len(groups.labels)), 2)]
-    else:
-        base = groups.position(reference)
-        pairs = [(g, base) for g in range(len(groups.labels)) if g != base]
-    together = len(pairs) * len(options) if simultaneous else 1
-    differences, rows, index = [], [], []
-    for k in options:
-        parts, covariance = group_shares(joint, 1, k, 0)
-        rows += table_rows(parts, level)
-        index += [(label, outcome.labels[k]) for label in groups.labels]
-        for g, base in pairs:
-            pair = _Pair(parts[g], parts[base], float(covariance[g, base]))
-            names = (outcome.labels[k], groups.labels[g], groups.labels[base])
-            differences.append(pair.difference(names, level, together))
-    named = pd.MultiIndex.from_tuples(index, names=[groups.name, outcome.name])
+    """Compare groups on each outcome, with intervals of the level `each`.
+
+    Where all shall hold at once, `together` is the number of outcomes of one joint table; else it is 0.
+    """
+    shares: list[TableShare] = []
+    pairs, names, index, most = [], [], [], 0
+    for one in outcomes:
+        groups = one.joint.variables[0]
+        places = _places(groups, reference)
+        most = max(most, len(places))
+        parts, covariance = group_shares(one.joint, 1, one.option, 0)
+        shares += parts
+        index += [(label, one.label) for label in groups.labels]
+        pairs += [Pair(parts[g], parts[base], float(covariance[g, base])) for g, base in places]
+        names += [(one.label, groups.labels[g], groups.labels[base]) for g, base in places]
+    found = pair_figures(pairs, each, max(together * most, 1))
+    joints = list({id(one.joint): one.joint for one in outcomes}.values())
+    by = joints[0].variables[0].name
     return Comparison(
-        outcome.name,
-        groups.name,
-        joint.n,
-        joint.effective_n,
+        name,
+        by,
+        max(joint.n for joint in joints),
+        max(joint.effective_n for joint in joints),
         level,
-        simultaneous,
-        tuple(differences),
-        pd.DataFrame(rows, columns=COLUMNS, index=named),
-        joint.notes(),
+        together > 0,
+        tuple(map(_difference, names, pairs, found)),
+        _share_table(shares, each, index, [by, name]),
+        tuple(dict.fromkeys(note for joint in joints for note in joint.notes())),
     )
 
 
-def stacked(outcome: str, level: float, found: Sequence[tuple[str, Comparison]]) -> Comparison:
-    """Put comparisons of single options (of their Yes) below each other, as one of the whole question."""
-    first = found[0][1]
-    tables, differences = [], []
+def _places(groups: Variable, reference: object) -> list[tuple[int, int]]:
+    """Give the pairs of groups, each with the one that it is compared with."""
+    if len(groups.labels) < 2:
+        raise AnalysisError(f"{groups.name} has one group only", "a comparison needs two")
+    if reference is None:
+        return [(b, a) for a, b in combinations(range(len(groups.labels)), 2)]
+    base = groups.position(reference)
+    return [(g, base) for g in range(len(groups.labels)) if g != base]
+
+
+def _share_table(
+    shares: Sequence[TableShare], level: float, index: Sequence[tuple[Any, Any]], names: list[str]
+) -> pd.DataFrame:
+    rows = table_rows(shares, level)
+    named = pd.MultiIndex.from_tuples(index, names=names)
+    table = pd.DataFrame(rows, columns=COLUMNS, index=named)
+    # Objects: as a column of texts the sentences would forget how they were made.
+    table["note"] = pd.Series([row[-1] for row in rows], index=named, dtype=object)
+    return table
+
+
+def _difference(names: tuple[Any, Any, Any], pair: Pair, found: PairFigures) -> GroupDifference:
+    told = (*names, pair.first.estimate, pair.second.estimate, *found.figures, found.method, found.note)
+    return GroupDifference(**dict(zip(GroupDifference.__dataclass_fields__, told, strict=True)))
+
+
+def stacked_groups(by: str, level: float, found: Sequence[tuple[str, Any]]) -> Any:
+    """Put comparisons of who chose an option (Yes) with who did not below each other, with the option as the group.
+
+    These are shares, or means where the outcome is a number of which only the mean is told.
+    """
+    differences = [
+        replace(one, group=option, reference=f"not {option}")
+        for option, part in found
+        for one in part.differences
+    ]
+    if not isinstance(found[0][1], Comparison):
+        means = [replace(part.means[1], group=option) for option, part in found]
+        return replace(found[0][1], level=level, means=tuple(means), differences=tuple(differences))
+    tables = []
     for option, part in found:
-        groups = part.shares.index.get_level_values(0)
-        index = pd.MultiIndex.from_arrays([groups, [option] * len(groups)], names=[first.by, outcome])
-        tables.append(part.shares.set_axis(index))
-        differences += [replace(one, option=option) for one in part.differences]
-    notes = dict.fromkeys(note for _, part in found for note in part.notes)
+        chosen = part.shares[part.shares.index.get_level_values(0) == "Yes"]
+        answers = chosen.index.get_level_values(1)
+        index = pd.MultiIndex.from_arrays([[option] * len(answers), answers], names=[by, part.outcome])
+        tables.append(chosen.set_axis(index))
     return replace(
-        first,
-        outcome=outcome,
+        found[0][1],
+        by=by,
         n=max(part.n for _, part in found),
         effective_n=max(part.effective_n for _, part in found),
         level=level,
         differences=tuple(differences),
         shares=pd.concat(tables),
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(note for _, part in found for note in part.notes)),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Pair:
-    """A group's share and the reference's, with the covariance of the two estimates."""
-
-    first: TableShare
-    second: TableShare
-    covariance: float
-
-    @property
-    def gap(self) -> float:
-        return self.first.estimate - self.second.estimate
-
-    @property
-    def se(self) -> float:
-        variance = self.first.se**2 + self.second.se**2 - 2.0 * self.covariance
-        return math.sqrt(max(variance, 0.0))
-
-    @property
-    def correlation(self) -> float:
-        scale = self.first.se * self.second.se
-        return min(max(self.covariance / scale, -1.0), 1.0) if scale > 0.0 else 0.0
-
-    def parts(self, level: float, together: int) -> tuple[Part, Part, str]:
-        """Both estimates with their limits, and the method that joins them."""
-        found = [share.interval(level, together) for share in (self.first, self.second)]
-        one, other = (
-            Part(share.estimate, limits.low, limits.high)
-            for share, limits in zip((self.first, self.second), found, strict=True)
-        )
-        return one, other, "wald" if {limits.method for limits in found} == {"wald"} else "mover"
-
-    def limits(self, level: float, together: int = 1) -> Interval:
-        one, other, method = self.parts(level, together)
-        return Interval(*difference_limits(one, other, self.correlation), method)
-
-    def difference(self, names: tuple[Any, Any, Any], level: float, together: int) -> GroupDifference:
-        """Everything that is said about the pair."""
-        shares = (self.first.estimate, self.second.estimate)
-        note = "; ".join(note for note in (self.first.note, self.second.note) if note)
-        if note:
-            return _difference(names, shares, (math.nan,) * 8, "", note)
-        found = self.limits(level, together)
-        ratio, words = self.ratio(level, together)
-        p_value = self.p_value(found.method)
-        if math.isnan(p_value):
-            words = "; ".join(filter(None, (SAME_REPORTS, words)))
-        figures = (self.gap, self.se, found.low, found.high, p_value, *ratio)
-        return _difference(names, shares, figures, found.method, words)
-
-    def ratio(self, level: float, together: int) -> tuple[tuple[float, float, float], str]:
-        """Give the ratio with its limits; where the reference is not clear of 0 the lower limit alone.
-
-        To give nothing there would leave the bounded ones as a selection, which covers less than it says.
-        """
-        one, other, _ = self.parts(level, together)
-        if not other.high > 0.0:
-            return (math.nan, math.nan, math.nan), IMPOSSIBLE
-        if not other.low > 0.0:
-            return (math.nan, least_ratio(one, other, self.correlation), math.inf), UNCLEAR
-        limits = ratio_limits(one, other, self.correlation)
-        return (one.estimate / other.estimate, *limits), "" if one.estimate >= 0.0 else NEGATIVE
-
-    def p_value(self, method: str) -> float:
-        """Give the level at which the interval of the difference reaches 0: 1 for equal shares."""
-        if self.gap == 0.0:
-            return 1.0
-        if method == "wald":
-            return self._normal() if self.se > 0.0 else math.nan
-
-        def clear(log_tail: float) -> float:
-            found = self.limits(1.0 - math.exp(log_tail))
-            return found.low if self.gap > 0.0 else -found.high
-
-        if clear(math.log(SMALLEST)) > 0.0:
-            return min(self._normal(), SMALLEST) if self.se > 0.0 else SMALLEST
-        if clear(LARGEST) <= 0.0:
-            return 1.0
-        return math.exp(float(optimize.brentq(clear, math.log(SMALLEST), LARGEST, xtol=1e-10)))
-
-    def _normal(self) -> float:
-        joint, statistic = self.first.joint, abs(self.gap) / self.se
-        if joint.design is None:
-            return 2.0 * float(stats.norm.sf(statistic))
-        return 2.0 * float(stats.t.sf(statistic, joint.design.degrees_of_freedom))
-
-
-def _difference(
-    names: tuple[Any, Any, Any],
-    shares: tuple[float, float],
-    figures: tuple[float, ...],
-    method: str,
-    note: str,
-) -> GroupDifference:
-    fields = GroupDifference.__dataclass_fields__
-    return GroupDifference(**dict(zip(fields, (*names, *shares, *figures, method, note), strict=True)))
 
 
 def _plain(row: Any) -> dict[str, Any]:

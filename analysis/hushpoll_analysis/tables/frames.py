@@ -12,6 +12,7 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
+from hushpoll_analysis.data.alike import TIMES
 from hushpoll_analysis.data.columns import (
     ExactView,
     Mechanisms,
@@ -23,16 +24,20 @@ from hushpoll_analysis.data.columns import (
 )
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.option_columns import option_reports, options_of, with_options
+from hushpoll_analysis.data.option_columns import with_options, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.row_order import value_at
+from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 
 from .cells import CrossTable
-from .differences import Comparison, compare_groups, stacked
+from .differences import Comparison, Outcome, compare_groups
 from .independence import independence_test
 from .intervals import cell_limits
+from .joint import JointReports
 from .means import MeanComparison, compare_means
+from .options import OptionTable, compare_by_options, compare_options, option_table, whole_lists
 from .reading import read_joint
 
 __all__ = ["compare", "crosstab"]
@@ -40,6 +45,7 @@ __all__ = ["compare", "crosstab"]
 Reports = pd.DataFrame | npt.ArrayLike
 
 
+@takes_streams("reports", "mechanisms")
 @takes_missing
 @takes_sample
 def crosstab(
@@ -53,20 +59,22 @@ def crosstab(
     simultaneous: bool = False,
     designs: Designs | None = None,
     sample: SampleKeys,
-) -> CrossTable:
+) -> CrossTable | OptionTable:
     r"""Estimate the joint shares of two or more variables from their randomized reports.
 
     Parameters
     ----------
     reports
         One row for each respondent with a column of report codes for each randomized variable (named as the question,
-        or with `_reported` behind it), or an array of joint counts with one axis for each variable.
+        or with `_reported` behind it), or an array of joint counts with one axis for each variable, in the order of
+        `rows` and `columns`. Or where the reports of the survey are, if they are too many to read: Parquet files (a
+        folder, or a pattern such as `parts/*.parquet`), a .csv, a query engine's table, the database's records.
     mechanisms
         The survey, or a mechanism for each randomized column (with `designs` also a column of their names). A column
         without one is exact: a grouping that was not randomized.
     rows, columns
-        Names of the variables; `columns` may name several. `question[option]` is one option, as Yes or No, of a
-        question whose reports speak of several options at once.
+        Names of the variables; `columns` may name several. A question whose reports speak of several options at once
+        has a table for each of them, put together; `question[option]` is one of them, as Yes or No.
     labels
         Labels of a variable's answers in code order, where the survey does not give them.
     level, simultaneous
@@ -84,6 +92,7 @@ def crosstab(
     Returns
     -------
     CrossTable
+        `OptionTable` with a tick list or a long list as a whole: the share of each option, together with the others.
 
     Notes
     -----
@@ -104,6 +113,9 @@ def crosstab(
     check_names(columns)
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
+    if whole_lists(mechanisms, names, labels):
+        return option_table(crosstab, reports, mechanisms, names, labels, level, simultaneous, sample)
+    reports, sample = _in_frame(reports, sample)
     reports, mechanisms, labels = _with_options(reports, mechanisms, names, labels)
     mechanisms = with_designs(mechanisms, designs, reports)
     design = sample.design_of(reports)
@@ -129,6 +141,7 @@ def crosstab(
     )
 
 
+@takes_streams("reports", "mechanisms")
 @takes_missing
 @takes_sample
 def compare(
@@ -150,12 +163,14 @@ def compare(
     Parameters
     ----------
     reports, mechanisms, labels, weights, strata, clusters, margins, designs, population, replicates
-        As in `crosstab`; a single column of names belongs to the outcome.
+        As in `crosstab`; a single column of names belongs to the outcome. Joint counts have a row for each group and a
+        column for each report of the outcome.
     outcome
         The variable whose shares are compared; one option after the other where reports speak of several at once. Of a
         number whose reports tell the mean only, the means are compared, and a `MeanComparison` is given.
     by
-        The variable that makes the groups: an exact column, or a randomized question.
+        The variable that makes the groups: an exact column, or a randomized question. Where its reports speak of
+        several options at once, the groups are those who chose or ticked each option, against those who did not.
     option
         One answer of the outcome; by default Yes of a yes/no question, and every answer otherwise.
     reference
@@ -179,31 +194,43 @@ def compare(
     """
     check_names([outcome, by], "outcome and by")
     check_level(level)
+    keys = (option, reference, labels, level, simultaneous, sample)
+    whole = whole_lists(mechanisms, [by, outcome], labels)
+    if by in whole:
+        return compare_by_options(compare, reports, mechanisms, outcome, by, *keys)
+    if outcome in whole:
+        return compare_options(_read, reports, mechanisms, outcome, by, *keys)
     number = _rounded_number(mechanisms, outcome)
     if number is not None:
         means = _compare_numbers(reports, mechanisms, number, by, reference, labels, level, sample)
         return means  # type: ignore[return-value]
-    asked = options_of(outcome, mechanisms, labels)
-    if asked:
-        chosen = asked if option is None else (option,)
-        return _by_option(
-            reports, mechanisms, outcome, by, chosen, reference, labels, level, simultaneous, sample.given
-        )
-    reports, mechanisms, labels = _with_options(reports, mechanisms, [by, outcome], labels)
-    mechanisms = with_designs(mechanisms, designs, reports, outcome)
-    joint = read_joint(
-        reports,
-        mechanisms,
-        [by, outcome],
-        sample.design_of(reports),
-        labels,
-    )
+    joint = _read(reports, mechanisms, outcome, by, labels, sample, designs)
     answers = joint.variables[1]
     if option is not None:
         options = [answers.position(option)]
     else:
         options = [1] if len(answers.labels) == 2 else list(range(len(answers.labels)))
-    return compare_groups(joint, options, reference, level, simultaneous)
+    outcomes = [Outcome(joint, k, answers.labels[k]) for k in options]
+    return compare_groups(
+        answers.name, outcomes, reference, level, level, len(options) if simultaneous else 0
+    )
+
+
+def _read(
+    reports: Reports,
+    mechanisms: Mechanisms,
+    outcome: str,
+    by: str,
+    labels: Mapping[str, Sequence[Any]] | None,
+    sample: SampleKeys,
+    designs: Designs | None = None,
+) -> JointReports:
+    """Read the joint reports of the groups and of one outcome."""
+    reports, sample = _in_frame(reports, sample)
+    reports, mechanisms, labels = _with_options(reports, mechanisms, [by, outcome], labels)
+    mechanisms = with_designs(mechanisms, designs, reports, outcome)
+    named = with_yes_no([by, outcome], mechanisms, labels)
+    return read_joint(reports, mechanisms, [by, outcome], sample.design_of(reports), named)
 
 
 def _rounded_number(mechanisms: Mechanisms, outcome: str) -> Question | None:
@@ -239,11 +266,16 @@ def _compare_numbers(
         outcome, wrong = whole.read(column.to_numpy())
         if wrong is not None:
             raise AnalysisError(
-                f"column {column.name!r} holds {column.iloc[wrong]!r} in row {wrong}, which is no report of it",
+                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of it",
                 "check that column and survey belong together",
             )
         outcomes = groups.view.outcomes if groups.randomized else len(groups.labels)
-        counts = np.stack([whole.tally(outcome[codes == code]) for code in range(outcomes)])
+        if TIMES in reports.columns:
+            times = reports[TIMES].to_numpy(dtype=np.int64)
+            each = [(outcome[codes == code], times[codes == code]) for code in range(outcomes)]
+            counts = np.stack([whole.tally_counted(*one) for one in each])
+        else:
+            counts = np.stack([whole.tally(outcome[codes == code]) for code in range(outcomes)])
     else:
         counts = np.asarray(reports)
         found = randomized_variable(by, known, given)
@@ -253,42 +285,17 @@ def _compare_numbers(
     return compare_means(counts, groups, question.mechanism, values, level, reference, rounding)
 
 
+def _in_frame(reports: Reports, sample: SampleKeys) -> tuple[Reports, SampleKeys]:
+    """Put values of the sample's keys beside the reports, so that respondents can be left out."""
+    if not isinstance(reports, pd.DataFrame):
+        return reports, sample
+    frame, keys = sample.in_frame(reports)
+    return frame, SampleKeys(**keys)
+
+
 def _with_options(
     reports: Reports, mechanisms: Mechanisms, names: Sequence[str], labels: Mapping[str, Sequence[Any]] | None
 ) -> tuple[Reports, Mechanisms, Mapping[str, Sequence[Any]] | None]:
     if not isinstance(reports, pd.DataFrame):
         return reports, mechanisms, labels
     return with_options(reports, mechanisms, names, labels)
-
-
-def _by_option(
-    reports: Reports,
-    mechanisms: Mechanisms,
-    outcome: str,
-    by: str,
-    chosen: Sequence[str],
-    reference: Any,
-    labels: Mapping[str, Sequence[Any]] | None,
-    level: float,
-    simultaneous: bool,
-    sample: dict[str, Any],
-) -> Comparison:
-    """Compare the groups on every option by itself, and put the tables below each other."""
-    each = 1.0 - (1.0 - level) / len(chosen) if simultaneous else level
-    found = []
-    for option in chosen:
-        name = f"{outcome}[{option}]"
-        data, known, given = option_reports(reports, mechanisms, outcome, option, labels)
-        part = compare(
-            data,
-            known,
-            name,
-            by,
-            reference=reference,
-            labels=given,
-            level=each,
-            simultaneous=simultaneous,
-            **sample,
-        )
-        found.append((option, part))
-    return stacked(outcome, level, found)

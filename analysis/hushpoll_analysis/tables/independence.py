@@ -12,6 +12,7 @@ from functools import reduce
 from itertools import product
 
 import numpy as np
+from hushpoll_client.said import joined, said
 from scipy import stats
 
 from hushpoll_analysis.channel.stacked import StackedView
@@ -74,7 +75,7 @@ def _of_pair(joint: JointReports) -> IndependenceTest | None:
         values = (np.stack(influence) - gap[:, None, None]).reshape(len(gaps), -1)[:, joint.cells].T
         statistic = float(gap @ np.linalg.solve(design.covariance(values), gap)) / df
         freedom = float(design.degrees_of_freedom)
-        note = (
+        note = said(
             "the estimated cells against the products of their margins, with the sample design's covariance"
         )
         return IndependenceTest(
@@ -85,7 +86,9 @@ def _of_pair(joint: JointReports) -> IndependenceTest | None:
     mean = flat @ chances
     covariance = (flat * chances) @ flat.T - np.outer(mean, mean)
     statistic = float(joint.n * gap @ np.linalg.solve(covariance, gap))
-    note = "the estimated cells against the products of their margins: both answers were randomized together"
+    note = said(
+        "the estimated cells against the products of their margins: both answers were randomized together"
+    )
     return IndependenceTest(statistic, (df,), float(stats.chi2.sf(statistic, df)), "Score", note)
 
 
@@ -114,7 +117,7 @@ def _within_designs(joint: JointReports) -> IndependenceTest | None:
     if not found:
         return None
     statistic, df = sum(one.statistic for one in found), sum(one.df[0] for one in found)
-    note = "sum of the chi-squares of the reports within each design"
+    note = said("sum of the chi-squares of the reports within each design")
     return IndependenceTest(statistic, (df,), float(stats.chi2.sf(statistic, df)), "Pearson", note)
 
 
@@ -123,11 +126,14 @@ def _pearson(table: Floats, n: int) -> IndependenceTest:
     statistic = float(n * np.sum((table - expected) ** 2 / expected))
     df = table.size - 1 - sum(length - 1 for length in table.shape)
     small = float(n * expected.min())
-    note = (
+    note = said(
         "plain chi-square on the reports: randomized independently, they are independent when the answers are"
     )
     if small < 5:
-        note += f"; the smallest expected count is {small:.1f}, below 5, so the p-value is rough"
+        rough = said(
+            "the smallest expected count is {small:.1f}, below 5, so the p-value is rough", small=small
+        )
+        note = joined("; ", [note, rough])
     return IndependenceTest(statistic, (float(df),), float(stats.chi2.sf(statistic, df)), "Pearson", note)
 
 
@@ -159,7 +165,7 @@ def _rao_scott(joint: JointReports) -> IndependenceTest | None:
     denominator = numerator * design.degrees_of_freedom
     f_value = statistic / trace
     p_value = float(stats.f.sf(f_value, numerator, denominator))
-    note = "chi-square on the weighted reports, corrected for weights, strata and clusters"
+    note = said("chi-square on the weighted reports, corrected for weights, strata and clusters")
     return IndependenceTest(f_value, (numerator, denominator), p_value, "Rao-Scott F", note)
 
 

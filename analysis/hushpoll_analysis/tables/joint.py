@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import (
@@ -19,7 +20,7 @@ from hushpoll_analysis.data.columns import (
     Variable,
 )
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.weights import SampleDesign
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 __all__ = ["JointReports", "along_axes"]
@@ -32,7 +33,7 @@ class JointReports:
     variables: tuple[Variable, ...]
     counts: Floats
     codes: tuple[Codes, ...] | None = None
-    design: SurveyDesign | None = None
+    design: SampleDesign | None = None
 
     @property
     def together(self) -> bool:
@@ -104,7 +105,7 @@ class JointReports:
         assert self.design is not None
         return self._design_variances(self.design if finite else self.design.without_population)
 
-    def _design_variances(self, design: SurveyDesign) -> Floats:
+    def _design_variances(self, design: SampleDesign) -> Floats:
         assert self.codes is not None
         result = np.empty(self.estimate.shape)
         columns = [matrix[:, codes] for matrix, codes in zip(self.matrices, self.codes, strict=True)]
@@ -199,8 +200,12 @@ class JointReports:
     def notes(self) -> tuple[str, ...]:
         """Say what to know about the standard errors."""
         return tuple(
-            f"the decoy share of {self.variables[axis].name} was estimated from {decoy.answers:,} answers; "
-            "its uncertainty is part of these standard errors"
+            said(
+                "the decoy share of {question} was estimated from {answers:,} answers; its uncertainty is part of "
+                "these standard errors",
+                question=self.variables[axis].name,
+                answers=decoy.answers,
+            )
             for axis, decoy in self.decoys
         )
 

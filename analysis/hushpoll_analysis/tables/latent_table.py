@@ -136,7 +136,7 @@ def _survey_points(survey: Survey, name: str) -> Floats:
         return np.array([float(value) for value in answers.values])
     if answers.edges is None:
         raise AnalysisError(
-            f"the answers of {name} are no numbers",
+            f"the answers of {name} are not numbers",
             f"take a scale or a number, or say what they stand for: values={{{name!r}: [...]}}",
         )
     # A bin stands for its middle: within it the reports tell nothing.

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from hushpoll_client.said import said
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
@@ -205,9 +206,13 @@ class _Randomized:
     def mean(self, g: int) -> GroupMean:
         label = self.groups.labels[g]
         if self.faint[g]:
-            words = (
-                f"{self.groups.name} = {label}: the group's estimated share {self.sizes[g]:.3f} is not clear of zero "
-                f"(standard error {self.spread[g]:.3f}), so no mean within it can be given"
+            words = said(
+                "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
+                "{error:.3f}), so no mean within it can be given",
+                name=self.groups.name,
+                label=label,
+                size=float(self.sizes[g]),
+                error=float(self.spread[g]),
             )
             return GroupMean(label, *(math.nan,) * 4, "", words)
         value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))

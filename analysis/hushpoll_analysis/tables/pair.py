@@ -11,7 +11,7 @@ from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.columns import Variable
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.weights import SampleDesign
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 from .joint import JointReports
@@ -59,7 +59,7 @@ class PairReports(JointReports):
         squares = hit * self.frequencies + miss * (1.0 - self.frequencies)
         return np.asarray(np.sqrt(np.maximum((squares - self.estimate**2) / (self.n - 1), 0.0)))
 
-    def _design_variances(self, design: SurveyDesign) -> Floats:
+    def _design_variances(self, design: SampleDesign) -> Floats:
         result = np.empty(self.estimate.shape)
         for cell in np.ndindex(*result.shape):
             target = np.zeros(result.shape)
@@ -118,7 +118,7 @@ def pair_reports(
     channel: Channel,
     counts: Floats,
     codes: tuple[np.ndarray, ...] | None = None,
-    design: SurveyDesign | None = None,
+    design: SampleDesign | None = None,
 ) -> PairReports:
     """Make the joint reports of two questions from a table of counts and what randomized their joint answer."""
     low, high = channel.row(0)[1] / SCALE, channel.kept / SCALE

@@ -10,10 +10,18 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
 
-from hushpoll_analysis.data.columns import Mechanisms, randomized_variable, read_variable
+from hushpoll_analysis.data.alike import times_of
+from hushpoll_analysis.data.columns import (
+    MOST_GROUPS,
+    ExactView,
+    Mechanisms,
+    Variable,
+    randomized_variable,
+    read_variable,
+)
 from hushpoll_analysis.data.members import pair_of, refuse_together
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.weights import SampleDesign
 
 from .joint import JointReports
 from .pair import pair_reports
@@ -27,7 +35,7 @@ def read_joint(
     reports: pd.DataFrame | npt.ArrayLike,
     mechanisms: Mechanisms,
     names: Sequence[str],
-    design: SurveyDesign | None,
+    design: SampleDesign | None,
     labels: Mapping[str, Sequence[Any]] | None = None,
     means: Sequence[str] = (),
 ) -> JointReports:
@@ -62,7 +70,7 @@ def _from_rows(
     data: pd.DataFrame,
     mechanisms: Mechanisms,
     names: Sequence[str],
-    design: SurveyDesign | None,
+    design: SampleDesign | None,
     labels: Mapping[str, Sequence[Any]],
     means: Sequence[str],
 ) -> JointReports:
@@ -76,7 +84,7 @@ def _from_rows(
     if cells > MAX_CELLS:
         raise AnalysisError(f"the table would have {cells:.3g} cells", "leave a variable out")
     cell = np.ravel_multi_index(codes, shape)
-    counts = np.bincount(cell, minlength=int(cells)).reshape(shape).astype(np.float64)
+    counts = np.bincount(cell, weights=times_of(data), minlength=int(cells)).reshape(shape).astype(np.float64)
     return JointReports(variables, counts, codes, design)
 
 
@@ -84,7 +92,7 @@ def _from_block(
     reports: pd.DataFrame | npt.ArrayLike,
     survey: Survey,
     names: Sequence[str],
-    design: SurveyDesign | None,
+    design: SampleDesign | None,
     channel: Channel,
 ) -> JointReports:
     """Read two questions of one block, from respondents who were asked both or from their table of counts."""
@@ -102,7 +110,8 @@ def _from_block(
     for question, size in zip(asked, shape, strict=True):
         # Joint sizes, where they are told apart, come before the answer.
         codes.append(read_variable(reports, question.id, survey)[1] % size)
-    found = np.bincount(np.ravel_multi_index(codes, shape), minlength=shape[0] * shape[1])
+    cell = np.ravel_multi_index(codes, shape)
+    found = np.bincount(cell, weights=times_of(reports), minlength=shape[0] * shape[1])
     counts = found.reshape(shape).astype(np.float64)
     return pair_reports(names, labels, channel, counts, tuple(codes), design)
 
@@ -130,9 +139,7 @@ def _from_counts(
     for axis, name in enumerate(names):
         variable = randomized_variable(name, mechanisms, labels.get(name), name not in means)
         if variable is None:
-            given = labels.get(name, range(counts.shape[axis]))
-            codes = pd.DataFrame({name: list(given)})
-            variable = read_variable(codes, name, {}, list(given))[0]
+            variable = _exact(name, list(labels.get(name, range(counts.shape[axis]))))
         if variable.view.outcomes != counts.shape[axis]:
             raise AnalysisError(
                 f"{name} has {variable.view.outcomes} possible reports but axis {axis} of the counts has "
@@ -140,3 +147,10 @@ def _from_counts(
             )
         variables.append(variable)
     return JointReports(tuple(variables), counts.astype(np.float64))
+
+
+def _exact(name: str, labels: list[Any]) -> Variable:
+    """Give the variable of groups that were not randomized."""
+    if all(isinstance(one, str) for one in labels) and len(set(labels)) == len(labels) <= MOST_GROUPS:
+        return Variable(name, tuple(labels), ExactView(len(labels)), False)
+    return read_variable(pd.DataFrame({name: labels}), name, {}, labels)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,17 @@ from hushpoll_analysis.data.columns import (
     read_variable,
 )
 from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.data.members import refuse_together
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.weights import SurveyDesign
+from hushpoll_analysis.sampling.weights import SampleDesign
 
 __all__ = ["SumScore", "sum_score"]
+
+_SAME_REPORTS = "every report is the same, so the standard error is 0 and the interval says nothing"
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,12 @@ class SumScore:
     high: float
     sd: float | None
     reliability: float | None
+    note: str = ""
+    """What the interval does not say by itself."""
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row."""
-        row = {key: value for key, value in vars(self).items() if key != "items"}
+        row = {key: value for key, value in vars(self).items() if key not in ("items", "note")}
         return pd.DataFrame([row], index=pd.Index([" + ".join(self.items)], name="score"))
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,7 +72,8 @@ class SumScore:
         )
 
     def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}") + note
 
 
 @takes_missing
@@ -102,7 +109,9 @@ def sum_score(
     check_names(items, "items")
     if isinstance(items, str) or len(items) < 2 or len(set(items)) != len(items):
         raise AnalysisError("a sum score needs at least two items", "name each column once")
-    if len(check_frame(data)) < 2:
+    refuse_together(mechanisms, items, "a sum score needs items that were randomized one by one")
+    data, sample = sample.among_asked(check_frame(data), mechanisms, items)
+    if len(data) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(data)}")
     mechanisms = with_designs(mechanisms, designs, data)
     read = [read_variable(data, name, mechanisms) for name in items]
@@ -122,11 +131,12 @@ def sum_score(
     tail = (1.0 - level) / 2.0
     half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
     sd, alpha = _spread(firsts, squares, design)
-    return SumScore(tuple(items), len(data), level, mean, se, mean - half, mean + half, sd, alpha)
+    note = "" if se > 0.0 else _SAME_REPORTS
+    return SumScore(tuple(items), len(data), level, mean, se, mean - half, mean + half, sd, alpha, note)
 
 
 def _decoy_variance(
-    read: Sequence[tuple[Variable, Codes]], points: Sequence[Floats], design: SurveyDesign
+    read: Sequence[tuple[Variable, Codes]], points: Sequence[Floats], design: SampleDesign
 ) -> float:
     """Give what counted decoy shares add: the weights of their items move with them."""
     total = 0.0
@@ -158,7 +168,7 @@ def _noise(read: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> Any
     return np.sum(parts, axis=0)
 
 
-def _spread(firsts: Any, squares: Any, design: SurveyDesign) -> tuple[float | None, float | None]:
+def _spread(firsts: Any, squares: Any, design: SampleDesign) -> tuple[float | None, float | None]:
     """Give the standard deviation of the true sums, and alpha, from unbiased squares and products."""
     means = design.mean(firsts)
     own = design.mean(squares) - means**2

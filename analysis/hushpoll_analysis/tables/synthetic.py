@@ -14,6 +14,7 @@ import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.drawn import Drawn, rows_as_json
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.errors import AnalysisError
 
@@ -32,8 +33,12 @@ NOT_KEPT = (
 
 
 @dataclass(frozen=True, eq=False)
-class Synthetic:
+class Synthetic(Drawn):
     """A table of made-up respondents; every column's name ends in `_synthetic`."""
+
+    words = "largest difference from the estimates; the line is what chance explains (95%)"
+    drawn = "difference"
+    from_zero = True
 
     data: pd.DataFrame
     names: tuple[str, ...]
@@ -114,6 +119,25 @@ class Synthetic:
                 f"{target}: cannot be written ({error.strerror})", "choose another place"
             ) from None
         return paths
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the made-up respondents, one row each."""
+        return self.data
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the made-up respondents as JSON values, with what they do not keep."""
+        return {
+            "names": list(self.names),
+            "n": self.n,
+            "reports": self.reports,
+            "not_kept": list(self.not_kept),
+            "rows": rows_as_json(self.data),
+        }
+
+    def _picture(self) -> pd.DataFrame:
+        """Give how far the table is from the estimates, against what chance explains."""
+        kept = self.check()
+        return kept.assign(low=0.0, high=1.96 * np.hypot(kept["se"], kept["drawing"]))
 
     def _repr_html_(self) -> str:
         words = " ".join(self.not_kept)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.mechanism import Mechanism
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.row_designs import RowDesigns
-from hushpoll_analysis.sampling.effective import effective_interval, effective_quantity
-from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, interval, method_for
+from hushpoll_analysis.sampling.effective import effective_quantity
 from hushpoll_analysis.shares.quantities import Quantity, quantity
 
 from .joint import JointReports
 
-__all__ = ["COLUMNS", "TableShare", "quantile", "share_of", "shown_limits", "table_rows", "within_group"]
+__all__ = ["COLUMNS", "TableShare", "quantile", "share_error", "share_of", "shown_limits", "within_group"]
 
 COLUMNS = ("estimate", "se", "low", "high", "shown_low", "shown_high", "interval", "note")
-NAN = Interval(math.nan, math.nan, "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,37 +41,13 @@ class TableShare:
     joint: JointReports
     quantity: Quantity | None = None
 
-    def interval(self, level: float, together: int = 1) -> Interval:
-        """Give the interval; Bonferroni over `together` of them."""
-        return self._found(level, together)[0]
-
-    def _found(self, level: float, together: int) -> tuple[Interval, Quantity | None]:
-        each = 1.0 - (1.0 - level) / together
-        wanted, design = self.quantity, self.joint.design
-        if self.note:
-            return NAN, None
-        if wanted is None:
-            half = quantile(self.joint, each) * self.se
-            return Interval(self.estimate - half, self.estimate + half, "wald"), None
-        if design is not None:
-            return effective_interval(wanted, method_for([wanted], "wilson"), each, design.degrees_of_freedom)
-        return interval(wanted, method_for([wanted], AUTO, together > 1), each), wanted
-
-    def shown(self, level: float, together: int = 1) -> tuple[float, float]:
-        """Give the limits within [0, 1]; the likelihood interval where all of it lies outside."""
-        found, wanted = self._found(level, together)
-        if wanted is not None:
-            found = fallback(wanted, found, 1.0 - (1.0 - level) / together) or found
-        low, high = shown_limits(self.estimate, found.low, found.high)
-        return float(low[0]), float(high[0])
-
 
 def quantile(joint: JointReports, level: float) -> float:
     """Give the normal quantile, or that of t with the design's degrees of freedom."""
     tail = (1.0 - level) / 2.0
     if joint.design is None:
-        return float(stats.norm.isf(tail))
-    return float(stats.t.isf(tail, joint.design.degrees_of_freedom))
+        return -float(ndtri(tail))
+    return -float(stdtrit(joint.design.degrees_of_freedom, tail))
 
 
 def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Floats, Floats]:
@@ -92,14 +65,20 @@ def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLik
 
 def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
     """Give the share of one answer of one variable among all respondents."""
+    others = tuple(other for other in range(joint.counts.ndim) if other != axis)
+    frequencies = joint.frequencies.sum(axis=others) * joint.n
+    estimate, error = joint.mean({axis: option}), share_error(joint, axis, option)
+    return _table_share(joint, axis, option, estimate, error, frequencies, None)
+
+
+def share_error(joint: JointReports, axis: int, option: int) -> float:
+    """Give the standard error of the share of one answer of one variable."""
     rows: list[Floats | None] = [None] * joint.counts.ndim
     rows[axis] = joint.matrices[axis][option]
     estimate = joint.mean({axis: option})
     slopes = joint.mean_slopes({axis: option})[:, None]
     variance = joint.covariance((joint.functional(rows) - estimate)[None], slopes)[0, 0]
-    others = tuple(other for other in range(joint.counts.ndim) if other != axis)
-    frequencies = joint.frequencies.sum(axis=others) * joint.n
-    return _table_share(joint, axis, option, estimate, math.sqrt(max(variance, 0.0)), frequencies, None)
+    return math.sqrt(max(variance, 0.0))
 
 
 def within_group(
@@ -169,20 +148,9 @@ def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
 def _kish_of(joint: JointReports, places: tuple[int, int] | None) -> float:
     """Give (sum w)^2 / sum w^2 of all respondents, or of one group."""
     assert joint.design is not None
-    weights = joint.design.weights
+    weights, squared = joint.design.weights, joint.design.squared
     if places is not None:
         assert joint.codes is not None
-        weights = weights[joint.codes[places[0]] == places[1]]
-    return float(weights.sum() ** 2 / np.sum(weights**2))
-
-
-def table_rows(
-    shares: Sequence[TableShare], level: float, together: int = 1
-) -> list[tuple[float | str, ...]]:
-    """Give one row a share, in the order of `COLUMNS`."""
-    rows: list[tuple[float | str, ...]] = []
-    for share in shares:
-        found = share.interval(level, together)
-        shown = share.shown(level, together)
-        rows.append((share.estimate, share.se, found.low, found.high, *shown, found.method, share.note))
-    return rows
+        mine = joint.codes[places[0]] == places[1]
+        weights, squared = weights[mine], squared[mine]
+    return float(weights.sum() ** 2 / np.sum(squared))

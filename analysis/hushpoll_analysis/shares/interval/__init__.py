@@ -18,4 +18,5 @@ from .registry import check_method as check_method
 from .registry import in_words as in_words
 from .registry import interval as interval
 from .registry import intervals as intervals
+from .registry import many_limits as many_limits
 from .registry import method_for as method_for

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.shares.quantities import Quantity
 
-__all__ = ["Interval", "Limits", "Method", "Resampling"]
+__all__ = ["Interval", "Limits", "ManyLimits", "Method", "Resampling"]
 
 Limits = tuple[float, float]
+ManyLimits = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""Lower and upper limits of many quantities, from a level for each, and the factor by which z becomes t."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 from scipy.special import betainc, ndtr
 
 from hushpoll_analysis.shares.quantities import Quantity
@@ -32,7 +35,8 @@ def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | No
 def misfit(quantity: Quantity) -> float:
     """One-sided p-value of an estimate this far outside the possible values, if the design were right.
 
-    Exact binomial where the estimate depends on one frequency, normal elsewhere.
+    Exact binomial where the estimate depends on one frequency; elsewhere normal, with the variance of reports from
+    answers at that edge (their own frequencies say too little: all alike have none).
     """
     low, high = quantity.bounds
     below = quantity.estimate < low
@@ -41,9 +45,17 @@ def misfit(quantity: Quantity) -> float:
     if line is not None:
         less = below == (line.slope > 0)
         return _tail(line.successes, line.trials, line.probability(edge), less)
-    if quantity.se == 0:
-        return 0.0
-    return float(ndtr(-abs(quantity.estimate - edge) / quantity.se))
+    spread = _spread_at(quantity, edge)
+    return float(ndtr(-abs(quantity.estimate - edge) / spread)) if spread > 0.0 else 0.0
+
+
+def _spread_at(quantity: Quantity, edge: float) -> float:
+    """Give the standard error where everybody's true answer lies at the edge; a counted decoy keeps its part."""
+    values, weights = quantity.target, quantity.weights
+    there = np.abs(values - edge) <= 1e-9 * max(1.0, float(np.abs(values).max()))
+    variances = quantity.view.backward(weights**2) - quantity.view.backward(weights) ** 2
+    found = math.sqrt(max(float(variances[there].max(initial=0.0)), 0.0) / quantity.size)
+    return found if quantity.decoy is None else max(found, quantity.se)
 
 
 def _tail(successes: float, trials: float, probability: float, less: bool) -> float:

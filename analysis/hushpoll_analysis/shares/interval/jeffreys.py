@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from scipy.special import betaincinv
 
-from .base import Limits
+from hushpoll_analysis.channel.view import Floats
+
 from .frequency import FrequencyMethod
 
 __all__ = ["Jeffreys"]
@@ -16,7 +18,8 @@ class Jeffreys(FrequencyMethod):
     name = "jeffreys"
     words = "Jeffreys interval"
 
-    def of(self, successes: float, trials: float, level: float) -> Limits:
-        """Give the posterior's quantiles."""
-        tail, yes, no = (1.0 - level) / 2.0, successes + 0.5, trials - successes + 0.5
-        return float(betaincinv(yes, no, tail)), 1.0 - float(betaincinv(no, yes, tail))
+    def of_each(self, successes: Floats, trials: Floats, levels: Floats) -> tuple[Floats, Floats]:
+        """Give the posteriors' quantiles."""
+        tail, yes, no = (1.0 - levels) / 2.0, successes + 0.5, trials - successes + 0.5
+        low, high = betaincinv(yes, no, tail), 1.0 - betaincinv(no, yes, tail)
+        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)

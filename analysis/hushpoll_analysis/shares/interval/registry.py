@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.quantities import Quantity
 
 from .adaptive import scarce
-from .base import Interval, Method, Resampling
+from .base import Interval, Limits, ManyLimits, Method, Resampling
 from .bootstrap import Bootstrap
 from .clopper_pearson import ClopperPearson
+from .frequency import FrequencyMethod
 from .jeffreys import Jeffreys
 from .likelihood import Likelihood
 from .mover import Mover
@@ -18,7 +21,16 @@ from .score import Score
 from .wald import Wald
 from .wilson import Wilson
 
-__all__ = ["AUTO", "METHODS", "check_method", "in_words", "interval", "intervals", "method_for"]
+__all__ = [
+    "AUTO",
+    "METHODS",
+    "check_method",
+    "in_words",
+    "interval",
+    "intervals",
+    "many_limits",
+    "method_for",
+]
 
 AUTO = "auto"
 _BY_NAME: dict[str, Method] = {
@@ -38,7 +50,7 @@ METHODS = (AUTO, *_BY_NAME)
 
 
 def check_method(name: str) -> None:
-    """Refuse a name that is no method."""
+    """Refuse a name that is not a method."""
     if name not in METHODS:
         raise AnalysisError(f"interval: unknown method {name!r}", f"choose one of {', '.join(METHODS)}")
 
@@ -61,11 +73,11 @@ def method_for(wanted: Sequence[Quantity], requested: str = AUTO, together: bool
         lines = [one.line for one in wanted]
         exact = together or any(one is not None and scarce(one.successes, one.trials) for one in lines)
         requested = ClopperPearson.name if exact else Wilson.name
-    rare = any(scarce(count, one.size) for one in wanted for count in one.counts[one.view.possible])
-    for name in (requested, Mover.name, *([Score.name] if rare else [])):
+    for name in (requested, Mover.name):
         if all(_BY_NAME[name].fits(one) for one in wanted):
             return name
-    return Wald.name
+    rare = any(scarce(count, one.size) for one in wanted for count in one.counts[one.view.possible])
+    return Score.name if rare and all(_BY_NAME[Score.name].fits(one) for one in wanted) else Wald.name
 
 
 def interval(
@@ -96,8 +108,26 @@ def interval(
 def intervals(
     wanted: Sequence[Quantity], method: str, level: float, resampling: Resampling
 ) -> list[Interval]:
-    """Give the intervals of several quantities of the same reports by one method, which `method_for` has chosen."""
+    """Give the intervals of several quantities by one method, which `method_for` has chosen."""
+    found: dict[int, Limits] = {}
+    for places, how in many_limits(wanted, method):
+        if how is None:
+            found |= {k: _BY_NAME[method].limits(wanted[k], level, resampling) for k in places}
+        else:
+            low, high = how(np.full(len(places), level), np.ones(len(places)))
+            found |= dict(zip(places, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    return [Interval(*found[k], method) for k in range(len(wanted))]
+
+
+def many_limits(wanted: Sequence[Quantity], method: str) -> Iterator[tuple[list[int], ManyLimits | None]]:
+    """Sort quantities of any reports by how their limits are computed together; None where one by one."""
     chosen = _BY_NAME[method]
-    if isinstance(chosen, Score):
-        return [Interval(*limits, method) for limits in chosen.of_all(wanted, level)]
-    return [Interval(*chosen.limits(one, level, resampling), method) for one in wanted]
+    if isinstance(chosen, FrequencyMethod):
+        yield list(range(len(wanted))), chosen.together(wanted)
+    elif isinstance(chosen, Score):
+        lengths = [int(one.view.possible.sum()) for one in wanted]
+        for length in dict.fromkeys(lengths):
+            places = [k for k, one in enumerate(lengths) if one == length]
+            yield places, chosen.together([wanted[k] for k in places])
+    else:
+        yield list(range(len(wanted))), None

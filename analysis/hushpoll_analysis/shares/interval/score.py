@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.shares.quantities import Quantity
 
-from .base import Limits, Resampling
+from .base import Limits, ManyLimits, Resampling
 
 __all__ = ["Score", "linear_score_limits"]
 
@@ -34,22 +34,23 @@ class Score:
 
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Give the score limits, with n."""
-        return self.of_all([quantity], level)[0]
+        low, high = self.together([quantity])(np.array([level]), np.ones(1))
+        return float(low[0]), float(high[0])
 
-    def of_all(self, wanted: Sequence[Quantity], level: float) -> list[Limits]:
-        """Give the limits of several quantities of the same reports at once."""
-        one = wanted[0]
-        possible = one.view.possible
-        weights = np.stack([quantity.weights[possible] for quantity in wanted])
-        frequencies = np.broadcast_to(one.counts[possible] / one.size, weights.shape)
-        low, high = linear_score_limits(weights, frequencies, one.size, level)
-        return list(zip(low.tolist(), high.tolist(), strict=True))
+    def together(self, wanted: Sequence[Quantity]) -> ManyLimits:
+        """Give the limits of many quantities at once; effective answers are fewer by the factor's square."""
+        possible = [one.view.possible for one in wanted]
+        weights = np.stack([one.weights[where] for one, where in zip(wanted, possible, strict=True)])
+        sizes = np.array([one.size for one in wanted])
+        counts = np.stack([one.counts[where] for one, where in zip(wanted, possible, strict=True)])
+        frequencies = counts / sizes[:, None]
+        return lambda levels, shrink: linear_score_limits(weights, frequencies, sizes * shrink**2, levels)
 
 
 def linear_score_limits(
-    weights: Floats, frequencies: Floats, n: npt.ArrayLike, level: float
+    weights: Floats, frequencies: Floats, n: npt.ArrayLike, level: npt.ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Score limits of b.p for multinomials of size n (one for all, or one each), one quantity a row.
+    """Score limits of b.p for multinomials of size n, one quantity a row; n and level are one for all, or one each.
 
     The most likely p with b.p = v are f_z / (alpha + beta b_z): one family, tilted away from f, along which b.p runs
     from the estimate to the least or largest weight. For two weights this is Wilson's interval.
@@ -59,8 +60,8 @@ def linear_score_limits(
     Miettinen, Nurminen (1985), Statist. Med. 4, 213-226 (a score interval with the restricted maximum); Owen (1988),
     Biometrika 75, 237-249 (the family).
     """
-    z = -float(ndtri((1.0 - level) / 2.0))
-    sizes = np.broadcast_to(np.asarray(n, dtype=np.float64), len(weights))
+    levels, sizes = (np.broadcast_to(np.asarray(one, dtype=np.float64), len(weights)) for one in (level, n))
+    z = -ndtri((1.0 - levels) / 2.0)
     low = weights.min(axis=-1)
     width = weights.max(axis=-1) - low
     scaled = (weights - low[:, None]) / np.where(width > 0.0, width, 1.0)[:, None]
@@ -68,7 +69,7 @@ def linear_score_limits(
     return low + width * down, low + width * _reach(scaled, frequencies, sizes, z)
 
 
-def _reach(weights: Floats, frequencies: Floats, n: Floats, z: float) -> Floats:
+def _reach(weights: Floats, frequencies: Floats, n: Floats, z: Floats) -> Floats:
     """Give the largest v that the test does not reject, row by row; weights run from 0 to 1."""
     end = _tilted(weights, frequencies, np.full(len(weights), FURTHEST))
     estimate = np.einsum("ij,ij->i", weights, frequencies)
@@ -82,12 +83,12 @@ def _reach(weights: Floats, frequencies: Floats, n: Floats, z: float) -> Floats:
         (beyond, _mix(weights[beyond], end[beyond]), 1.0),
     ):
         if np.any(rows):
-            excess = partial(_along, path, weights[rows], estimate[rows], n[rows], z)
+            excess = partial(_along, path, weights[rows], estimate[rows], n[rows], z[rows])
             value[rows] = np.einsum("ij,ij->i", weights[rows], path(_first(excess, int(rows.sum()), length)))
     return value
 
 
-def _excess(weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: float) -> Floats:
+def _excess(weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: Floats) -> Floats:
     """How far beyond the estimate these shares lie, in units of the test: positive where it rejects them."""
     value = np.einsum("ij,ij->i", weights, shares)
     spread = np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2
@@ -96,7 +97,7 @@ def _excess(weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: flo
 
 
 def _along(
-    path: Callable[[Floats], Floats], weights: Floats, estimate: Floats, n: Floats, z: float, at: Floats
+    path: Callable[[Floats], Floats], weights: Floats, estimate: Floats, n: Floats, z: Floats, at: Floats
 ) -> Floats:
     return _excess(weights, estimate, path(at), n, z)
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
 from scipy.special import ndtri
 
-from .base import Limits
+from hushpoll_analysis.channel.view import Floats
+
 from .frequency import FrequencyMethod
 
 __all__ = ["Wilson", "score_limits"]
 
 
-def score_limits(share: float, size: float, z: float) -> Limits:
+def score_limits(share: Floats, size: Floats, z: Floats) -> tuple[Floats, Floats]:
     """All p with |share - p| <= z sqrt(p (1 - p) / size)."""
     shrink = 1.0 + z * z / size
     centre = (share + z * z / (2.0 * size)) / shrink
-    half = z / shrink * math.sqrt(share * (1.0 - share) / size + z * z / (4.0 * size * size))
+    half = z / shrink * np.sqrt(share * (1.0 - share) / size + z * z / (4.0 * size * size))
     # A frequency of 0 or 1 is itself a limit; rounding must not put it a hair outside.
-    low = 0.0 if share <= 0.0 else centre - half
-    high = 1.0 if share >= 1.0 else centre + half
-    return low, high
+    return np.where(share <= 0.0, 0.0, centre - half), np.where(share >= 1.0, 1.0, centre + half)
 
 
 class Wilson(FrequencyMethod):
@@ -29,6 +27,6 @@ class Wilson(FrequencyMethod):
     name = "wilson"
     words = "Wilson's score interval"
 
-    def of(self, successes: float, trials: float, level: float) -> Limits:
+    def of_each(self, successes: Floats, trials: Floats, levels: Floats) -> tuple[Floats, Floats]:
         """Give the score limits with n, not n - 1."""
-        return score_limits(successes / trials, trials, -float(ndtri((1.0 - level) / 2.0)))
+        return score_limits(successes / trials, trials, -ndtri((1.0 - levels) / 2.0))

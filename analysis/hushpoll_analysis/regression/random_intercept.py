@@ -1,0 +1,215 @@
+"""A random intercept: groups (or people with several answers) differ by a normal shift of the linear predictor.
+
+The shift is summed out by adaptive Gauss-Hermite quadrature. Nodes lie around the mode of each group's likelihood,
+spread by the expected information there, as lme4 does; with one node this is Laplace's approximation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from scipy import optimize, special
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import Codes
+
+from .links import chance_of
+from .outcomes import TINY, BinaryOutcome
+from .penalty import log_f
+
+__all__ = ["LEAST", "STEP", "RandomIntercept"]
+
+LEAST = -6.0  # logarithm of a standard deviation below which the groups do not differ
+STEP = 1e-4
+_MANY = 9  # from so many nodes on, the slope at fixed nodes is the slope
+_CURVE = 1e-3
+
+
+# Found by eigenvalues, and asked for at every step of a search.
+_gauss_hermite = cache(np.polynomial.hermite.hermgauss)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomIntercept:
+    """The likelihood of coefficients, unknown shares (log-odds) and the shift's standard deviation (logarithm)."""
+
+    outcome: BinaryOutcome
+    design: Floats
+    groups: Codes
+    points: int
+    times: Floats
+    """For how many respondents each row stands."""
+    prior: bool = False
+    """Whether a weak prior holds the coefficients, as in `Penalized`."""
+    memory: dict[str, Floats] = field(default_factory=dict, repr=False)
+
+    @property
+    def count(self) -> int:
+        """The number of groups."""
+        return int(self.groups.max()) + 1
+
+    def _sums(self, values: Floats) -> Floats:
+        weighed = self.times * values
+        return np.asarray(np.bincount(self.groups, weights=weighed, minlength=self.count), dtype=np.float64)
+
+    def _parts(self, theta: Floats) -> tuple[Floats, BinaryOutcome, float]:
+        """Give the linear predictor without shifts, the outcome at its unknown shares, and the standard deviation."""
+        width = self.design.shape[1]
+        return self.design @ theta[:width], self.outcome.known(theta[width:-1]), math.exp(theta[-1])
+
+    def _logs(self, known: BinaryOutcome, eta: Floats) -> tuple[Floats, Floats]:
+        """Give log g and its slope."""
+        high, low, slope, _ = chance_of(known.link)(eta)
+        likely = np.maximum(known.no * low + known.yes * high, TINY)
+        return np.log(likely), (known.yes - known.no) * slope / likely
+
+    def modes(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Find each group's most likely shift (in standard deviations), and the information there."""
+        base, known, sd = self._parts(theta)
+        shift = self.memory.get("modes", np.zeros(self.count)).copy()
+
+        def height(at: Floats) -> Floats:
+            return self._sums(self._logs(known, base + sd * at[self.groups])[0]) - 0.5 * at**2
+
+        now = height(shift)
+        for _ in range(100):
+            eta = base + sd * shift[self.groups]
+            slope = sd * self._sums(self._logs(known, eta)[1]) - shift
+            information = 1.0 + sd**2 * self._sums(known.fisher(eta))
+            step = slope / information
+            if np.max(np.abs(step)) < 1e-10:
+                break
+            for _ in range(30):
+                found = height(shift + step)
+                worse = found < now - 1e-12
+                if not worse.any():
+                    break
+                step = np.where(worse, step / 2.0, step)
+            shift, now = shift + step, found
+        self.memory["modes"] = shift
+        eta = base + sd * shift[self.groups]
+        return shift, 1.0 + sd**2 * self._sums(known.fisher(eta))
+
+    def log_likelihood(self, theta: Floats) -> float:
+        """Sum the shifts out."""
+        _, parts, _, spread = self._nodes(theta)
+        return float(np.sum(special.logsumexp(parts, axis=0) + np.log(math.sqrt(2.0) * spread)))
+
+    def weak_prior(self, theta: Floats) -> tuple[float, Floats]:
+        """Give the prior of the coefficients, as a logarithm, and its slope: 0 where there is none."""
+        shrunk = np.zeros(len(theta))
+        shrunk[: self.design.shape[1]] = float(self.prior)
+        return log_f(theta, shrunk)
+
+    def height(self, theta: Floats) -> float:
+        """Give what is maximised: the log-likelihood, with the prior where there is one."""
+        return self.log_likelihood(theta) + self.weak_prior(theta)[0]
+
+    def evaluate(self, theta: Floats) -> tuple[float, Floats]:
+        """Give the height and its slope; the latter with the nodes where they are, exact but for few nodes."""
+        base, known, sd = self._parts(theta)
+        shifts, parts, slopes, spread = self._nodes(theta)
+        each = special.logsumexp(parts, axis=0)
+        share = np.exp(parts - each)[:, self.groups]
+        share = share * self.times
+        own = np.sum(share * slopes, axis=0)
+        of_sd = float(np.sum(share * slopes * sd * shifts[:, self.groups]))
+        value = float(np.sum(each + np.log(math.sqrt(2.0) * spread)))
+        extra = theta[self.design.shape[1] : -1]
+        of_shares = np.zeros(len(extra))
+        for q in range(self.points if len(extra) else 0):
+            high, low, _, _ = chance_of(known.link)(base + sd * shifts[q][self.groups])
+            likely = np.maximum(known.no * low + known.yes * high, TINY)
+            of_shares += self.outcome.moves(high, low, extra) @ (share[q] / likely)
+        slope = np.concatenate([self.design.T @ own, of_shares, [of_sd]])
+        more, bend = self.weak_prior(theta)
+        return value + more, slope + bend
+
+    def _nodes(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Give shifts of each node and group, the logarithm of their weights, each person's slope, and the spread."""
+        base, known, sd = self._parts(theta)
+        middle, information = self.modes(theta)
+        spread = information**-0.5
+        nodes, weights = _gauss_hermite(self.points)
+        parts = np.empty((self.points, self.count))
+        slopes = np.empty((self.points, len(base)))
+        shifts = np.empty((self.points, self.count))
+        for q, (node, weight) in enumerate(zip(nodes, weights, strict=True)):
+            shifts[q] = middle + math.sqrt(2.0) * spread * node
+            logs, slopes[q] = self._logs(known, base + sd * shifts[q][self.groups])
+            parts[q] = math.log(weight) + node**2 + self._sums(logs) - 0.5 * shifts[q] ** 2
+        return shifts, parts - 0.5 * math.log(2.0 * math.pi), slopes, spread
+
+    def answers(self, theta: Floats, rng: np.random.Generator | None = None) -> Floats:
+        """Give each person's chances of No and Yes, given all reports of their group (n x 2).
+
+        With a generator each group's shift is drawn once from what its reports leave of it, so that the answers of one
+        group hang together as they should.
+        """
+        base, known, sd = self._parts(theta)
+        shifts, parts, _, _ = self._nodes(theta)
+        share = np.exp(parts - special.logsumexp(parts, axis=0))
+        if rng is not None:
+            drawn = (rng.random(self.count) > np.cumsum(share, axis=0)).sum(axis=0)
+            share = np.eye(self.points)[:, np.minimum(drawn, self.points - 1)]
+        found = np.zeros((len(base), 2))
+        for q in range(self.points):
+            high, low, _, _ = chance_of(known.link)(base + sd * shifts[q][self.groups])
+            both = np.stack([known.no * low, known.yes * high], axis=1)
+            found += share[q][self.groups][:, None] * both / np.maximum(both.sum(axis=1, keepdims=True), TINY)
+        return found
+
+    def maximum(self, start: Floats, fixed: Mapping[int, float] | None = None) -> tuple[Floats, float]:
+        """Maximise over what is not fixed."""
+        held = dict(fixed or {})
+        free = np.array([k for k in range(len(start)) if k not in held])
+        point = np.array(start, dtype=np.float64)
+        for place, value in held.items():
+            point[place] = value
+        n, last = float(self.times.sum()), len(start) - 1
+
+        def full(values: Floats) -> Floats:
+            whole = point.copy()
+            whole[free] = values
+            if last not in held:
+                whole[last] = max(whole[last], LEAST - 1.0)
+            return whole
+
+        def height(values: Floats) -> float:
+            return -self.height(full(values)) / n
+
+        def both(values: Floats) -> tuple[float, Floats]:
+            value, slope = self.evaluate(full(values))
+            if self.points >= _MANY:
+                return -value / n, np.asarray(-slope[free] / n, dtype=np.float64)
+            moves = STEP * np.eye(len(values))
+            found = [(height(values + m) - height(values - m)) / (2.0 * STEP) for m in moves]
+            return -value / n, np.array(found)
+
+        if not len(free):
+            return point, self.height(point)
+        found = optimize.minimize(both, point[free], jac=True, method="BFGS", options={"gtol": 1e-7})
+        best = full(found.x)
+        return best, self.height(best)
+
+    def information(self, theta: Floats, free: list[int]) -> Floats:
+        """Give the observed information by central differences."""
+        size = len(free)
+        result = np.empty((size, size))
+        moves = _CURVE * np.eye(len(theta))[free]
+
+        def at(move: Floats) -> float:
+            return self.height(theta + move)
+
+        middle = at(np.zeros(len(theta)))
+        for a in range(size):
+            result[a, a] = -(at(moves[a]) - 2.0 * middle + at(-moves[a])) / _CURVE**2
+            for b in range(a):
+                high = at(moves[a] + moves[b]) + at(-moves[a] - moves[b])
+                low = at(moves[a] - moves[b]) + at(moves[b] - moves[a])
+                result[a, b] = result[b, a] = -(high - low) / (4.0 * _CURVE**2)
+        return result

@@ -1,0 +1,146 @@
+"""The limits of many shares at once, each at a level of its own: what a table shows, and what a p-value searches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.sampling.effective import effective_interval
+from hushpoll_analysis.shares.interval import (
+    AUTO,
+    Interval,
+    fallback,
+    interval,
+    many_limits,
+    method_for,
+    outside,
+)
+from hushpoll_analysis.shares.quantities import Quantity
+
+from .within import TableShare, shown_limits
+
+__all__ = ["ManyShares", "table_rows"]
+
+Limits = tuple[Floats, Floats]
+
+
+class ManyShares:
+    """Shares with the method of each; those of one method are computed together."""
+
+    def __init__(self, shares: Sequence[TableShare], together: int = 1) -> None:
+        self.shares = shares
+        self.methods = [_method(share, together > 1) for share in shares]
+        self.estimates = np.array([share.estimate for share in shares])
+        self.errors = np.array([share.se for share in shares])
+        designs = [share.joint.design for share in shares]
+        self.freedom = np.array([math.nan if one is None else one.degrees_of_freedom for one in designs])
+        self.batches = [
+            (np.array(places), how)
+            for name in dict.fromkeys(self.methods)
+            if name
+            for places, how in self._batches([k for k, one in enumerate(self.methods) if one == name], name)
+        ]
+
+    def at(self, levels: Floats) -> Limits:
+        """Give the unclipped limits; NaN where a note says why there are none."""
+        low, high = np.full((2, len(self.shares)), math.nan)
+        for places, how in self.batches:
+            low[places], high[places] = how(levels[places])
+        return low, high
+
+    def _batches(self, places: list[int], name: str) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
+        """Put what is computed together into one; a ratio of a randomized group has no quantity of its own."""
+        ratios = [k for k in places if self.shares[k].quantity is None]
+        found: list[tuple[list[int], Callable[[Floats], Limits]]] = []
+        if ratios:
+            found.append((ratios, lambda levels: self._normal(ratios, levels)))
+        rest = [k for k in places if self.shares[k].quantity is not None]
+        for chosen, how in many_limits([_quantity(self.shares[k]) for k in rest], name):
+            mine = [rest[k] for k in chosen]
+            if how is None:
+                found += [([k], _alone(self.shares[k], name)) for k in mine]
+            else:
+                found.append((mine, self._at_size(mine, how)))
+        return found
+
+    def _at_size(
+        self, places: list[int], how: Callable[[Floats, Floats], Limits]
+    ) -> Callable[[Floats], Limits]:
+        """Shrink the size by (z/t)^2 under a sample design, as `effective_interval` does."""
+        freedom = self.freedom[places]
+
+        def at(levels: Floats) -> Limits:
+            tail = (1.0 - levels) / 2.0
+            shrink = np.where(np.isnan(freedom), 1.0, ndtri(tail) / stdtrit(freedom, tail))
+            return how(levels, shrink)
+
+        return at
+
+    def _normal(self, places: list[int], levels: Floats) -> Limits:
+        tail, freedom = (1.0 - levels) / 2.0, self.freedom[places]
+        half = -np.where(np.isnan(freedom), ndtri(tail), stdtrit(freedom, tail)) * self.errors[places]
+        return self.estimates[places] - half, self.estimates[places] + half
+
+
+def _method(share: TableShare, together: bool) -> str:
+    """Name the method of a share's interval, which is the same at every level; none where a note says why."""
+    if share.note:
+        return ""
+    if share.quantity is None:
+        return "wald"
+    if share.joint.design is not None:
+        return method_for([share.quantity], "wilson")
+    return method_for([share.quantity], AUTO, together)
+
+
+def _quantity(share: TableShare) -> Quantity:
+    assert share.quantity is not None
+    return share.quantity
+
+
+def _alone(share: TableShare, method: str) -> Callable[[Floats], Limits]:
+    """Give the limits of one share whose method knows no other way."""
+    wanted, design = _quantity(share), share.joint.design
+
+    def at(levels: Floats) -> Limits:
+        (level,) = levels.tolist()
+        if design is None:
+            found = interval(wanted, method, level)
+        else:
+            found = effective_interval(wanted, method, level, design.degrees_of_freedom)[0]
+        return np.array([found.low]), np.array([found.high])
+
+    return at
+
+
+def table_rows(
+    shares: Sequence[TableShare], level: float, together: int = 1
+) -> list[tuple[float | str, ...]]:
+    """Give one row a share, in the order of `COLUMNS`."""
+    if not shares:
+        return []
+    many, each = ManyShares(shares, together), 1.0 - (1.0 - level) / together
+    low, high = many.at(np.full(len(shares), each))
+    shown = np.stack(shown_limits(many.estimates, low, high), axis=1)
+    rows: list[tuple[float | str, ...]] = []
+    for k, (share, method) in enumerate(zip(shares, many.methods, strict=True)):
+        found = Interval(float(low[k]), float(high[k]), method)
+        inside = _inside(share, found, each)
+        if inside is not None:
+            shown[k] = np.ravel(shown_limits(share.estimate, inside.low, inside.high))
+        rows.append((share.estimate, share.se, found.low, found.high, *shown[k].tolist(), method, share.note))
+    return rows
+
+
+def _inside(share: TableShare, found: Interval, level: float) -> Interval | None:
+    """Give the likelihood interval, where the interval has no width or lies wholly outside the possible values."""
+    wanted, design = share.quantity, share.joint.design
+    if wanted is None or share.note or (found.high > found.low and not outside(wanted, found)):
+        return None
+    if design is not None:
+        wanted = effective_interval(wanted, found.method, level, design.degrees_of_freedom)[1]
+    return fallback(wanted, found, level)

@@ -1,0 +1,318 @@
+"""A question whose reports speak of several options at once, in a table: one yes/no table for each option, stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import Mechanisms
+from hushpoll_analysis.data.option_columns import each_option, options_of
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.keys import SampleKeys
+
+from .cells import CrossTable
+from .differences import Comparison, Outcome, compare_groups, stacked_groups
+from .independence import IndependenceTest
+from .joint import JointReports
+from .shown_cells import Cells
+
+__all__ = ["OptionTable", "compare_by_options", "compare_options", "option_table", "whole_lists"]
+
+Labels = Mapping[str, Sequence[Any]] | None
+Chosen = tuple[str, ...]
+MOST_TABLES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class OptionTable(Cells):
+    """Estimated shares of people who chose or ticked an option, together with the answers of other variables.
+
+    A report of such a question was randomized as a whole, but of each option it says yes or no through a small channel.
+    So each option has a cross-table of its own, from the respondents who were asked about it, and the cells here are
+    those of its Yes. Options of a tick list overlap, so their cells do not add up to one.
+
+    Attributes
+    ----------
+    parts
+        The cross-table of each option, No and Yes; the key names one option for each such question.
+    test
+        The strongest of the options' tests, its p-value times their number (Bonferroni).
+    """
+
+    parts: Mapping[Chosen, CrossTable] = field(repr=False)
+
+    @property
+    def joint(self) -> JointReports:
+        """There is none: options of one report are not randomized one by one."""
+        raise AnalysisError(
+            f"one report of {', '.join(self._whole)} speaks of several options at once, which is not possible here",
+            f"name one option, as in '{self._whole[0]}[{next(iter(self.parts))[0]}]'",
+        )
+
+    @property
+    def _whole(self) -> list[str]:
+        """The questions that are taken apart, in the order of the table."""
+        first = next(iter(self.parts.values()))
+        return [name for name, own in zip(self.names, first.names, strict=True) if name != own]
+
+    @property
+    def constrained(self) -> Floats:
+        """Maximum likelihood shares of each option's own table."""
+        return _assembled(self.parts, self.names, self.labels, lambda part: part.constrained)
+
+    @property
+    def unsettled(self) -> str:
+        """Say that one of the constrained estimates is not the maximum; empty when all are."""
+        return next((part.unsettled for part in self.parts.values() if part.unsettled), "")
+
+    @property
+    def tests(self) -> pd.DataFrame:
+        """Tests of independence between each option and the other variables."""
+        rows = [
+            (*chosen, part.test.statistic, part.test.p_value, part.test.method)
+            for chosen, part in self.parts.items()
+            if part.test is not None
+        ]
+        return pd.DataFrame(rows, columns=[*self._whole, "statistic", "p_value", "method"]).set_index(
+            self._whole
+        )
+
+    def marginal(self, name: str) -> pd.DataFrame:
+        """Give the shares of one variable, with intervals."""
+        self._check(name)
+        if name not in self._whole:
+            if len({part.n for part in self.parts.values()}) > 1:
+                raise AnalysisError(
+                    f"each option was asked of other people, so this table has no one share of {name}",
+                    f"estimate {name} by itself, or take `parts`",
+                )
+            return next(iter(self.parts.values())).marginal(name)
+        rows: dict[str, pd.Series[Any]] = {}
+        for chosen, part in self.parts.items():
+            option = chosen[self._whole.index(name)]
+            rows.setdefault(option, part.marginal(f"{name}[{option}]").iloc[1])
+        return pd.DataFrame(rows).T.rename_axis(name)
+
+    def conditional(self, of: str, given: str) -> pd.DataFrame:
+        """Give the shares of one variable within the answers of another: of options among all, or among who chose one.
+
+        Given a question that is taken apart, the groups are the people who chose or ticked each option.
+        """
+        self._check(of)
+        self._check(given)
+        if not {of, given} & set(self._whole):
+            raise AnalysisError(
+                f"{of} and {given} stand beside the options here", "make a table of these two"
+            )
+        found: dict[tuple[Any, Any], pd.Series[Any]] = {}
+        for chosen, part in self.parts.items():
+            own = dict(zip(self._whole, chosen, strict=True))
+            names = [f"{one}[{own[one]}]" if one in own else one for one in (given, of)]
+            for key, row in part.conditional(names[1], names[0]).iterrows():
+                assert isinstance(key, tuple)
+                if all(value == "Yes" for value, one in zip(key, (given, of), strict=True) if one in own):
+                    place = [own.get(one, value) for value, one in zip(key, (given, of), strict=True)]
+                    found.setdefault((place[0], place[1]), row)
+        axes = [self.names.index(given), self.names.index(of)]
+        index = pd.MultiIndex.from_product([self.labels[axis] for axis in axes], names=[given, of])
+        return pd.DataFrame([found[key] for key in index]).set_axis(index)
+
+    def _check(self, name: str) -> None:
+        if name not in self.names:
+            raise AnalysisError(
+                f"there is no variable {name!r} in this table", f"it has {', '.join(self.names)}"
+            )
+
+
+def whole_lists(mechanisms: Mechanisms, names: Sequence[str], labels: Labels) -> list[str]:
+    """Give the variables whose reports speak of several options at once."""
+    return [name for name in names if options_of(name, mechanisms, labels)]
+
+
+def option_table(
+    make: Callable[..., Any],
+    reports: Any,
+    mechanisms: Mechanisms,
+    names: Sequence[str],
+    labels: Labels,
+    level: float,
+    simultaneous: bool,
+    sample: SampleKeys,
+) -> OptionTable:
+    """Make the cross-table of every option, and put those of their Yes together."""
+    whole = whole_lists(mechanisms, names, labels)
+    _check_size(reports, whole, [options_of(one, mechanisms, labels) for one in whole])
+    reports, keys = _keyed(reports, sample)
+    count = int(np.prod([len(options_of(one, mechanisms, labels)) for one in whole]))
+    each = _level_of_each(level, simultaneous, count)
+    parts: dict[Chosen, CrossTable] = {}
+    for chosen, seen, known, said in _every(reports, mechanisms, whole, names, labels):
+        own = dict(zip(whole, chosen, strict=True))
+        rows, *columns = [f"{name}[{own[name]}]" if name in own else name for name in names]
+        parts[chosen] = make(
+            seen, known, rows, columns, labels=said, level=each, simultaneous=simultaneous, **keys
+        )
+    first = next(iter(parts.values()))
+    shown = [
+        options_of(name, mechanisms, labels) if name in whole else first.labels[axis]
+        for axis, name in enumerate(names)
+    ]
+    arrays = {
+        what: _assembled(parts, names, shown, attrgetter(what))
+        for what in ("counts", "estimate", "se", "low", "high")
+    }
+    return OptionTable(
+        names=tuple(names),
+        labels=tuple(tuple(one) for one in shown),
+        n=max(part.n for part in parts.values()),
+        effective_n=max(part.effective_n for part in parts.values()),
+        level=level,
+        simultaneous=simultaneous,
+        interval=", ".join(dict.fromkeys(part.interval for part in parts.values())),
+        test=_strongest(parts),
+        remarks=tuple(dict.fromkeys(note for part in parts.values() for note in part.remarks)),
+        parts=parts,
+        **arrays,
+    )
+
+
+def _every(
+    reports: Any, mechanisms: Mechanisms, whole: Sequence[str], names: Sequence[str], labels: Labels
+) -> Iterator[tuple[Chosen, Any, Mechanisms, Labels]]:
+    """Go through every option of the first question, and with it through those of the others."""
+    if not whole:
+        yield (), reports, mechanisms, labels
+        return
+    for option, seen, known, said in each_option(reports, mechanisms, whole[0], names, labels):
+        others = [name if name != whole[0] else f"{whole[0]}[{option}]" for name in names]
+        for rest, *found in _every(seen, known, whole[1:], others, said):
+            yield (option, *rest), found[0], found[1], found[2]
+
+
+def _check_size(reports: Any, whole: Sequence[str], options: Sequence[Sequence[str]]) -> None:
+    if len(whole) > 1 and not isinstance(reports, pd.DataFrame):
+        raise AnalysisError(
+            f"counts of {' and '.join(whole)} cannot tell two options together",
+            "give a table of respondents",
+        )
+    count = int(np.prod([len(one) for one in options]))
+    if count > MOST_TABLES:
+        raise AnalysisError(
+            f"{' and '.join(whole)} have {count:,} combinations of options, each with a table of its own",
+            f"name one option, as in '{whole[0]}[{options[0][0]}]'",
+        )
+
+
+def _assembled(
+    parts: Mapping[Chosen, CrossTable],
+    names: Sequence[str],
+    labels: Sequence[Sequence[Any]],
+    what: Callable[[CrossTable], Floats],
+) -> Floats:
+    """Put the Yes of every option's table in its place."""
+    first = next(iter(parts.values()))
+    axes = [axis for axis, name in enumerate(names) if name != first.names[axis]]
+    shape = list(what(first).shape)
+    for axis in axes:
+        shape[axis] = len(labels[axis])
+    result = np.empty(shape)
+    places = product(*(range(shape[axis]) for axis in axes))
+    for place, part in zip(places, parts.values(), strict=True):
+        inside: list[Any] = [slice(None)] * len(shape)
+        yes = list(inside)
+        for axis, number in zip(axes, place, strict=True):
+            inside[axis], yes[axis] = number, 1
+        result[tuple(inside)] = what(part)[tuple(yes)]
+    return result
+
+
+def _strongest(parts: Mapping[Chosen, CrossTable]) -> IndependenceTest | None:
+    """Give the smallest p-value of the options, times their number: a test that holds however they depend."""
+    found = [part.test for part in parts.values() if part.test is not None]
+    if not found:
+        return None
+    best = min(found, key=lambda one: one.p_value)
+    note = f"the strongest of {len(found)} options, its p-value times {len(found)} (Bonferroni)"
+    return IndependenceTest(best.statistic, best.df, min(1.0, best.p_value * len(found)), best.method, note)
+
+
+def compare_options(
+    read: Callable[..., JointReports],
+    reports: Any,
+    mechanisms: Mechanisms,
+    outcome: str,
+    by: str,
+    option: Any,
+    reference: Any,
+    labels: Labels,
+    level: float,
+    simultaneous: bool,
+    sample: SampleKeys,
+) -> Comparison:
+    """Compare every option of a whole list, or one of them, each from its own joint reports with the groups."""
+    chosen = options_of(outcome, mechanisms, labels) if option is None else (option,)
+    reports, keys = _keyed(reports, sample)
+    each = _level_of_each(level, simultaneous, len(chosen))
+    found = [
+        Outcome(read(seen, known, f"{outcome}[{name}]", by, said, SampleKeys(**keys)), 1, name)
+        for name, seen, known, said in each_option(
+            reports, mechanisms, outcome, [by, outcome], labels, chosen
+        )
+    ]
+    return compare_groups(outcome, found, reference, level, each, int(simultaneous))
+
+
+def compare_by_options(
+    make: Callable[..., Any],
+    reports: Any,
+    mechanisms: Mechanisms,
+    outcome: str,
+    by: str,
+    option: Any,
+    reference: Any,
+    labels: Labels,
+    level: float,
+    simultaneous: bool,
+    sample: SampleKeys,
+) -> Comparison:
+    """Compare those who chose or ticked each option of a whole list with those who did not."""
+    if reference is not None:
+        raise AnalysisError(
+            f'two options of "{by}" were randomized together, so they are not compared with each other',
+            "leave reference= out: each option is compared with those who did not choose it",
+        )
+    chosen = options_of(by, mechanisms, labels)
+    reports, keys = _keyed(reports, sample)
+    keys |= {"level": _level_of_each(level, simultaneous, len(chosen)), "simultaneous": simultaneous}
+    each: Iterable[tuple[str, Any, Mechanisms, Labels]]
+    if isinstance(reports, pd.DataFrame):
+        # A survey knows what its numbers stand for, which its mechanisms alone do not.
+        each = ((name, reports, mechanisms, labels) for name in chosen)
+    else:
+        each = each_option(reports, mechanisms, by, [by, outcome], labels, chosen)
+    found = [
+        (name, make(seen, known, outcome, f"{by}[{name}]", option=option, labels=said, **keys))
+        for name, seen, known, said in each
+    ]
+    # Of a number whose reports tell the mean only, these are means, as in `compare`.
+    joined: Comparison = stacked_groups(by, level, found)
+    return joined
+
+
+def _level_of_each(level: float, simultaneous: bool, count: int) -> float:
+    return 1.0 - (1.0 - level) / count if simultaneous else level
+
+
+def _keyed(reports: Any, sample: SampleKeys) -> tuple[Any, dict[str, Any]]:
+    """Put values of the sample's keys beside the reports, so that respondents can be left out."""
+    if isinstance(reports, pd.DataFrame):
+        return sample.in_frame(reports)
+    sample.design_of(reports)
+    return reports, {}
