@@ -18,7 +18,7 @@ from hushpoll_client.exact import read_decimal, spell
 from tqdm import tqdm
 
 SCALES = range(2, 12)
-BINS = (20,)
+BINS = range(12, 21)
 GRIDS = range(2, 22)
 
 

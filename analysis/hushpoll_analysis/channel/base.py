@@ -130,7 +130,7 @@ class Sampler(ABC):
         )
 
     def read(self, values: npt.NDArray[Any]) -> tuple[Codes, int | None]:
-        """Turn stored or exported reports into codes, and give the first row that is no report; None if all are."""
+        """Turn stored or exported reports into codes, and give the first row that is not a report; None if all are."""
         codes = values.astype(np.uint8) if values.dtype == bool else values
         if not np.issubdtype(codes.dtype, np.integer):
             numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
@@ -142,7 +142,7 @@ class Sampler(ABC):
         return codes, first_true((codes < 0) | (codes >= self.outcomes))
 
     def _unlisted(self, codes: Codes) -> int | None:
-        """Give the first whole number below the number of outcomes that is no report: nearly always none."""
+        """Give the first whole number below the number of outcomes that is not a report: nearly always none."""
         return None
 
     def write(self, codes: Codes) -> npt.NDArray[Any]:
@@ -248,7 +248,7 @@ def first_true(flags: npt.NDArray[np.bool_]) -> int | None:
 
 
 def small_draws_below(limit: int, count: int, source: Source) -> npt.NDArray[np.uint32]:
-    """Draw uniform integers below a limit of at most 2^16 from half as many bytes."""
+    """Draw uniform integers below a limit that is small beside 2^32 from half as many bytes."""
     draws = np.frombuffer(source(4 * count), dtype="<u4")
     complete = (1 << 32) - (1 << 32) % limit
     if complete < 1 << 32 and np.any(again := draws >= np.uint32(complete)):

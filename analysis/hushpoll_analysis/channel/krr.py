@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.krr import KaryChannel
+from hushpoll_client.said import said
 
 from hushpoll_analysis.errors import NotIdentifiedError
 
@@ -44,8 +45,11 @@ class KaryView(ChannelView):
     def shares(self, frequencies: Floats) -> Floats:
         if self.gain == 0.0:
             raise NotIdentifiedError(
-                f"the channel reports every one of its {self.options} options with the same probability whatever the "
-                "truth, so no share can be estimated",
+                said(
+                    "the channel reports every one of its {options} options with the same probability "
+                    "whatever the truth, so no share can be estimated",
+                    options=self.options,
+                ),
                 "use a larger epsilon",
             )
         total = np.sum(frequencies, axis=-1, keepdims=True)

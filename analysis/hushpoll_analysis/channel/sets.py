@@ -6,6 +6,9 @@ a.h, whatever a is; its variance needs how often two options stand in one set to
 
 from __future__ import annotations
 
+from itertools import combinations
+from math import comb
+
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.channel.subset import SubsetChannel
@@ -33,6 +36,11 @@ class SetView(ChannelView):
         self._with_truth = self.high * (self.size - 1) / others
         inside = self.high * (self.size - 1) * (self.size - 2) + (1 - self.high) * self.size * (self.size - 1)
         self._without = inside / (others * (others - 1))
+
+    @property
+    def sets(self) -> int:
+        """The number of all sets."""
+        return comb(self.options, self.size)
 
     @property
     def gap(self) -> float:
@@ -92,6 +100,18 @@ class SetView(ChannelView):
         wanted = read_target(target, self.options)
         result: Floats = (held @ wanted - self.low * wanted.sum()) / self.gap
         return result
+
+    def relative(self, held: npt.NDArray[np.bool_]) -> Floats:
+        """Give P(set | answer) times the number of all sets, for every set and answer: neither has to be listed."""
+        inside, outside = self.high * self.options / self.size, (1 - self.high) * self.options
+        return np.where(held, inside, outside / (self.options - self.size))
+
+    def every_set(self) -> npt.NDArray[np.bool_]:
+        """List all sets, for channels that are small enough: a row each, whether it holds an option."""
+        chosen = list(combinations(range(self.options), self.size))
+        held = np.zeros((len(chosen), self.options), dtype=bool)
+        np.put_along_axis(held, np.array(chosen), True, axis=1)
+        return held
 
     def covariance(self, targets: Floats, shares: Floats) -> Floats:
         """Give the covariance of one report's b of several targets (rows), where these are the true shares."""

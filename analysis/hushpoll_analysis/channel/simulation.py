@@ -149,7 +149,7 @@ def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
     rows = np.asarray(answers)
     if rows.ndim != 2 or rows.shape[1] != channel.options:
         raise AnalysisError(
-            f"answers have shape {rows.shape}", f"give one row a respondent with {channel.options} columns"
+            f"answers have shape {rows.shape}", f"give one row per respondent with {channel.options} columns"
         )
     rows = rows.astype(np.uint8) if rows.dtype == bool else rows
     if rows.size and not np.issubdtype(rows.dtype, np.integer):
@@ -157,7 +157,8 @@ def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
     wrong = np.flatnonzero(~sampler(channel).fits(rows))
     if wrong.size:
         raise AnalysisError(
-            f"answers, row {int(wrong[0])}: is no answer of this channel", "give what can be ticked or chosen"
+            f"answers, row {int(wrong[0])}: is not an answer of this channel",
+            "give what can be ticked or chosen",
         )
     return rows
 

@@ -18,6 +18,7 @@ from typing import Any
 from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.sampled import SampledChannel
 from hushpoll_client.mechanism import Mechanism
+from hushpoll_client.said import said
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -148,13 +149,19 @@ def spread(mechanism: Mechanism, target: str = "shares") -> Spread | MeanSpread:
     """Give the spread of the quantity of a target that is hardest to estimate (for yes/no: Yes, as No is the same)."""
     if not isinstance(mechanism, Mechanism):
         raise AnalysisError(
-            f"mechanism is a {type(mechanism).__name__}", "make one with hushpoll_client.mechanisms"
+            said("mechanism is a {kind}", kind=type(mechanism).__name__),
+            "make one with hushpoll_client.mechanisms",
         )
     only = mechanism.tells_only
     if only is not None and target != only and mechanism.analysis.options > 2:
         raise AnalysisError(
-            f"the reports of {mechanism.name} tell only the {only}, not {target}",
-            f"plan for target {only}, or choose another mechanism",
+            said(
+                "the reports of {mechanism} tell only the {only}, not {target}",
+                mechanism=mechanism.name,
+                only=only,
+                target=target,
+            ),
+            said("plan for target {only}, or choose another mechanism", only=only),
         )
     return _TARGETS[target](mechanism).among(float(mechanism.asked))
 
@@ -188,7 +195,8 @@ def _of_mean(mechanism: Mechanism) -> MeanSpread:
 def _check_ordered(mechanism: Mechanism) -> None:
     if mechanism.analysis.several:
         raise AnalysisError(
-            f"{mechanism.name} is for a set of options, which has no order", "plan for shares, one per option"
+            said("{mechanism} is for a set of options, which has no order", mechanism=mechanism.name),
+            "plan for shares, one per option",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from binascii import hexlify
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 from typing import Any
 
@@ -28,7 +28,7 @@ FEWEST = 1 << 15
 # Rows whose options are scattered together, a byte each.
 SCATTERED = 1 << 9
 # Up to so many sets are listed, and one of them is drawn.
-LISTED = 1 << 16
+LISTED = 1 << 17
 # Of a draw: more would be a table that the processor's nearest cache does not hold.
 PLACE_BITS = 12
 # What exchanging an option costs, in bytes of coins.
@@ -38,6 +38,10 @@ COUNTED = 1 << 13
 _BIT = np.array([1 << bit for bit in range(8)], dtype=np.uint8)
 # The number of bits of each byte.
 _ONES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+# What each letter is worth as a hexadecimal digit.
+_NO_DIGIT = 255
+_DIGITS = np.full(128, _NO_DIGIT, dtype=np.uint8)
+_DIGITS[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
 
 
 class SubsetSampler(Sampler):
@@ -72,15 +76,16 @@ class SubsetSampler(Sampler):
         return packed, first_true(wrong)
 
     def _from_text(self, values: npt.NDArray[Any]) -> Codes:
-        wire = self.channel.wire
-        packed = np.zeros((len(values), self.width), dtype=np.uint8)
-        for row, value in enumerate(values):
-            text = value.decode("ascii", "replace") if isinstance(value, bytes) else str(value)
-            if wire.legal(text):
-                stored = wire.pack(text)
-                assert isinstance(stored, bytes)
-                packed[row] = np.frombuffer(stored, dtype=np.uint8)
-        return packed
+        """Give zeros, which are no report, for a text that is none."""
+        texts = [one.decode("ascii", "replace") if isinstance(one, bytes) else str(one) for one in values]
+        # A letter of numpy's text is its number in four bytes. What is too long is cut, and told by its length.
+        letters = np.array(texts, dtype=f"<U{self.digits}").view("<u4").reshape(len(texts), self.digits)
+        digits = _DIGITS[np.minimum(letters, len(_DIGITS) - 1)]
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        digits[(digits == _NO_DIGIT).any(axis=1) | (lengths != self.digits)] = 0
+        whole = np.zeros((len(texts), 2 * self.width), dtype=np.uint8)
+        whole[:, : self.digits] = digits[:, ::-1]
+        return np.asarray(whole[:, ::2] | whole[:, 1::2] << 4)
 
     def write(self, codes: Codes) -> npt.NDArray[Any]:
         """Give lower-case hexadecimal text, the highest option first."""
@@ -159,14 +164,7 @@ class SubsetSampler(Sampler):
         others, size = self.options - 1, self.channel.size
         if others >= 64 or max(comb(others, size), comb(others, size - 1)) > LISTED:
             return None
-        both = [
-            np.array(
-                [sum(1 << one for one in held) for held in combinations(range(others), count)],
-                dtype=np.uint64,
-            )
-            for count in (size, size - 1)
-        ]
-        return both[0], both[1]
+        return _sets(others, size), _sets(others, size - 1)
 
     def _by_rank(self, answers: Answers, inside: npt.NDArray[np.bool_], source: Source) -> Codes:
         """Draw one of all sets of the others, and make room for the truth among them."""
@@ -274,6 +272,14 @@ class SubsetSampler(Sampler):
             missing = missing - (after != before)
             left = np.flatnonzero(missing != 0)
             starts, missing = starts.take(left), missing.take(left)
+
+
+def _sets(options: int, size: int) -> Words:
+    """List all sets of so many options, each as a word with a bit for every option."""
+    chosen = np.fromiter(
+        chain.from_iterable(combinations(range(options), size)), np.uint64, comb(options, size) * size
+    )
+    return np.asarray((np.uint64(1) << chosen.reshape(-1, size)).sum(axis=1, dtype=np.uint64))
 
 
 def _placed(count: int, source: Source) -> npt.NDArray[np.uint16]:

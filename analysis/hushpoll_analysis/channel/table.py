@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.channel import SCALE, Channel
+from hushpoll_client.said import said
 
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
@@ -63,16 +66,27 @@ class TableView(ChannelView):
         return weights
 
     def shares(self, frequencies: Floats) -> Floats:
-        identity = np.eye(self.options)
-        self._check(self.table @ self._inverse - identity, identity)
+        if not self._identified:
+            identity = np.eye(self.options)
+            self._check(self.table @ self._inverse - identity, identity)
         return np.asarray(frequencies @ self._inverse, dtype=np.float64)
+
+    @cached_property
+    def _identified(self) -> bool:
+        """Whether the reports determine every share."""
+        return bool(np.max(np.abs(self.table @ self._inverse - np.eye(self.options))) <= RESIDUAL)
 
     def _check(self, residual: Floats, wanted: Floats) -> None:
         if np.max(np.abs(residual)) <= RESIDUAL * max(1.0, float(np.max(np.abs(wanted)))):
             return
         raise NotIdentifiedError(
-            f"the reports do not determine this quantity: their channel, {self.options} answers to {self.outcomes} "
-            f"reports, is singular for it ({self._fault()})",
+            said(
+                "the reports do not determine this quantity: their channel, {options} answers to "
+                "{outcomes} reports, is singular for it ({fault})",
+                options=self.options,
+                outcomes=self.outcomes,
+                fault=self._fault(),
+            ),
             "ask for another quantity, such as the mean, or change the mechanism (truth = 1/2 tells nothing)",
         )
 
@@ -80,10 +94,10 @@ class TableView(ChannelView):
         for x in range(self.options):
             for y in range(x + 1, self.options):
                 if np.allclose(self.table[x], self.table[y], rtol=0, atol=RANK):
-                    return f"true answers {x} and {y} give the same reports"
+                    return said("true answers {first} and {second} give the same reports", first=x, second=y)
         if self.options > self.outcomes:
-            return "there are fewer reports than options"
-        return "its rows are not independent"
+            return said("there are fewer reports than options")
+        return said("its rows are not independent")
 
 
 class TableSampler(OneDraw):
@@ -119,7 +133,10 @@ def _rule(channel: Channel) -> Rule:
     # 64 bits up to 2,047 rows (a survey has at most 1,000 options).
     if channel.options > 2047:
         raise AnalysisError(
-            f"{channel.options} options are more than the 2,047 that a matrix channel can simulate"
+            said(
+                "{rows} options are more than the 2,047 that a matrix channel can simulate",
+                rows=channel.options,
+            )
         )
     base = np.arange(channel.options, dtype=np.uint64) * np.uint64(SCALE)
     line = (cumulative + base[:, None]).reshape(-1)

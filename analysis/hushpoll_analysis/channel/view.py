@@ -35,6 +35,9 @@ _SAMPLERS: dict[str, Any] = {
 }
 
 
+SMALL = 100  # numbers in a table that is kept once inverted
+
+
 def analysis_channel(mechanism: Channel | Mechanism) -> Channel:
     """Give the channel that the analysis inverts: rows are true answers to the sensitive question."""
     if isinstance(mechanism, Channel):
@@ -69,11 +72,20 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
     if channel.form in _VIEWS:
         view: ChannelView = _VIEWS[channel.form](channel)
         return view
-    table = np.array(channel.rows, dtype=np.float64) / SCALE
     if getattr(mechanism, "count_linear", False) and channel.outcomes > channel.options:
         number = np.arange(channel.outcomes, dtype=np.float64)
-        return TableView(table, basis=np.stack([np.ones_like(number), number], axis=1))
-    return TableView(table)
+        return TableView(_table(channel), basis=np.stack([np.ones_like(number), number], axis=1))
+    return _small_view(channel) if channel.options * channel.outcomes <= SMALL else TableView(_table(channel))
+
+
+def _table(channel: Channel) -> Floats:
+    return np.array(channel.rows, dtype=np.float64) / SCALE
+
+
+@lru_cache(maxsize=256)
+def _small_view(channel: Channel) -> ChannelView:
+    """Invert a small table once: all options of a long list have the same."""
+    return TableView(_table(channel))
 
 
 def set_view(mechanism: Channel | Mechanism) -> SetView | None:

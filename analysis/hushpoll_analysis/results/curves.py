@@ -15,7 +15,16 @@ from hushpoll_analysis.shares.density import Density
 
 from .wording import Wording
 
-__all__ = ["Panel", "Step", "axis_labels", "cumulative_panel", "histogram_panel"]
+__all__ = [
+    "Panel",
+    "Step",
+    "axis_labels",
+    "column_steps",
+    "cumulative_panel",
+    "histogram_panel",
+    "joined",
+    "share_ticks",
+]
 
 MOST_LABELS = 6
 LONGEST = 16  # letters of a label
@@ -60,7 +69,9 @@ class Panel:
     bars: bool
 
 
-def cumulative_panel(found: Cumulative, level: float, unit: str, say: Wording) -> Panel:
+def cumulative_panel(
+    found: Cumulative, labels: Sequence[str], level: float, unit: str, say: Wording
+) -> Panel:
     """Draw "this or less" for every answer: the rising curve, intervals and band."""
     number = len(found.options)
     edges = [100.0 * place / number for place in range(number + 1)]
@@ -68,14 +79,13 @@ def cumulative_panel(found: Cumulative, level: float, unit: str, say: Wording) -
         (point, one.shown.low, one.shown.high, both.shown.low, both.shown.high)
         for point, one, both in zip(found.curve.tolist(), found.estimates, found.band, strict=True)
     ]
-    ticks = tuple((_from_above(share), f"{100 * share:g} %") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
     return Panel(
         say("curve_title") + (f" ({unit})" if unit else ""),
         say("curve_words", level=f"{100 * level:g}"),
-        steps := tuple(_step(edges, place, column) for place, column in enumerate(columns)),
-        _joins(steps),
-        ticks,
-        axis_labels(found.options, edges),
+        steps := column_steps(columns),
+        joined(steps),
+        share_ticks(1.0, 4),
+        axis_labels(labels, edges),
         False,
     )
 
@@ -90,7 +100,10 @@ def histogram_panel(found: Density, labels: Sequence[str], unit: str, say: Wordi
         for row in zip(found.estimate, found.low, found.high, found.band_low, found.band_high, strict=True)
     ]
     steps = tuple(_step(edges, place, column) for place, column in enumerate(columns))
-    ticks = tuple((_from_above(part), f"{100 * part * top:.3g} %") for part in (0.0, 0.5, 1.0))
+    ticks = tuple(
+        (_from_above(part), say("percent", value=say.in_signs(f"{100 * part * top:.3g}")))
+        for part in (0.0, 0.5, 1.0)
+    )
     return Panel(
         say("bars_title") + (f" ({unit})" if unit else ""),
         say("bars_words", level=f"{100 * found.level:g}"),
@@ -100,6 +113,18 @@ def histogram_panel(found: Density, labels: Sequence[str], unit: str, say: Wordi
         axis_labels(labels, edges),
         True,
     )
+
+
+def column_steps(columns: Sequence[Sequence[float]]) -> tuple[Step, ...]:
+    """Give columns of one width, each with estimate, interval and band as parts of the height."""
+    edges = [100.0 * place / len(columns) for place in range(len(columns) + 1)]
+    return tuple(_step(edges, place, column) for place, column in enumerate(columns))
+
+
+def share_ticks(end: float, steps: int) -> tuple[tuple[str, str], ...]:
+    """Divide an axis of shares that ends so."""
+    parts = [step / steps for step in range(steps + 1)]
+    return tuple((_from_above(part), f"{100 * part * end:g} %") for part in parts)
 
 
 def _step(edges: Sequence[float], place: int, column: Sequence[float]) -> Step:
@@ -122,7 +147,8 @@ def _span(low: float, high: float) -> Span:
     return Span(_from_above(high), f"{100 * (high - low):.2f}%")
 
 
-def _joins(steps: Sequence[Step]) -> tuple[tuple[str, str, str], ...]:
+def joined(steps: Sequence[Step]) -> tuple[tuple[str, str, str], ...]:
+    """Join the steps of a curve: place, and the heights before and after."""
     return tuple((after.x, before.y, after.y) for before, after in pairwise(steps))
 
 

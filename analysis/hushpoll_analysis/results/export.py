@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 from hushpoll_client.words import epsilon_text
 
+from hushpoll_analysis.data.arrow import arrow, has_arrow
 from hushpoll_analysis.data.files import HASH_KEY, Progress, read_frame
 from hushpoll_analysis.data.guarding import guard_cell
 from hushpoll_analysis.data.parts import shuffled, write_parts
+from hushpoll_analysis.data.released import AT_ONCE, metadata_of
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
@@ -36,6 +38,7 @@ __all__ = [
     "export_files",
     "guard_cell",
     "guarded_csv",
+    "reports_name",
     "shuffled",
     "write_export",
     "write_large_export",
@@ -45,19 +48,28 @@ __all__ = [
 
 NUMBERED = "numbers without words of their own; survey.json has the chance of each for every answer"
 CSV_ROWS = 1 << 18
-REPORTS, PARTS = "reports.parquet", "parts"
+PARTS = "parts"
 STATISTICAL_ENDINGS = {Path(name).suffix for name in STATISTICAL}
 
 
 def write_export(
-    survey: Survey, data: Any, folder: Path, level: float = 0.95, fewest: int = FEWEST_REPORTS
+    survey: Survey,
+    data: Any,
+    folder: Path,
+    level: float = 0.95,
+    fewest: int = FEWEST_REPORTS,
+    batch: float | None = None,
 ) -> list[Path]:
-    """Write every file of the export into `folder` and give their paths; groups with fewer reports are put together."""
+    """Write every file of the export into `folder` and give their paths; groups with fewer reports are put together.
+
+    The export says how few reports were released together (`batch`), where that is known: a report that is made from
+    it claims no more than one of the store's.
+    """
     _make_folder(folder)
     frame = shuffled(read_frame(survey, data, fewest))
-    paths = _write_around(survey, folder, len(frame), level, REPORTS)
+    paths = _write_around(survey, folder, len(frame), level, reports_name(), batch)
     for name in report_files():
-        write_reports(survey, frame, folder / name)
+        write_reports(survey, frame, folder / name, batch=batch)
         paths.append(folder / name)
     return sorted(paths)
 
@@ -71,6 +83,7 @@ def write_large_export(
     rows: int,
     n: int,
     shown: Sequence[str] | None = None,
+    batch: float | None = None,
 ) -> list[Path]:
     """Write the database's records as Parquet parts of so many rows, with everything else of an export beside them.
 
@@ -78,8 +91,8 @@ def write_large_export(
     together.
     """
     _make_folder(folder / PARTS)
-    written = write_parts(survey, records, folder / PARTS, rows, shown=shown)
-    return sorted([*_write_around(survey, folder, n, level, PARTS), *written])
+    written = write_parts(survey, records, folder / PARTS, rows, shown=shown, batch=batch)
+    return sorted([*_write_around(survey, folder, n, level, PARTS, batch), *written])
 
 
 def _make_folder(folder: Path) -> None:
@@ -91,10 +104,12 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _write_around(survey: Survey, folder: Path, n: int, level: float, reports: str) -> list[Path]:
+def _write_around(
+    survey: Survey, folder: Path, n: int, level: float, reports: str, batch: float | None
+) -> list[Path]:
     paths = []
-    for name, content in export_files(survey, n, level, reports):
-        if reports != REPORTS and b"reports.csv" in content:
+    for name, content in export_files(survey, n, level, reports, batch):
+        if reports == PARTS and b"reports.csv" in content:
             continue  # it reads one file of reports, and there is none
         (folder / name).write_bytes(content)
         paths.append(folder / name)
@@ -102,18 +117,23 @@ def _write_around(survey: Survey, folder: Path, n: int, level: float, reports: s
 
 
 def zip_export(
-    survey: Survey, data: Any, target: Path, level: float = 0.95, fewest: int = FEWEST_REPORTS
+    survey: Survey,
+    data: Any,
+    target: Path,
+    level: float = 0.95,
+    fewest: int = FEWEST_REPORTS,
+    batch: float | None = None,
 ) -> None:
     """Write the export as one zip file; members carry no time of day."""
     frame = shuffled(read_frame(survey, data, fewest))
     folder = f"hushpoll-{survey.hash[:12]}"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in export_files(survey, len(frame), level):
+        for name, content in export_files(survey, len(frame), level, batch=batch):
             archive.writestr(_member(f"{folder}/{name}"), content)
         for name in report_files():
             part = target.with_name(f"{target.name}.{name}")
             try:
-                write_reports(survey, frame, part)
+                write_reports(survey, frame, part, batch=batch)
                 with (
                     part.open("rb") as source,
                     archive.open(_member(f"{folder}/{name}"), "w", force_zip64=True) as sink,
@@ -125,17 +145,24 @@ def zip_export(
 
 
 def report_files() -> tuple[str, ...]:
-    """Give the names of the files of reports; .sav and .dta where pyreadstat is installed."""
-    found = ("reports.csv", "reports.parquet")
-    return (*found, *STATISTICAL) if find_spec("pyreadstat") is not None else found
+    """Give the names of the files of reports: .parquet where pyarrow is there, .sav and .dta where pyreadstat is."""
+    found = dict.fromkeys(["reports.csv", reports_name()])
+    return (*found, *STATISTICAL) if find_spec("pyreadstat") is not None else tuple(found)
 
 
-def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Progress | None = None) -> None:
+def reports_name() -> str:
+    """Give the name of the file of reports that an export's scripts read."""
+    return "reports.parquet" if has_arrow() else "reports.csv"
+
+
+def write_reports(
+    survey: Survey,
+    frame: pd.DataFrame,
+    path: Path,
+    progress: Progress | None = None,
+    batch: float | None = None,
+) -> None:
     """Write reports by the ending of the name: .csv, .parquet (which carries the survey's hash), .sav or .dta."""
-    import pyarrow
-    import pyarrow.csv
-    import pyarrow.parquet
-
     if path.suffix in STATISTICAL_ENDINGS:
         write_statistical(survey, frame, path)
         return
@@ -143,23 +170,11 @@ def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Pro
     chosen = frame[[*columns, *([FIELD] if FIELD in frame.columns and survey.groups else [])]]
     if path.suffix == ".csv" and FIELD in chosen.columns:
         chosen = chosen.assign(**{FIELD: chosen[FIELD].map(guard_cell)})
-    table = pyarrow.Table.from_pandas(chosen, preserve_index=False)
-    table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode()})
     try:
         if path.suffix == ".csv":
-            # Names of groups are a designer's text; everything else is digits.
-            options = pyarrow.csv.WriteOptions(quoting_style="needed" if survey.groups else "none")
-            with pyarrow.csv.CSVWriter(path, table.schema, write_options=options) as writer:
-                for batch in table.to_batches(max_chunksize=CSV_ROWS):
-                    writer.write_batch(batch)
-                    if progress is not None:
-                        progress(batch.num_rows)
+            _write_csv(chosen, path, progress)
         elif path.suffix == ".parquet":
-            with pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
-                for batch in table.to_batches(max_chunksize=CSV_ROWS):
-                    writer.write_batch(batch)
-                    if progress is not None:
-                        progress(batch.num_rows)
+            _write_parquet(chosen, path, progress, {HASH_KEY: survey.hash.encode(), **metadata_of(batch)})
         else:
             raise AnalysisError(f"{path.name}: cannot tell the format to write", "name it .csv or .parquet")
     except OSError as error:
@@ -167,19 +182,49 @@ def write_reports(survey: Survey, frame: pd.DataFrame, path: Path, progress: Pro
         raise AnalysisError(f"{path.name}: cannot be written ({reason})", "choose another place") from None
 
 
+def _write_csv(frame: pd.DataFrame, path: Path, progress: Progress | None) -> None:
+    # Names of groups are a designer's text; everything else is digits.
+    quoting: Any = csv.QUOTE_NONNUMERIC if FIELD in frame.columns else csv.QUOTE_NONE
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(f'"{name}"' for name in frame.columns) + "\n")
+        for start in range(0, len(frame), CSV_ROWS):
+            block = frame.iloc[start : start + CSV_ROWS]
+            block.to_csv(file, index=False, header=False, lineterminator="\n", quoting=quoting)
+            if progress is not None:
+                progress(len(block))
+
+
+def _write_parquet(
+    frame: pd.DataFrame, path: Path, progress: Progress | None, told: Mapping[bytes, bytes]
+) -> None:
+    pyarrow = arrow(path.name)
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    table = table.replace_schema_metadata(told)
+    with pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        for batch in table.to_batches(max_chunksize=CSV_ROWS):
+            writer.write_batch(batch)
+            if progress is not None:
+                progress(batch.num_rows)
+
+
 def export_files(
-    survey: Survey, n: int, level: float = 0.95, reports: str = REPORTS
+    survey: Survey,
+    n: int,
+    level: float = 0.95,
+    reports: str | None = None,
+    batch: float | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Give name and content of every file of the export but the reports themselves."""
+    reports = reports or reports_name()
     labels = [(entry, entry.report_labels) for entry in survey.entries]
     yield "survey.json", survey.canonical
     yield "codebook.csv", _codebook_table(survey, labels).encode("utf-8-sig")
-    yield "codebook.md", _codebook_text(survey, n, labels, level).encode()
+    yield "codebook.md", _codebook_text(survey, n, labels, level, batch).encode()
     yield "labels.sps", spss_script(survey, labels).encode("utf-8-sig")
     yield "labels.do", stata_script(survey, labels).encode()
     yield "labels.R", r_script(survey, labels).encode()
     yield "reproduce.py", reproduce_script(survey, level, reports).encode()
-    yield from package_files(survey, n)
+    yield from package_files(survey, n, level, batch)
 
 
 def guarded_csv(rows: Iterable[Iterable[object]]) -> str:
@@ -191,7 +236,7 @@ def guarded_csv(rows: Iterable[Iterable[object]]) -> str:
     return buffer.getvalue()
 
 
-def reproduce_script(survey: Survey, level: float, reports: str = REPORTS) -> str:
+def reproduce_script(survey: Survey, level: float, reports: str = "reports.parquet") -> str:
     """Write the script that repeats the report's table from the files beside it."""
     return f'''"""Repeat the table of estimates from the reports beside this file.
 
@@ -257,7 +302,11 @@ def _coded(question: Question | Block, names: tuple[str, ...]) -> list[tuple[obj
 
 
 def _codebook_text(
-    survey: Survey, n: int, labels: list[tuple[Question | Block, tuple[str, ...]]], level: float
+    survey: Survey,
+    n: int,
+    labels: list[tuple[Question | Block, tuple[str, ...]]],
+    level: float,
+    batch: float | None,
 ) -> str:
     method = method_of(survey, n, level)
     lines = [
@@ -265,6 +314,7 @@ def _codebook_text(
         "",
         f"- Survey: SHA-256 `{survey.hash}` (the bytes of survey.json)",
         f"- Reports: {n:,}, one row each, in random order",
+        *([] if batch is None else [f"- Released {_together(batch)}"]),
         f"- Privacy of one person's report: {total_note(survey)}",
         "",
         "**Columns end in `_reported`: they hold what the device sent after randomizing, not what people answered.**",
@@ -297,6 +347,13 @@ def _codebook_text(
     return "\n".join(lines)
 
 
+def _together(batch: float) -> str:
+    """Say among how many others a report came out."""
+    if batch == AT_ONCE:
+        return "all at once: nobody could read results before the last report had come"
+    return f"{batch:,} or more at a time, because results could be read while reports came"
+
+
 def _block_codes(survey: Survey, block: Block) -> list[str]:
     """Say how the column of a block is read: which questions were asked, and what was reported of them together."""
     channel: Any = block.channel
@@ -311,7 +368,7 @@ def _block_codes(survey: Survey, block: Block) -> list[str]:
     )
     return [
         f"- Privacy: {question_note(block)}",
-        f"- A block of {len(questions)} questions, of which each person was asked {block.ask}, drawn by an open coin.",
+        f"- A block: each person was asked {block.text}.",
         how,
         "- `report`, `crosstab` and the models take it apart by themselves. Its questions, counted from 0:",
         *listed,

@@ -7,16 +7,18 @@ scaling its text.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hushpoll_analysis.data.whiskers import new_axes
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
+    from .question import QuestionResults
     from .survey import SurveyResults
 
-__all__ = ["Axis", "axis_for", "draw"]
+__all__ = ["ENDS", "Axis", "NumberAxis", "axis_for", "draw", "draw_question"]
 
 # Ends of the axis that are worth having: a picture of small shares must not be all empty paper.
 ENDS = {0.05: 5, 0.1: 5, 0.15: 3, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 3, 0.8: 4, 1.0: 4}
@@ -39,6 +41,41 @@ class Axis:
     def place(self, share: float) -> str:
         """Say where a share lies, cut at the ends, as an SVG length."""
         return f"{100 * min(max(share / self.end, 0.0), 1.0):.2f}%"
+
+
+@dataclass(frozen=True)
+class NumberAxis:
+    """An axis of numbers from the least answer to the largest."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[object]) -> NumberAxis:
+        """Take its ends from the answers, which increase."""
+        return cls(float(str(values[0])), float(str(values[-1])))
+
+    @classmethod
+    def around(cls, low: float, high: float) -> NumberAxis:
+        """Choose the shortest axis with round ticks that holds both."""
+        least = max((high - low) / 4, 1e-9)
+        scale = 10.0 ** math.floor(math.log10(least))
+        for step in (scale * part for part in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)):
+            start = step * math.floor(low / step + 1e-9)
+            if high <= start + 4 * step * (1 + 1e-9):
+                break
+        return cls(start, start + 4 * step)
+
+    @property
+    def ticks(self) -> tuple[tuple[str, str], ...]:
+        """Position and text of each tick."""
+        marks = [self.low + (self.high - self.low) * index / 4 for index in range(5)]
+        return tuple((self.place(mark), f"{mark:g}") for mark in marks)
+
+    def place(self, number: float) -> str:
+        """Say where a number lies, cut at the ends, as an SVG length."""
+        share = (number - self.low) / (self.high - self.low)
+        return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
 
 
 def axis_for(highs: Iterable[float]) -> Axis:
@@ -74,11 +111,24 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
     else:
         figure, places = axes.figure, [axes]
     for question, place in zip(shown, places, strict=True):
-        _draw_question(question, place, report.level)
+        _draw_shares(question, place, report.level)
     return figure
 
 
-def _draw_question(question: Any, place: Any, level: float) -> None:
+def draw_question(question: QuestionResults, axes: Any = None) -> Any:
+    """Draw one question and give the axes: its shares, or its mean where the reports determine nothing else."""
+    mean = None if question.numbers is None else question.numbers.mean
+    if question.lines:
+        assert question.estimate is not None
+        place = new_axes(len(question.lines)) if axes is None else axes
+        _draw_shares(question, place, question.estimate.level)
+        return place
+    if mean is None:
+        raise AnalysisError(f'nothing to draw: question "{question.id}" has no estimates')
+    return mean.plot(axes)
+
+
+def _draw_shares(question: Any, place: Any, level: float) -> None:
     for row, line in enumerate(question.ranked):
         place.plot([line.shown_low, line.shown_high], [row, row], color="#17605d", linewidth=1.2)
         place.plot(

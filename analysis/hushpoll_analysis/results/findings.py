@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from hushpoll_client.said import said
+
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate
 
@@ -69,13 +71,21 @@ class Finding:
     question: str
     text: str
     verdict: Verdict | None
+    largest: bool = False
+    """Whether its answers are named because they came out largest; their intervals then hold together."""
 
 
 def findings(report: SurveyResults, language: str = "en") -> tuple[Finding, ...]:
     """Word what was found, question by question."""
     texts = texts_of(report.survey, language)
     return tuple(
-        Finding(part.id, texts.question(part.question), _found(part, texts), _verdict(report, part, texts))
+        Finding(
+            part.id,
+            texts.question(part.question),
+            _found(part, texts),
+            _verdict(report, part, texts),
+            not _numbers_said(part, texts) and len(_named(part)) > 2,
+        )
         for part in report.questions
         if part.is_estimated
     )
@@ -89,11 +99,13 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
     for name, value in given.items():
         if name not in known:
             raise AnalysisError(
-                f'needed "{name}": the survey has no such question', f"use one of: {', '.join(known)}"
+                said('needed "{name}": the survey has no such question', name=name),
+                said("use one of: {known}", known=", ".join(known)),
             )
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
             raise AnalysisError(
-                f'the margin needed of "{name}" is {value!r}', "give a proportion such as 0.05"
+                said('the margin needed of "{name}" is {value!r}', name=name, value=value),
+                "give a proportion such as 0.05",
             )
     return {name: float(value) for name, value in given.items()}
 
@@ -110,7 +122,9 @@ def _found(part: QuestionResults, texts: Texts) -> str:
     if len(lines) == 1:
         return say("sentence", text=_share(part, lines[0].entry, texts))
     lines.sort(key=lambda line: -line.entry.estimate)
-    first, second = (_share(part, line.entry, texts) for line in lines[:2])
+    # The largest of several are chosen by the data, which an interval for one share does not allow for.
+    entries = [line.entry if len(lines) == 2 else line.simultaneous for line in lines[:2]]
+    first, second = (_share(part, entry, texts) for entry in entries)
     if _leads(part, lines):
         return " ".join([say("most_often", share=first), say("then", share=second)])
     return " ".join([say("sentence", text=one) for one in (first, second)] + [say("not_ahead")])
@@ -146,7 +160,8 @@ def _numbers_said(part: QuestionResults, texts: Texts) -> list[str]:
         middle, low, high = (
             say.number(value, digits) for value in (median.estimate, median.low, median.high)
         )
-        said.append(say("median", median=in_unit(middle, unit), low=low, high=high))
+        key = "median" if low != high else "median_alone"
+        said.append(say(key, median=in_unit(middle, unit), low=low, high=high))
     return said
 
 
@@ -157,7 +172,7 @@ def _share(part: QuestionResults, entry: LinearEstimate, texts: Texts) -> str:
     digits = 0 if half >= 0.01 else 1 if half >= 0.001 else 2
     low = say.number(_outward(100.0 * shown.low, digits, False), digits)
     high = say.number(_outward(100.0 * shown.high, digits, True), digits)
-    values = {"option": texts.option(part.question, entry.option), "low": low, "high": high}
+    values = {"option": texts.quoted(part.question, entry.option), "low": low, "high": high}
     if half > WIDE:
         return say("share_wide", **values)
     if shown.low <= 0.0:
@@ -187,8 +202,8 @@ def _leads(part: QuestionResults, lines: Sequence[Line]) -> bool:
     if not isinstance(part.estimate, Estimate) or isinstance(part.estimate, SampleEstimate):
         return all(first.simultaneous.low > other.simultaneous.high for other in others)
     z = NormalDist().inv_cdf(1.0 - (1.0 - part.estimate.level) / len(others))
-    gaps = [part.estimate.difference(first.option, other.option) for other in others]
-    return all(gap.estimate > z * gap.se for gap in gaps)
+    gaps = (part.estimate.gap(first.option, other.option) for other in others)
+    return all(gap > z * se for gap, se in gaps)
 
 
 # The verdict ----------------------------------------------------------------------------------------------------
@@ -244,7 +259,7 @@ def _two_digits(value: float) -> int:
 
 def group_findings(table: GroupTable, texts: Texts | None = None) -> tuple[str, ...]:
     """Word the differences between groups, each with its interval and whether it may be chance."""
-    shown = [one for one in table.differences if not math.isnan(one.difference)]
+    shown = list(table.told_differences)
     # Of two answers the second one's difference is the first one's with the other sign.
     if len(table.options) == 2:
         shown = [one for one in shown if one.option == table.options[-1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 from hushpoll_client import Channel, Mechanism, Survey
 from hushpoll_client.group import OTHER
 from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.said import said, sentence
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import channel_view
@@ -21,13 +21,13 @@ from hushpoll_analysis.data.members import pair_of
 from hushpoll_analysis.data.option_columns import YES_NO, option_of
 from hushpoll_analysis.data.tally import Tally, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.shares.interval import in_words
-from hushpoll_analysis.tables.cells import CrossTable
-from hushpoll_analysis.tables.differences import Comparison, GroupDifference
+from hushpoll_analysis.tables.differences import Comparison
 from hushpoll_analysis.tables.frames import compare, crosstab
-from hushpoll_analysis.tables.means import GroupMean, GroupMeanDifference, MeanComparison, compare_means
+from hushpoll_analysis.tables.means import MeanComparison, compare_means
 
-from .numbers import unit_of, values_of
+from .group_table import GroupShare, GroupTable, sentences
+from .group_words import many, methods, one_report, outside
+from .numbers import values_of
 
 __all__ = ["GroupShare", "GroupTable", "group_tables"]
 
@@ -35,123 +35,6 @@ __all__ = ["GroupShare", "GroupTable", "group_tables"]
 MOST_CELLS = 1000
 
 Rows = tuple[pd.DataFrame, dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class GroupShare:
-    """The share of one option within one group; `note` says why there is none.
-
-    `shown_low` and `shown_high` are the limits within [0, 1], the likelihood interval's where all of it lies outside.
-    """
-
-    group: str
-    option: str
-    estimate: float
-    se: float
-    low: float
-    high: float
-    shown_low: float
-    shown_high: float
-    interval: str
-    note: str
-
-    @property
-    def shown_estimate(self) -> float:
-        """The estimate, cut to [0, 1]."""
-        return min(1.0, max(0.0, self.estimate))
-
-    @property
-    def outside(self) -> bool:
-        """Whether the unbiased estimate lies outside [0, 1]."""
-        return not 0.0 <= self.estimate <= 1.0
-
-
-@dataclass(frozen=True)
-class GroupTable:
-    """One question by groups."""
-
-    question: Question
-    by: str
-    by_text: str
-    randomized: bool
-    shares: tuple[GroupShare, ...]
-    cross: CrossTable | None
-    comparison: Comparison | None
-    notes: tuple[str, ...]
-    numbers: MeanComparison | None = None
-
-    @property
-    def means(self) -> tuple[GroupMean, ...]:
-        """The mean within each group, where answers are numbers."""
-        return () if self.numbers is None else self.numbers.means
-
-    @property
-    def mean_differences(self) -> tuple[GroupMeanDifference, ...]:
-        """The differences of means from the first group."""
-        return () if self.numbers is None else self.numbers.differences
-
-    @property
-    def unit(self) -> str:
-        """What the numbers are counted in."""
-        return unit_of(self.question)
-
-    @property
-    def id(self) -> str:
-        """The question's id."""
-        return self.question.id
-
-    @property
-    def differences(self) -> tuple[GroupDifference, ...]:
-        """The differences from the first group."""
-        return () if self.comparison is None else self.comparison.differences
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups in order."""
-        return tuple(
-            dict.fromkeys([share.group for share in self.shares] + [one.group for one in self.means])
-        )
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options in order."""
-        return tuple(dict.fromkeys(share.option for share in self.shares))
-
-    def of_option(self, option: str) -> tuple[GroupShare, ...]:
-        """Give the shares of one option, group by group."""
-        return tuple(share for share in self.shares if share.option == option)
-
-    @property
-    def test(self) -> str:
-        """The test of independence in one line."""
-        test = None if self.cross is None else self.cross.test
-        if test is None:
-            return ""
-        df = ", ".join(f"{value:g}" for value in test.df)
-        p_value = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
-        return f"{test.method} χ² = {test.statistic:.2f}, df = {df}, {p_value} ({test.note})."
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give JSON-ready data; null where a number cannot be given."""
-        cross = None if self.cross is None else self.cross.to_dict()
-        return {
-            "question": self.id,
-            "by": self.by,
-            "shares": [_finite_only(vars(share)) for share in self.shares],
-            "independence": None if cross is None else cross["independence"],
-            "cells": [] if cross is None else [_finite_only(cell) for cell in cross["cells"]],
-            "differences": [_finite_only(vars(one)) for one in self.differences],
-            **self._means_to_dict(),
-            "notes": [*self.notes, *([] if self.cross is None else _sentences([self.cross.unsettled]))],
-        }
-
-    def _means_to_dict(self) -> dict[str, Any]:
-        if self.numbers is None:
-            return {}
-        return {
-            "means": [_finite_only(vars(one)) for one in self.means],
-            "mean_differences": [_finite_only(vars(one)) for one in self.mean_differences],
-        }
 
 
 def group_tables(
@@ -169,17 +52,20 @@ def group_tables(
     by = counted.by
     assert by is not None
     asked = _asked(counted.survey, by)
-    text = "Group" if by_link(counted.survey, by) else by if asked is None else asked.text
+    text = said("Group") if by_link(counted.survey, by) else by if asked is None else asked.text
     if asked is not None and not asked.option and not _determines_shares(asked.question):
         raise AnalysisError(
-            f'question "{by}", mechanism: its reports do not determine shares, so they make no groups',
+            said(
+                'question "{by}", mechanism: its reports do not determine shares, so they cannot form groups',
+                by=by,
+            ),
             "group by another question, or by a column of the data",
         )
     own = by if asked is None else asked.question.id
     questions = [q for q in counted.survey.questions if q.id != own and (only is None or q.id in only)]
     if not questions:
         raise AnalysisError(
-            f'"{by}" is the only question, so nothing is left to show by it', "leave `by` out"
+            said('"{by}" is the only question, so nothing is left to show by it', by=by), "leave `by` out"
         )
     return tuple(
         _table(counted, question, text, asked, level, minimum, reference, rows) for question in questions
@@ -205,13 +91,14 @@ def _table(
         try:
             pair_of(survey, by, question.id)
         except AnalysisError as error:
-            reason = f"{error.problem[0].upper()}{error.problem[1:]}; {error.remedy}."
-            return GroupTable(question, by, by_text, True, (), None, None, (reason,))
+            told_why = sentence(error.sentence)
+            return GroupTable(question, by, by_text, True, (), None, None, (told_why,))
         assert asked is not None
         joint = _folded(joint, len(asked.question.options), len(question.options))
     labels: tuple[str, ...] = () if asked is None else asked.labels
     if asked is None:
         joint, labels, rows, told = _exact_groups(counted, question, minimum, rows)
+        labels = tuple(said("other") if one == OTHER and by_link(survey, by) else one for one in labels)
         notes += told
     shares_known = _determines_shares(question)
     reason = _refusal(labels, question, minimum, shares_known)
@@ -219,12 +106,15 @@ def _table(
         return GroupTable(question, by, by_text, asked is not None, (), None, None, (*notes, reason))
     base = labels[0] if reference is None else reference
     if base not in labels:
-        raise AnalysisError(f'"{base}" is no group of {by}', f"compare with one of {', '.join(labels)}")
+        raise AnalysisError(
+            said('"{base}" is not a group of {by}', base=base, by=by),
+            said("compare with one of {known}", known=", ".join(labels)),
+        )
     groups = _groups(by, labels, asked)
     means = None if together else _means(joint, groups, question, level, base)
-    said = [] if means is None else [one.note for one in means.means if one.note]
+    told = [] if means is None else [one.note for one in means.means if one.note]
     if not shares_known:
-        notes += _sentences(said)
+        notes += sentences(told)
         return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     names = {by: labels, question.id: question.labels}
     known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
@@ -236,11 +126,13 @@ def _table(
     if question.channel.listed:
         cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
     comparison = compare(reports, known, question.id, by, reference=base, labels=names, level=level, **keys)
-    said = [*comparison.notes, *dict.fromkeys([*(note for note in comparison.shares["note"] if note), *said])]
+    told = [*comparison.notes, *dict.fromkeys([*(note for note in comparison.shares["note"] if note), *told])]
     shares = _shares(comparison)
     if asked is None and question.channel.listed:
-        said += _one_report(joint, labels)
-    notes += _sentences([*said, *_outside(shares), _methods(comparison), _many(comparison)])
+        told += one_report(joint, labels)
+    notes += sentences(
+        [*told, *outside(shares, question.labels, labels), methods(comparison), many(comparison)]
+    )
     return GroupTable(
         question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes), means
     )
@@ -263,7 +155,13 @@ def _exact_groups(
     sizes = np.array([total_of(question, row) for row in joint])
     small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
     if small:
-        notes.append(f"Not shown, with fewer than {minimum} reports: {', '.join(small)}.")
+        notes.append(
+            said(
+                "Not shown, with fewer than {minimum} reports: {names}.",
+                minimum=minimum,
+                names=", ".join(small),
+            )
+        )
     shown = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
     return joint[sizes >= minimum], shown, rows, notes
 
@@ -284,9 +182,15 @@ def _told_together(counted: Tally, labels: tuple[str, ...], minimum: int) -> lis
     if OTHER not in labels or not hidden:
         return []
     fewest = max(minimum, FEWEST_REPORTS)
-    told = f"Shown together as “{OTHER}”: {', '.join(hidden)}."
-    why = f"A group of fewer than {fewest} reports is not shown on its own, nor what would tell it by subtraction."
-    return [f"{told} {why}"]
+    return [
+        said(
+            "Shown together as “{other}”: {names}. A group of fewer than {fewest} reports is not shown on its own, nor "
+            "what would tell it by subtraction.",
+            other=said("other"),
+            names=", ".join(hidden),
+            fewest=fewest,
+        )
+    ]
 
 
 def _renamed(rows: Rows | None, by: str, named: dict[str, str]) -> Rows | None:
@@ -373,68 +277,21 @@ def _chosen(rows: Rows, by: str, labels: tuple[str, ...], exact: bool) -> Rows:
     return named[named[by].isin(labels)].reset_index(drop=True), keys
 
 
-def _outside(shares: tuple[GroupShare, ...]) -> list[str]:
-    """Say which shares were cut, because nobody gets the differences from the shares as shown."""
-    cut = [share for share in shares if share.outside and not math.isnan(share.estimate)]
-    if not cut:
-        return []
-    said = [
-        "a share below 0 or above 1 is chance and shown cut; differences are computed from the uncut shares"
-    ]
-    beyond = [f"{share.option} in {share.group}" for share in cut if share.high < 0.0 or share.low > 1.0]
-    if beyond:
-        said.append(
-            f"the whole interval of {', '.join(beyond)} lies outside the possible values; shown is the likelihood "
-            "interval inside them. Among many shares this happens by chance, otherwise data and design disagree"
-        )
-    return said
-
-
-def _one_report(joint: Any, labels: tuple[str, ...]) -> list[str]:
-    """Name exact groups whose reports are all the same: their standard error is 0."""
-    alike = [label for label, row in zip(labels, joint, strict=True) if np.count_nonzero(row) == 1]
-    if not alike:
-        return []
-    words = (
-        f"all reports of {', '.join(alike)} are the same, so the standard error there is 0 and says nothing"
-    )
-    return [f"{words}; the intervals, made from the counts, hold"]
-
-
-def _methods(comparison: Comparison) -> str:
-    """Name the interval methods that were used."""
-    used = [
-        dict.fromkeys(in_words(name) for name in names if name)
-        for names in (comparison.shares["interval"], (one.interval for one in comparison.differences))
-    ]
-    if not used[0]:
-        return ""
-    words = f"intervals of shares: {', '.join(used[0])}"
-    return f"{words}; of differences: {', '.join(used[1])}" if used[1] else words
-
-
-def _many(comparison: Comparison) -> str:
-    tests = sum(not math.isnan(one.difference) for one in comparison.differences)
-    return (
-        f"the {tests} intervals and p-values of differences hold one by one, not together"
-        if tests > 1
-        else ""
-    )
-
-
-def _sentences(said: list[str]) -> list[str]:
-    return [f"{note[0].upper()}{note[1:]}." for note in said if note]
-
-
 def _refusal(labels: tuple[str, ...], question: Question, minimum: int, shares_known: bool) -> str:
     if len(labels) < 2:
-        return f"A comparison needs two groups of at least {minimum} reports; there are {len(labels)}."
+        return said(
+            "A comparison needs two groups of at least {minimum} reports; there are {count}.",
+            minimum=minimum,
+            count=len(labels),
+        )
     if not shares_known:
         return ""
     cells = len(labels) * len(question.labels)
     if cells > MOST_CELLS:
-        return (
-            f"A table of {cells:,} cells is too large to show; the limit is {MOST_CELLS:,}. Use `crosstab`."
+        return said(
+            "A table of {cells:,} cells is too large to show; the limit is {most:,}. Use `crosstab`.",
+            cells=cells,
+            most=MOST_CELLS,
         )
     return ""
 
@@ -445,11 +302,3 @@ def _shares(comparison: Comparison) -> tuple[GroupShare, ...]:
         GroupShare(str(group), str(option), **{str(key): value for key, value in row.items()})
         for (group, option), row in zip(frame.index, frame.to_dict(orient="records"), strict=True)
     )
-
-
-def _finite_only(row: Any) -> dict[str, Any]:
-    plain = {}
-    for key, value in row.items():
-        value = value.item() if isinstance(value, np.generic) else value
-        plain[str(key)] = None if isinstance(value, float) and not math.isfinite(value) else value
-    return plain

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from hushpoll_client import Block, Mechanism, Question, Survey
 from hushpoll_client.mechanism.decoy import CONDITION, UNBOUNDED_IF_KNOWN
 from hushpoll_client.mechanism.matrix import Matrix
 from hushpoll_client.mechanism.warner import Warner
-from hushpoll_client.words import epsilon_text, factor_text
+from hushpoll_client.said import constant, joined, said
+from hushpoll_client.words import epsilon_text, factor_text, number_text
 
-__all__ = ["Formula", "Method", "method_of", "percent", "question_note", "total_note"]
+__all__ = ["Formula", "Method", "between", "method_of", "percent", "question_note", "total_note"]
 
-Design = tuple[type[Mechanism], bool]
+Used = tuple[type[Mechanism], bool]
 """A mechanism, and whether the device flips what it gives."""
 
 
@@ -59,36 +60,43 @@ WOODRUFF = (
     "Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal of the American "
     "Statistical Association 47, 635–646."
 )
-_MAPPED = (
+_MAPPED = said(
     "of the report frequency mapped through the estimator where it depends on one frequency, intervals from the limits "
     "of both polls (MOVER) where a decoy's share was counted, and score or normal (delta-method) intervals otherwise"
 )
+_CHOSEN = said(
+    "Wilson score intervals, or exact Clopper–Pearson ones where a report is rare, {mapped}", mapped=_MAPPED
+)
 INTERVALS = {
-    "auto": f"Wilson score intervals, or exact Clopper–Pearson ones where a report is rare, {_MAPPED}",
-    "wilson": f"Wilson score intervals {_MAPPED}",
-    "clopper-pearson": f"Clopper–Pearson intervals {_MAPPED}",
-    "jeffreys": f"Jeffreys intervals {_MAPPED}",
-    "wald": "normal (delta-method) intervals",
-    "score": "score intervals",
-    "mover": f"Wilson score intervals, or exact Clopper–Pearson ones where a report is rare, {_MAPPED}",
-    "likelihood": "likelihood-ratio intervals restricted to possible shares",
-    "bootstrap": "percentile bootstrap intervals",
+    "auto": _CHOSEN,
+    "wilson": said("Wilson score intervals {mapped}", mapped=_MAPPED),
+    "clopper-pearson": said("Clopper–Pearson intervals {mapped}", mapped=_MAPPED),
+    "jeffreys": said("Jeffreys intervals {mapped}", mapped=_MAPPED),
+    "wald": said("normal (delta-method) intervals"),
+    "score": said("score intervals"),
+    "mover": _CHOSEN,
+    "likelihood": said("likelihood-ratio intervals restricted to possible shares"),
+    "bootstrap": said("percentile bootstrap intervals"),
 }
 DESIGNS = {
-    "weights": "weights",
-    "margins": "weights raked to known margins",
-    "strata": "strata",
-    "clusters": "clusters",
+    "weights": said("weights"),
+    "margins": said("weights raked to known margins"),
+    "strata": said("strata"),
+    "clusters": said("clusters"),
 }
 WEIGHTED = {
-    "wilson": "Wilson score intervals at the effective sample size with t in place of z, mapped through the "
-    "randomization where one report frequency carries the estimate; from the limits of both polls (MOVER) where a "
-    "decoy's share was counted, and score or t intervals otherwise",
-    "t": "t intervals",
-    "logit": "t intervals of the logit of the reported share, mapped through the randomization",
-    "asin": "t intervals of the arcsine root of the reported share, mapped through the randomization",
-    "beta": "Korn–Graubard intervals, mapped through the randomization",
-    "likelihood": "likelihood-ratio intervals with the Rao–Scott correction, mapped through the randomization",
+    "wilson": said(
+        "Wilson score intervals at the effective sample size with t in place of z, mapped through the randomization "
+        "where one report frequency carries the estimate; from the limits of both polls (MOVER) where a decoy's share "
+        "was counted, and score or t intervals otherwise"
+    ),
+    "t": said("t intervals"),
+    "logit": said("t intervals of the logit of the reported share, mapped through the randomization"),
+    "asin": said("t intervals of the arcsine root of the reported share, mapped through the randomization"),
+    "beta": said("Korn–Graubard intervals, mapped through the randomization"),
+    "likelihood": said(
+        "likelihood-ratio intervals with the Rao–Scott correction, mapped through the randomization"
+    ),
 }
 BINDER = (
     "Binder, D. A. (1983). On the variances of asymptotically normal estimators from complex surveys. International "
@@ -98,7 +106,7 @@ KORN = (
     "Korn, E. L., Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive "
     "counts estimated from survey data. Survey Methodology 24, 193–201."
 )
-FLIPPED = ", whose report is then sent as it is with probability φ and otherwise as its opposite"
+FLIPPED = said(", whose report is then sent as it is with probability φ and otherwise as its opposite")
 
 
 def method_of(
@@ -127,10 +135,13 @@ def flips(mechanism: Mechanism) -> bool:
 
 def percent(share: float, digits: int = 1) -> str:
     """Write a share as a percentage with a true minus sign."""
-    text = f"{100 * share:.{digits}f}"
-    if float(text) == 0:
-        text = text.lstrip("-")
-    return text.replace("-", "−") + " %"
+    return said("{number} %", number=number_text(100 * share, f".{digits}f", plain_zero=True))
+
+
+def between(low: float, high: float) -> str:
+    """Write an interval of shares."""
+    ends = [number_text(100 * end, ".1f", plain_zero=True) for end in (low, high)]
+    return said("{low} – {high} %", low=ends[0], high=ends[1])
 
 
 def question_note(question: Question | Block) -> str:
@@ -138,10 +149,15 @@ def question_note(question: Question | Block) -> str:
     mechanism = question.mechanism
     note = _plain_note(mechanism)
     if math.isinf(mechanism.epsilon):
-        return f"ε is {note or 'unbounded'}."
-    factor = factor_text(mechanism.epsilon)
-    text = f"ε = {epsilon_text(mechanism.epsilon)}: one report changes anybody's odds by a factor of at most {factor}"
-    return f"{text} ({note})." if note else f"{text}."
+        return said("ε is {note}.", note=constant(note) if note else said("unbounded"))
+    given = {"epsilon": epsilon_text(mechanism.epsilon), "factor": factor_text(mechanism.epsilon)}
+    if note:
+        return said(
+            "ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor} ({note}).",
+            note=constant(note),
+            **given,
+        )
+    return said("ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor}.", **given)
 
 
 def total_note(survey: Survey) -> str:
@@ -149,16 +165,27 @@ def total_note(survey: Survey) -> str:
     unbounded = [entry.id for entry in survey.entries if math.isinf(entry.epsilon)]
     given = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
     if not unbounded:
+        total = epsilon_text(survey.epsilon_total)
         return (
-            f"The {given} answers of one person add up to ε = {epsilon_text(survey.epsilon_total)} "
-            "(sequential composition)."
+            said(
+                "The {count} answers of one person add up to ε = {total} (sequential composition).",
+                count=given,
+                total=total,
+            )
             if len(survey.entries) > 1
-            else f"One person's report has ε = {epsilon_text(survey.epsilon_total)}."
+            else said("One person's report has ε = {total}.", total=total)
         )
     bounded = sum(entry.epsilon for entry in survey.entries if math.isfinite(entry.epsilon))
-    rest = f"; the other questions add up to ε = {epsilon_text(bounded)}" if bounded else ""
-    return (
-        f"The total is unbounded because of {', '.join(unbounded)}, whose reports can reveal an answer{rest}."
+    names = ", ".join(unbounded)
+    if not bounded:
+        return said(
+            "The total is unbounded because of {names}, whose reports can reveal an answer.", names=names
+        )
+    return said(
+        "The total is unbounded because of {names}, whose reports can reveal an answer; the other questions add up to "
+        "ε = {total}.",
+        names=names,
+        total=epsilon_text(bounded),
     )
 
 
@@ -166,36 +193,53 @@ def _plain_note(mechanism: Mechanism) -> str:
     if mechanism.epsilon_conditional is None:
         return mechanism.epsilon_note
     # A conditional figure never stands without its condition.
-    known = "unconditional" if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
-    return f"{known}; a conditional ε = {epsilon_text(mechanism.epsilon_conditional)} {CONDITION}"
+    known = said("unconditional") if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
+    return said(
+        "{known}; a conditional ε = {epsilon} {condition}",
+        known=known,
+        epsilon=epsilon_text(mechanism.epsilon_conditional),
+        condition=CONDITION,
+    )
 
 
 def _paragraph(
-    survey: Survey, n: int, level: float, used: Iterable[Design], interval: str, sample: Collection[str]
+    survey: Survey, n: int, level: float, used: Iterable[Used], interval: str, sample: Collection[str]
 ) -> str:
-    designs = _listed([one.design + (FLIPPED if flip else "") for one, flip in used])
+    designs = [joined("", [constant(one.design), *([FLIPPED] if flip else [])]) for one, flip in used]
     total = (
-        f"The total privacy loss per respondent is ε = {epsilon_text(survey.epsilon_total)}"
+        said(
+            "The total privacy loss per respondent is ε = {epsilon}",
+            epsilon=epsilon_text(survey.epsilon_total),
+        )
         if math.isfinite(survey.epsilon_total)
-        else "The privacy loss per respondent is unbounded for the questions marked so"
+        else said("The privacy loss per respondent is unbounded for the questions marked so")
     )
-    return (
-        "Answers were randomized on the respondents' devices before transmission (local differential privacy) "
-        f"by {designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition "
-        f"with SHA-256 {survey.hash}. {total}. Shares were estimated from n = {n:,} complete randomized reports by "
-        f"inverting the known randomization, which is {_bias(survey)} and may give values outside [0, 1]; these are "
-        f"kept for further calculation and cut at 0 and 1 for display only. {_errors(sample)}; those marked “privacy "
-        f"only” contain the randomization alone and describe the uncertainty about these respondents{_decoys(survey)}. "
-        f"Intervals at the {100 * level:g} % level are {_intervals(interval, sample)}; simultaneous intervals use the "
-        f"Bonferroni correction{_bands(survey)}."
+    return said(
+        "Answers were randomized on the respondents' devices before transmission (local differential privacy) by "
+        "{designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition with "
+        "SHA-256 {hash}. {total}. Shares were estimated from n = {n:,} complete randomized reports by inverting the "
+        "known randomization, which is {bias} and may give values outside [0, 1]; these are kept for further "
+        "calculation and cut at 0 and 1 for display only. {errors}; those marked “privacy only” contain the "
+        "randomization alone and describe the uncertainty about these respondents{decoys}. Intervals at the "
+        "{level:g} % level are {intervals}; simultaneous intervals use the Bonferroni correction{bands}.",
+        designs=_listed(designs),
+        hash=survey.hash,
+        total=total,
+        n=n,
+        bias=_bias(survey),
+        errors=_errors(sample),
+        decoys=_decoys(survey),
+        level=100 * level,
+        intervals=_intervals(interval, sample),
+        bands=_bands(survey),
     )
 
 
 def _bias(survey: Survey) -> str:
     """Say how the estimates relate to the truth: a counted decoy makes a ratio of them."""
     if any(question.mechanism.decoy_counts is not None for question in survey.questions):
-        return "unbiased (consistent for the questions whose decoy's share was itself estimated)"
-    return "unbiased"
+        return said("unbiased (consistent for the questions whose decoy's share was itself estimated)")
+    return said("unbiased")
 
 
 def _weighted(sample: Collection[str]) -> bool:
@@ -205,19 +249,27 @@ def _weighted(sample: Collection[str]) -> bool:
 
 def _errors(sample: Collection[str]) -> str:
     finite = (
-        ", in a finite population: the part of the sampling shrinks by the fraction that was asked, that of the "
-        "randomization stays"
+        said(
+            ", in a finite population: the part of the sampling shrinks by the fraction that was asked, that of the "
+            "randomization stays"
+        )
         if "population" in sample
         else ""
     )
     if not _weighted(sample):
-        return f"Standard errors contain sampling and randomization (n − 1 in the denominator){finite}"
+        return said(
+            "Standard errors contain sampling and randomization (n − 1 in the denominator){finite}",
+            finite=finite,
+        )
     if "replicates" in sample:
-        return "Estimates are weighted; standard errors contain sampling and randomization, from replicate weights"
-    parts = _listed([DESIGNS[key] for key in DESIGNS if key in sample])
-    return (
-        f"Estimates take the sample design into account ({parts}); standard errors contain sampling and randomization, "
-        f"by linearisation with primary units drawn with replacement (Binder 1983){finite}"
+        return said(
+            "Estimates are weighted; standard errors contain sampling and randomization, from replicate weights"
+        )
+    return said(
+        "Estimates take the sample design into account ({parts}); standard errors contain sampling and randomization, "
+        "by linearisation with primary units drawn with replacement (Binder 1983){finite}",
+        parts=_listed([DESIGNS[key] for key in DESIGNS if key in sample]),
+        finite=finite,
     )
 
 
@@ -238,7 +290,7 @@ def _has_quantiles(survey: Survey) -> bool:
 def _bands(survey: Survey) -> str:
     if not _has_quantiles(survey):
         return ""
-    return (
+    return said(
         ", bands of cumulative shares the largest deviation of all of them under their joint covariance; quantiles "
         "invert the intervals of the cumulative shares (Woodruff 1952)"
     )
@@ -247,55 +299,71 @@ def _bands(survey: Survey) -> str:
 def _decoys(survey: Survey) -> str:
     if all(question.mechanism.decoy_counts is None for question in survey.questions):
         return ""
-    return " (where a decoy's share was estimated, both contain its error too)"
+    return said(" (where a decoy's share was estimated, both contain its error too)")
 
 
-def _formulas(designs: list[Design], estimated: bool, by: str | None) -> Iterable[Formula]:
+def _formulas(designs: list[Used], estimated: bool, by: str | None) -> Iterable[Formula]:
     for one, flip in designs:
         if flip:
             undone = one.formula.replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
-            words = (
-                one.symbols + "; s: the share before the flip; φ: probability that the device does not flip"
+            words = said(
+                "{symbols}; s: the share before the flip; φ: probability that the device does not flip",
+                symbols=constant(one.symbols),
             )
-            yield Formula(f"Estimate ({one.name}, then flipped)", undone, words)
+            yield Formula(said("Estimate ({name}, then flipped)", name=one.name), undone, words)
         else:
-            yield Formula(f"Estimate ({one.name})", one.formula, one.symbols)
+            yield Formula(said("Estimate ({name})", name=one.name), one.formula, constant(one.symbols))
     yield Formula(
-        "Standard error, sampling and privacy",
+        said("Standard error, sampling and privacy"),
         "SE² = (Σ_z b_z² f_z − (Σ_z b_z f_z)²) / (n − 1)",
-        "b: the estimator's weight of report z, so that the estimate is Σ b_z f_z and C b picks the option",
+        said(
+            "b: the estimator's weight of report z, so that the estimate is Σ b_z f_z and C b picks the option"
+        ),
     )
     yield Formula(
-        "Standard error, privacy only",
+        said("Standard error, privacy only"),
         "SE² = (1/n) Σ_x ĥ_x Var(b_z | x)",
-        "the composition of these respondents is taken as fixed; ĥ: the unbiased estimates. It can exceed the other "
-        "standard error where an estimate lies outside [0, 1], since the part left out, p̂(1 − p̂), is negative there",
+        said(
+            "the composition of these respondents is taken as fixed; ĥ: the unbiased estimates. It can exceed the "
+            "other standard error where an estimate lies outside [0, 1], since the part left out, p̂(1 − p̂), is "
+            "negative there"
+        ),
     )
     if estimated:
         yield Formula(
-            "Decoy share estimated from m answers, added to both",
+            said("Decoy share estimated from m answers, added to both"),
             "SE² + (∂p̂/∂q)² q (1 − q) / m",
-            "q: the decoy's share of Yes, yes / m (delta method); for the OR-poll ∂p̂/∂q = −(1 − f) / (1 − q)²",
+            said(
+                "q: the decoy's share of Yes, yes / m (delta method); for the OR-poll ∂p̂/∂q = −(1 − f) / (1 − q)²"
+            ),
         )
     yield Formula(
-        "Design effect and effective sample size",
+        said("Design effect and effective sample size"),
         "deff = Σ_k Var(ĥ_k) / (Σ_k h_k (1 − h_k) / (n − 1)),   n_eff = n / deff",
-        "n_eff direct answers without randomization would be as precise (Kish); h: the constrained estimate",
+        said(
+            "n_eff direct answers without randomization would be as precise (Kish); h: the constrained estimate"
+        ),
     )
     yield Formula(
-        "One dishonest report",
-        "weight = max_z |b_z|;   shift at 1 % dishonest = 0.01 · max(max_z b_z − ĥ, ĥ − min_z b_z)",
-        "the most that people who send a chosen report can move the figure",
+        said("One dishonest report"),
+        said(
+            "weight = max_z |b_z|;   shift at 1 % dishonest = {share:g} · max(max_z b_z − ĥ, ĥ − min_z b_z)",
+            share=0.01,
+        ),
+        said("the most that people who send a chosen report can move the figure"),
     )
     if by:
         yield Formula(
-            "Shares within groups",
+            said("Shares within groups"),
             "E[F] = A′ H B,   Ĥ = A⁻¹′ F B⁻¹",
-            "F: joint report frequencies, A and B: the two randomization tables, H: joint true shares (rows: groups)",
+            said(
+                "F: joint report frequencies, A and B: the two randomization tables, H: joint true shares (rows: "
+                "groups)"
+            ),
         )
 
 
-def _references(designs: list[Design], by: str | None, quantiles: bool) -> Iterable[str]:
+def _references(designs: list[Used], by: str | None, quantiles: bool) -> Iterable[str]:
     works = [one.citation for one, _ in designs]
     works += [Warner.citation] if any(flip for _, flip in designs) else []
     works += [Matrix.citation] if by else []
@@ -303,5 +371,7 @@ def _references(designs: list[Design], by: str | None, quantiles: bool) -> Itera
     return sorted(dict.fromkeys([*works, *WORKS.values()]))
 
 
-def _listed(items: list[str]) -> str:
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
+def _listed(items: Sequence[str]) -> str:
+    if len(items) == 1:
+        return items[0]
+    return said("{first} and {second}", first=joined(", ", items[:-1]), second=items[-1])

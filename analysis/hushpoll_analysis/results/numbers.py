@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hushpoll_client.said import said
 from hushpoll_client.survey import Question
+from hushpoll_client.words import number_text
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
@@ -20,6 +22,7 @@ from hushpoll_analysis.shares.sample import Sample
 
 __all__ = [
     "Numbers",
+    "entry_row",
     "in_unit",
     "measure",
     "numbers_of",
@@ -29,11 +32,7 @@ __all__ = [
     "values_of",
 ]
 
-ONLY_MEANS = "This question's reports determine the mean only: its mechanism was made for that."
-ROUNDED = (
-    "Numbers were rounded at random to points {spacing} apart before they were randomized, so that each keeps its "
-    "mean; the standard error contains that. Only the mean can be estimated."
-)
+ONLY_MEANS = said("This question's reports determine the mean only: its mechanism was made for that.")
 BOUND = "The privacy-only standard error of the mean is an upper bound: these reports do not determine it exactly."
 
 
@@ -59,7 +58,11 @@ class Numbers:
         """Give the quantiles, or refuse what needs them."""
         if self.quantiles is None:
             raise AnalysisError(
-                f'question "{question}", mechanism: its reports do not determine {what}',
+                said(
+                    'question "{question}", mechanism: its reports do not determine {what}',
+                    question=question,
+                    what=what,
+                ),
                 'set the mechanism\'s "target" to "cumulative" or, for a number, to "distribution" next time',
             )
         return self.quantiles
@@ -89,11 +92,11 @@ class Numbers:
         """Rows of the report's table: quantity, option, and figures."""
         rows: list[dict[str, Any]] = []
         if self.mean is not None:
-            rows.append(_row("mean", "", self.mean, None))
+            rows.append(entry_row("mean", "", self.mean, None))
         if self.quantiles is not None:
             found = self.quantiles.cumulative
             rows += [
-                _row("cumulative", one.option, one, both)
+                entry_row("cumulative", one.option, one, both)
                 for one, both in zip(found.estimates, found.band, strict=True)
             ]
             for one in self.quantiles.entries:
@@ -127,7 +130,7 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
 
 
 def values_of(question: Question) -> Floats | None:
-    """Give the number that each true answer stands for; None where answers are no numbers."""
+    """Give the number that each true answer stands for; None where answers are not numbers."""
     values = question.answers.values
     return None if values is None else np.array([float(value) for value in values])
 
@@ -141,7 +144,11 @@ def _only(question: Question) -> str:
     spacing = question.answers.spacing
     if not spacing:
         return ONLY_MEANS
-    return ROUNDED.format(spacing=in_unit(measure(float(spacing)), unit_of(question)))
+    return said(
+        "Numbers were rounded at random to points {spacing} apart before they were randomized, so that each keeps its "
+        "mean; the standard error contains that. Only the mean can be estimated.",
+        spacing=in_unit(measure(float(spacing)), unit_of(question)),
+    )
 
 
 def _places(question: Question) -> Places:
@@ -160,7 +167,10 @@ def _histogram_edges(question: Question) -> Floats:
     return np.array([float(first) - half for first, _ in edges] + [float(edges[-1][1]) + half])
 
 
-def _row(quantity: str, option: str, entry: LinearEstimate, both: LinearEstimate | None) -> dict[str, Any]:
+def entry_row(
+    quantity: str, option: str, entry: LinearEstimate, both: LinearEstimate | None
+) -> dict[str, Any]:
+    """Give an estimate as a row of the report's table; `both` has the limits that hold together."""
     return {
         "quantity": quantity,
         "option": option,
@@ -185,21 +195,21 @@ def _limits(one: Any) -> dict[str, float]:
 
 def quantile_name(p: float) -> str:
     """Name a quantile as people do."""
-    return {0.25: "first quartile", 0.5: "median", 0.75: "third quartile"}.get(p, f"{100 * p:g} % quantile")
+    named = {0.25: said("first quartile"), 0.5: said("median"), 0.75: said("third quartile")}
+    return named.get(p) or said("{percent:g} % quantile", percent=100 * p)
 
 
 def measure(value: float) -> str:
     """Write a number of the answers' own scale."""
-    return f"{value:,.6g}".replace("-", "−")
+    return number_text(value, ",.6g")
 
 
 def in_unit(text: str, unit: str) -> str:
     """Add the unit, where there is one."""
-    return f"{text} {unit}" if unit else text
+    return said("{text} {unit}", text=text, unit=unit) if unit else text
 
 
-def rounded(value: float, se: float) -> str:
+def rounded(value: float, se: float, sign: str = "") -> str:
     """Write a number with as many decimals as its standard error makes sense of, two digits of it."""
     digits = 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
-    text = f"{value:,.{digits}f}"
-    return (text.lstrip("-") if float(text.replace(",", "")) == 0 else text).replace("-", "−")
+    return number_text(value, f"{sign},.{digits}f", plain_zero=True)

@@ -6,45 +6,49 @@ Each carries the mechanism, the channel and epsilon of every column, so that nob
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 from hushpoll_client import Block, Survey
 from hushpoll_client.group import FIELD, OTHER
 from hushpoll_client.survey import Question
 from hushpoll_client.words import epsilon_text
 
-from hushpoll_analysis.channel.decoy import estimated_decoy
-from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.data.released import PACKAGE, written_release
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .asked import are_numbers, asked_facts
 from .labels import GROUP_TEXT, SPSS_NAME, STATA_LABEL, STATA_NAME, WARNING, column_names
 from .method import question_note
+from .reproduce import r_reproduce
+from .stata_notes import VERSION, WHOLE, write_notes
 
-__all__ = ["STATISTICAL", "data_package", "ddi_codebook", "package_files", "r_reproduce", "write_statistical"]
+__all__ = ["STATISTICAL", "data_package", "ddi_codebook", "package_files", "write_statistical"]
 
 STATISTICAL = ("reports.sav", "reports.dta")
 DDI = "ddi:codebook:2_5"
 NO_REPORT = -9
-"""The user-missing code of a row without a report."""
-LARGEST_TABLE = 200_000
+"""The user-missing code of a row without a report, in SPSS."""
+NO_REPORT_STATA = "a"
+"""The same in Stata: the extended missing value .a."""
+MISSING = "No report"
 NOTE = 80
 
 
-def package_files(survey: Survey, n: int) -> Iterator[tuple[str, bytes]]:
+def package_files(
+    survey: Survey, n: int, level: float, batch: float | None = None
+) -> Iterator[tuple[str, bytes]]:
     """Give name and content of the files that need no data."""
     yield (
-        "datapackage.json",
-        (json.dumps(data_package(survey, n), ensure_ascii=False, indent=2) + "\n").encode(),
+        PACKAGE,
+        (json.dumps(data_package(survey, n, batch), ensure_ascii=False, indent=2) + "\n").encode(),
     )
     yield "codebook.xml", ddi_codebook(survey, n)
-    yield "reproduce.R", r_reproduce(survey).encode()
+    yield "reproduce.R", r_reproduce(survey, level).encode()
 
 
 def _facts(question: Question | Block) -> dict[str, Any]:
@@ -59,7 +63,7 @@ def _facts(question: Question | Block) -> dict[str, Any]:
     }
 
 
-def data_package(survey: Survey, n: int) -> dict[str, Any]:
+def data_package(survey: Survey, n: int, batch: float | None = None) -> dict[str, Any]:
     """Describe the export as a Frictionless Data Package (version 1), with what it has no word for under `hushpoll`."""
     fields = []
     for question in survey.entries:
@@ -82,7 +86,11 @@ def data_package(survey: Survey, n: int) -> dict[str, Any]:
         "name": f"hushpoll-{survey.hash[:12]}",
         "title": survey.title,
         "description": WARNING,
-        "hushpoll": {"survey": survey.hash, "epsilon_total": epsilon_text(survey.epsilon_total)},
+        "hushpoll": {
+            "survey": survey.hash,
+            "epsilon_total": epsilon_text(survey.epsilon_total),
+            **({} if batch is None else {"released_together": written_release(batch)}),
+        },
         "resources": [
             {
                 "profile": "tabular-data-resource",
@@ -158,119 +166,96 @@ def _child(
     return one
 
 
-def r_reproduce(survey: Survey) -> str:
-    """Write a script in base R that recomputes estimates and standard errors from reports.csv."""
-    lines = [
-        f"# Estimates of survey {survey.hash} from reports.csv, in base R.",
-        f"# {WARNING}",
-        "# b has a row an answer and a column a report: estimate = b f, se^2 = (b^2 f - estimate^2)/(n - 1).",
-        'reports <- read.csv("reports.csv", check.names = FALSE)',
-        "found <- NULL",
-        "add <- function(question, options, column, b, epsilon, drift = NULL, share = 0, of = Inf) {",
-        "  f <- tabulate(reports[[column]] + 1, nbins = ncol(b)) / nrow(reports)",
-        "  estimate <- as.vector(b %*% f)",
-        "  variance <- (as.vector(b^2 %*% f) - estimate^2) / (nrow(reports) - 1)",
-        "  # A decoy's share that was counted in another poll has its own error.",
-        "  if (!is.null(drift))",
-        "    variance <- variance + as.vector(b %*% t(drift) %*% estimate)^2 * share * (1 - share) / of",
-        "  found <<- rbind(found, data.frame(question, option = options, estimate, se = sqrt(variance), epsilon))",
-        "}",
-    ]
-    for question in survey.questions:
-        lines += _r_question(question)
-    lines += ['write.csv(found, "table_R.csv", row.names = FALSE)', "print(found, digits = 6)", ""]
-    return "\n".join(lines)
-
-
-def _r_question(question: Question) -> list[str]:
-    if question.block is not None:
-        return [f"# {question.id}: its reports stand in {column_of(question.block)}; see reproduce.py."]
-    if not question.channel.listed or question.answers.spacing:
-        return [f"# {question.id}: its reports speak of several answers at once; see reproduce.py."]
-    view = channel_view(question.mechanism)
-    if view.options * view.outcomes > LARGEST_TABLE:
-        return [f"# {question.id}: {view.options} answers are too many for a script; see reproduce.py."]
-    weights = view.shares(np.eye(view.outcomes)).T
-    options = ", ".join(_r(label) for label in question.labels)
-    epsilon = "Inf" if question.epsilon == float("inf") else repr(float(question.epsilon))
-    call = (
-        f"add({_r(question.id)}, c({options}), {_r(column_of(question.id))}, {_r_matrix(weights)}, {epsilon}"
-    )
-    decoy = estimated_decoy(question.mechanism)
-    if decoy is not None:
-        call += f", {_r_matrix(decoy.within - decoy.without)}, {decoy.share!r}, {decoy.of}"
-    return [f"# {question.mechanism.name} {json.dumps(question.mechanism.parameters)}", f"{call})"]
-
-
-def _r_matrix(table: Any) -> str:
-    numbers = ", ".join(repr(float(value)) for value in np.asarray(table).reshape(-1))
-    return f"matrix(c({numbers}), nrow = {len(table)}, byrow = TRUE)"
-
-
-def _r(text: str) -> str:
-    """Quote a text for R; everything but plain letters is escaped."""
-    plain = (c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" for c in text)
-    return '"' + "".join(plain) + '"'
-
-
 def write_statistical(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
     """Write reports as .sav (SPSS) or .dta (Stata) with labels, a missing code, and what randomized each column."""
     try:
-        import pyreadstat
+        import pyreadstat  # noqa: F401
     except ImportError:
         raise AnalysisError(
             "pyreadstat is not installed, which writes .sav and .dta", 'run pip install "hushpoll[files]"'
         ) from None
-    stata = path.suffix == ".dta"
-    if not stata and path.suffix != ".sav":
+    write = {".sav": _write_sav, ".dta": _write_dta}.get(path.suffix)
+    if write is None:
         raise AnalysisError(f"{path.name}: cannot tell the format to write", "name it .sav or .dta")
-    names = column_names(survey.entries, STATA_NAME if stata else SPSS_NAME, fold_case=not stata)
-    columns: dict[str, Any] = {}
-    labels: list[str | None] = []
-    values: dict[str, Any] = {}
-    missing: dict[str, Any] = {}
-    for name, question in zip(names, survey.entries, strict=True):
-        listed = bool(question.report_labels)
-        column = frame[column_of(question.id)]
-        columns[name] = column.astype("float64").fillna(NO_REPORT) if listed else column.astype(str)
-        labels.append(_short_label(question, STATA_LABEL if stata else 256))
-        if listed:
-            values[name] = {code: label[:120] for code, label in enumerate(question.report_labels)}
-            values[name][NO_REPORT] = "No report"
-            missing[name] = [{"lo": NO_REPORT, "hi": NO_REPORT}]
-    if survey.groups and FIELD in frame.columns:
-        columns[FIELD] = frame[FIELD].astype(str)
-        labels.append(GROUP_TEXT[: STATA_LABEL if stata else 256])
-    table = pd.DataFrame(columns)
-    title = f"hushpoll {survey.hash[:12]}: randomized reports, not true answers"
-    if stata:
-        whole = {
-            name: column.astype("int32") if column.dtype.kind == "f" else column
-            for name, column in table.items()
-        }
-        pyreadstat.write_dta(
-            pd.DataFrame(whole),
-            str(path),
-            file_label=title[:80],
-            column_labels=labels,
-            variable_value_labels=values,
-        )
-        return
+    write(survey, frame, path)
+
+
+def _write_sav(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
+    import pyreadstat
+
+    names = column_names(survey.entries, SPSS_NAME, fold_case=True)
+    listed = {name: one for name, one in zip(names, survey.entries, strict=True) if one.report_labels}
+    columns = {
+        name: column.astype("float64").fillna(NO_REPORT) if name in listed else column.astype(str)
+        for name, column in _columns(survey, names, frame).items()
+    }
     notes = [
         line
         for name, one in zip(names, survey.entries, strict=True)
         for line in _in_lines(f"{name}: {json.dumps(_facts(one))}")
     ]
     pyreadstat.write_sav(
-        table,
+        pd.DataFrame(columns),
         str(path),
-        file_label=title[:64],
-        column_labels=labels,
-        variable_value_labels=values,
-        missing_ranges=missing,
+        file_label=_title(survey)[:64],
+        column_labels=_labels(survey, columns, 256),
+        variable_value_labels={name: _codes(one) | {NO_REPORT: MISSING} for name, one in listed.items()},
+        missing_ranges={name: [{"lo": NO_REPORT, "hi": NO_REPORT}] for name in listed},
         variable_measure=dict.fromkeys(columns, "nominal"),
         note=[*_in_lines(WARNING), *_in_lines(f"Survey {survey.hash}"), *notes],
     )
+
+
+def _write_dta(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
+    import pyreadstat
+
+    names = column_names(survey.entries, STATA_NAME, fold_case=False)
+    listed = {name: one for name, one in zip(names, survey.entries, strict=True) if one.report_labels}
+    columns = {
+        name: _with_extended_missing(column) if name in listed else column.astype(str)
+        for name, column in _columns(survey, names, frame).items()
+    }
+    lost = [name for name in listed if columns[name].dtype == object]
+    values = {
+        name: _codes(one) | ({NO_REPORT_STATA: MISSING} if name in lost else {})
+        for name, one in listed.items()
+    }
+    pyreadstat.write_dta(
+        pd.DataFrame(columns),
+        str(path),
+        file_label=_title(survey)[:80],
+        column_labels=_labels(survey, columns, STATA_LABEL),
+        version=VERSION,
+        variable_value_labels=values,
+        missing_user_values={name: [NO_REPORT_STATA] for name in lost},
+    )
+    facts = {name: [json.dumps(_facts(one))] for name, one in zip(names, survey.entries, strict=True)}
+    write_notes(path, {WHOLE: [WARNING, f"Survey {survey.hash}"], **facts})
+
+
+def _with_extended_missing(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Give whole numbers, and Stata's .a where there is no report."""
+    if not column.isna().any():
+        return column.astype("int32")
+    return column.map(lambda value: NO_REPORT_STATA if pd.isna(value) else int(value)).astype(object)
+
+
+def _columns(survey: Survey, names: Sequence[str], frame: pd.DataFrame) -> dict[str, pd.Series[Any]]:
+    found = {name: frame[column_of(one.id)] for name, one in zip(names, survey.entries, strict=True)}
+    return found | ({FIELD: frame[FIELD]} if survey.groups and FIELD in frame.columns else {})
+
+
+def _labels(survey: Survey, columns: Mapping[str, Any], limit: int) -> list[str | None]:
+    found: list[str | None] = [_short_label(one, limit) for one in survey.entries]
+    return [*found, *([GROUP_TEXT[:limit]] if FIELD in columns else [])]
+
+
+def _codes(question: Question | Block) -> dict[Any, str]:
+    return {code: label[:120] for code, label in enumerate(question.report_labels)}
+
+
+def _title(survey: Survey) -> str:
+    return f"hushpoll {survey.hash[:12]}: randomized reports, not true answers"
 
 
 def _in_lines(text: str) -> list[str]:

@@ -53,10 +53,9 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         )
     title = textwrap.wrap(texts.question(part.question), TITLE_LETTERS)
     y = EDGE + 22 * len(title) + 12
-    lines = [entry for entry in part.ranked if not part.top or entry.entry.option in _largest(part)]
     rows = [
         Row(line, _cut(texts.option(part.question, line.option)), y + ROW * place)
-        for place, line in enumerate(lines)
+        for place, line in enumerate(part.shown_lines)
     ]
     y += ROW * len(rows) + (32 if rows else 0)
     panels = []
@@ -86,12 +85,8 @@ def _place(report: SurveyResults, part: QuestionResults) -> int:
     return [one.id for one in report.findings()].index(part.id)
 
 
-def _largest(part: QuestionResults) -> set[str]:
-    return {one.option for one in part.top}
-
-
 def _axis(part: QuestionResults) -> Axis:
-    return axis_for(line.shown_high for line in part.lines)
+    return axis_for(line.shown_high for line in part.shown_lines)
 
 
 def _panels(part: QuestionResults, report: SurveyResults, texts: Texts) -> list[Panel]:
@@ -100,10 +95,11 @@ def _panels(part: QuestionResults, report: SurveyResults, texts: Texts) -> list[
         return []
     made = []
     unit, say = texts.unit(part.question, numbers.unit), texts.say
+    labels = texts.options(part.question)
     if numbers.histogram is not None:
-        made.append(histogram_panel(numbers.histogram, texts.options(part.question), unit, say))
+        made.append(histogram_panel(numbers.histogram, labels, unit, say))
     if numbers.cumulative is not None:
-        made.append(cumulative_panel(numbers.cumulative, report.level, unit, say))
+        made.append(cumulative_panel(numbers.cumulative, labels, report.level, unit, say))
     return made
 
 

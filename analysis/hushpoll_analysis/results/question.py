@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from hushpoll_client.said import said
 from hushpoll_client.survey import Question
-from hushpoll_client.words import at_most, epsilon_text
 
-from hushpoll_analysis.channel.view import Floats, channel_view, set_view
+from hushpoll_analysis.channel.view import set_view
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.data.members import with_members
+from hushpoll_analysis.data.released import AT_ONCE
 from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.shares.compliance import Sensitivity
 from hushpoll_analysis.shares.estimation import estimate
 from hushpoll_analysis.shares.parts import Pair, PartsEstimate, figures
 from hushpoll_analysis.shares.quantiles import Quantile
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate
 from hushpoll_analysis.shares.sample import read_sample
 
+from .compliance import sensitivity_of
 from .method import question_note
-from .numbers import Numbers, numbers_of, values_of
+from .numbers import Numbers, numbers_of
+from .remarks import DISHONEST, remarks
+from .rows import FRAME_COLUMNS, question_rows
 from .sampled import Rows, sample_estimate, sample_numbers, sample_parts
-from .validity import LONG_LIST, TOP, open_question
+from .validity import LONG_LIST, TOP
 
 __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
-
-# The share of dishonest people that the report's "could move by" speaks of.
-DISHONEST = 0.01
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class QuestionResults:
+class QuestionResults(Drawn):
     """One question: its counts, and its estimates unless there are too few reports.
 
     `lines` are the shares, `numbers` what follows from the order of the answers or from their being numbers. A question
@@ -104,8 +108,8 @@ class QuestionResults:
     numbers: Numbers | None = None
     smallest: int | None = None
     """The reports of the smallest group that is shown beside the total, where groups are."""
-    batch: int | None = None
-    """The fewest reports that were released together, where results can be read while they come."""
+    batch: float | None = None
+    """The fewest reports that were released together; infinite where all were; None where nobody knows."""
 
     @property
     def id(self) -> str:
@@ -134,9 +138,12 @@ class QuestionResults:
         """What this question's epsilon promises."""
         return question_note(self.question)
 
-    @property
+    @cached_property
     def shuffled(self) -> ShuffledEpsilon | None:
-        """What this question's totals reveal of one person, if no report can be linked; None where unbounded."""
+        """What this question's totals reveal of one person, if no report can be linked; None where unbounded.
+
+        Where nobody knows how reports were released, it holds if that was at once.
+        """
         epsilon = self.question.epsilon
         if not (math.isfinite(epsilon) and self.n):
             return None
@@ -146,9 +153,9 @@ class QuestionResults:
     def released(self) -> int:
         """Among how many reports a person hides, at the least: all, those of a group, or those released together."""
         found = [self.n, *([] if self.smallest is None else [self.smallest])]
-        if self.batch is not None:
+        if self.batch is not None and self.batch != AT_ONCE:
             # Of a batch chance decides how many were asked a question of a block: nothing is certain.
-            found.append(self.batch if self.question.block is None else 1)
+            found.append(int(self.batch) if self.question.block is None else 1)
         return min(found)
 
     @property
@@ -178,6 +185,14 @@ class QuestionResults:
         return self.estimate.top(TOP)
 
     @cached_property
+    def shown_lines(self) -> tuple[Line, ...]:
+        """The shares that figures show: of a long list the largest, with intervals that hold together."""
+        if not self.top:
+            return self.ranked
+        lines = {line.option: line for line in self.lines}
+        return tuple(replace(lines[one.option], entry=one) for one in self.top)
+
+    @cached_property
     def ticked(self) -> LinearEstimate | None:
         """The mean number of options that a person ticks; None where the reports do not tell it."""
         return self.estimate.number_ticked() if isinstance(self.estimate, PartsEstimate) else None
@@ -187,6 +202,11 @@ class QuestionResults:
         """Pairs of options, where reports speak of two at once; of a long list they would be too many to read."""
         several = isinstance(self.estimate, PartsEstimate) and len(self.lines) <= LONG_LIST
         return self.estimate.pairs() if several else ()  # type: ignore[union-attr]
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity | None:
+        """How the share of Yes, or the largest one, would move with careless and self-protective answers."""
+        return sensitivity_of(self)
 
     @property
     def interval(self) -> str | None:
@@ -199,7 +219,7 @@ class QuestionResults:
         """Estimate a quantile; refused where answers have no order or the reports do not determine it."""
         if self.numbers is None:
             raise AnalysisError(
-                f'question "{self.id}", kind: its answers have no order',
+                said('question "{question}", kind: its answers have no order', question=self.id),
                 "ask for shares instead of quantiles",
             )
         return self.numbers.need(self.id, f"the {p:g} quantile")[p]
@@ -212,11 +232,27 @@ class QuestionResults:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know beside the numbers, one sentence each."""
-        return tuple(_remarks(self)) if self.is_estimated else ()
+        return tuple(remarks(self)) if self.is_estimated else ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give one row per estimate, in the columns of the whole report's table."""
+        columns = [name for name in FRAME_COLUMNS if name not in ("question", "level")]
+        return pd.DataFrame(question_rows(self), columns=columns).set_index("option")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the shares with matplotlib, or the mean where there are none, and give the axes."""
+        from .figures import draw_question
+
+        return draw_question(self, axes)
+
+    def _caption(self) -> str:
+        return f"{self.question.text} ({self.n:,} reports; the figures are estimates of true answers)"
 
     def to_dict(self) -> dict[str, Any]:
         """Give the question in the JSON contract."""
-        mechanism, shuffled = self.question.mechanism, self.shuffled
+        mechanism = self.question.mechanism
+        # Whoever reads a number reads no condition beside it.
+        shuffled = None if self.batch is None else self.shuffled
         return {
             "id": self.id,
             "text": self.question.text,
@@ -238,6 +274,7 @@ class QuestionResults:
             **({} if self.ticked is None else {"ticked": figures(self.ticked)}),
             **({"pairs": [pair.to_dict() for pair in self.pairs]} if self.pairs else {}),
             **({} if self.numbers is None else self.numbers.to_dict()),
+            **({} if self.sensitivity is None else {"sensitivity": self.sensitivity.to_dict()}),
             "notes": list(self.remarks),
         }
 
@@ -265,7 +302,7 @@ def question_results(
     n = total_of(question, cells)
     sample = read_sample(counts, question.mechanism, population=population)
     numbers = numbers_of(question, sample, level, interval)
-    # Where numbers were rounded at random, the rows are no answers whose shares anybody asked for.
+    # Where numbers were rounded at random, the rows are not answers whose shares anybody asked for.
     if sample.shares is None or question.answers.spacing:
         return QuestionResults(question, n, counts, (), None, numbers)
     found, together = (
@@ -292,7 +329,7 @@ def _of_rows(
     level: float,
     interval: str,
 ) -> QuestionResults:
-    """Estimate under a sample design, from one row a respondent who was asked."""
+    """Estimate under a sample design, from one row per respondent who was asked."""
     rows = (with_members(rows[0], counted.survey, [question.id]), rows[1])
     z = _normal_quantile(level)
     if not question.channel.listed:
@@ -377,95 +414,6 @@ def _variation(question: Question) -> float:
         return 0.0
     ((_, variation),) = question.channel.profile([0])
     return variation
-
-
-def _remarks(part: QuestionResults) -> list[str]:
-    said = [] if part.estimate is None else [*part.estimate.notes, *_share_remarks(part)]
-    said += _number_remarks(part)
-    shuffled = part.shuffled
-    if shuffled is not None and shuffled.epsilon is not None:
-        said.append(
-            f"This question's totals by themselves{_by_group(part)} reveal less of one person than a report does: ε = "
-            f"{epsilon_text(shuffled.epsilon, 3)} (δ = 10⁻⁶, amplification by shuffling), as long as nobody "
-            f"can link a report to a person. Without that trust ε = {epsilon_text(shuffled.local_epsilon)} stands."
-            + (" This is the closed form, which is several times too large." if shuffled.closed_form else "")
-        )
-    return said
-
-
-def _by_group(part: QuestionResults) -> str:
-    """Say that groups, or what came since last time, are shown too, which no bound for the whole covers."""
-    if part.batch is not None and part.released == part.batch < part.n:
-        return f", read while reports come, {part.batch:,} or more at a time,"
-    if part.smallest is None:
-        return ""
-    return f", shown by group with {part.smallest:,} reports in the smallest,"
-
-
-def _share_remarks(part: QuestionResults) -> list[str]:
-    effect, effective = part.design_effect, part.n_effective
-    if effect is not None and effective is not None:
-        first = (
-            f"Design effect {effect:.2f}: {part.n:,} randomized reports are as precise as "
-            f"{effective:,.0f} direct answer{'' if round(effective) == 1 else 's'} would be."
-        )
-    else:
-        first = (
-            "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
-        )
-    if part.question.block is not None:
-        share = float(part.question.mechanism.asked)
-        first = (
-            f"{part.n:,} people were asked this: the device draws, by an open coin, {share:.0%} of the people for it. "
-            f"{first}"
-        )
-    worst = max(part.lines, key=lambda line: line.dishonest_shift)
-    whose = "this figure" if len(part.lines) == 1 else f"“{worst.option}”"
-    points = 100 * worst.dishonest_shift
-    second = (
-        f"If 1 % of the respondents were dishonest, {whose} could move by {at_most(points)} percentage points; "
-        f"one dishonest report weighs up to {at_most(part.dishonest_weight)} honest ones."
-    )
-    third = (
-        [open_question(part.estimate)] if len(part.lines) == 1 and isinstance(part.estimate, Estimate) else []
-    )
-    return [first, second, *third]
-
-
-def _number_remarks(part: QuestionResults) -> list[str]:
-    numbers = part.numbers
-    if numbers is None:
-        return []
-    said = [numbers.only] if numbers.only else []
-    if numbers.mean is not None:
-        said.append(_dishonest_mean(part, numbers))
-    if numbers.cumulative is not None:
-        said.append(
-            f"The band of the cumulative shares holds for all of them at once ({numbers.cumulative.critical:.2f} "
-            "standard errors on either side); quantiles invert their intervals, and hold at least as often as stated."
-        )
-    return said
-
-
-def _dishonest_mean(part: QuestionResults, numbers: Numbers) -> str:
-    values = values_of(part.question)
-    assert values is not None
-    assert numbers.mean is not None
-    low, high = _ends(part.question, values)
-    middle = numbers.mean.shown.estimate
-    shift = DISHONEST * max(high - middle, middle - low)
-    unit = f" {numbers.unit}" if numbers.unit else ""
-    return f"If 1 % of the respondents were dishonest, the mean could move by {at_most(shift)}{unit}."
-
-
-def _ends(question: Question, values: Floats) -> tuple[float, float]:
-    """Give the least and the largest number that one report can stand for in the mean."""
-    sets = set_view(question.mechanism)
-    if sets is not None:
-        return sets.ends(values)
-    view = channel_view(question.mechanism)
-    weights = view.solution(values)[view.possible]
-    return float(weights.min()), float(weights.max())
 
 
 def _normal_quantile(level: float) -> float:

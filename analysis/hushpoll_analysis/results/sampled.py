@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.group import FIELD
 from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.said import said
 from hushpoll_client.survey import Question
+from tqdm import tqdm
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, sampler
-from hushpoll_analysis.data.files import read_frame, read_table
+from hushpoll_analysis.data.arrow import arrow
+from hushpoll_analysis.data.files import column_names, read_frame, read_table, text_columns
 from hushpoll_analysis.data.option_columns import part_codes
-from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.data.parts import find_parts
+from hushpoll_analysis.data.tally import Tally, column_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.numbers import DesignSample, design_sample, plain_method
@@ -39,11 +44,16 @@ __all__ = [
     "Rows",
     "SampleEstimate",
     "SampleParts",
+    "rows_of_file",
+    "rows_of_parts",
     "sample_estimate",
     "sample_numbers",
     "sample_parts",
     "sample_rows",
 ]
+
+MOST_READ = 1_000_000
+"""Reports of many files that are read as one table: two questions of so many, with weights and strata, took 385 MB."""
 
 Rows = tuple[pd.DataFrame, dict[str, Any]]
 """One row a respondent, and the keys of the sample design."""
@@ -85,10 +95,7 @@ def sample_rows(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.D
             raise AnalysisError(
                 f"{path.name}: weights and strata need a .csv or .parquet file with such columns"
             )
-        try:
-            data = read_table(survey, path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
+        data = rows_of_file(survey, path)
     if survey.groups and not isinstance(data, pd.DataFrame | Tally | Mapping) and isinstance(data, Iterable):
         return read_frame(survey, data, fewest)
     if not isinstance(data, pd.DataFrame):
@@ -96,6 +103,49 @@ def sample_rows(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.D
             "weights, strata and clusters need a table of respondents: a data frame, or a file given with its columns"
         )
     return read_frame(survey, data, fewest)
+
+
+def rows_of_file(survey: Survey, path: Path) -> pd.DataFrame:
+    """Read every column of a .csv or .parquet file; sets of options are text, also where all digits are decimal."""
+    if path.is_dir() or path.suffix.lower() not in (".csv", ".gz", ".parquet"):
+        raise AnalysisError(f"{path.name}: rows can be read of one file only", "name it .csv or .parquet")
+    try:
+        if path.suffix.lower() == ".parquet":
+            arrow(path.name)
+            return pd.read_parquet(path)
+        found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey))
+    except (OSError, ValueError) as error:
+        raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
+    return found
+
+
+def rows_of_parts(survey: Survey, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
+    """Read many Parquet files as one table: the reports, and the columns that are named."""
+    files = find_parts(survey, where)
+    known = {*names, FIELD, *(column_of(entry.id) for entry in survey.entries)}
+    wanted = [name for name in column_names(files[0]) if name in known]
+    rows = sum(int(arrow(one.name).parquet.read_metadata(one).num_rows) for one in files)
+    if rows > MOST_READ:
+        raise AnalysisError(
+            f"{where}: {rows:,} reports are too many to read as one table for a sample design (at most {MOST_READ:,})",
+            "give a random part of them, or read the table (pandas.read_parquet) and give `report` that",
+        )
+    frames = []
+    with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
+        for one in files:
+            frames.append(_columns_of(one, wanted))
+            bar.update(len(frames[-1]))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _columns_of(path: Path, wanted: list[str]) -> pd.DataFrame:
+    missing = set(wanted) - set(column_names(path))
+    if missing:
+        raise AnalysisError(
+            f'{path.name}: no column "{min(missing)}", which other files have',
+            "give files with the same columns",
+        )
+    return pd.read_parquet(path, columns=wanted)
 
 
 @dataclass(frozen=True)
@@ -244,9 +294,12 @@ def _largest(
 
 
 def _worth(found: WeightedEstimate) -> str:
-    return (
-        f"Sample design: {found.n:,} respondents are worth {found.effective_n:,.0f} with equal weights; intervals "
-        f"use t with {found.degrees_of_freedom:,} degrees of freedom."
+    return said(
+        "Sample design: {n:,} respondents are worth {effective:,.0f} with equal weights; intervals use t with "
+        "{freedom:,} degrees of freedom.",
+        n=found.n,
+        effective=found.effective_n,
+        freedom=found.degrees_of_freedom,
     )
 
 

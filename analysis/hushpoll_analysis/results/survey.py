@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +16,26 @@ from hushpoll_client import Survey
 from hushpoll_client.assurance import assurance
 from hushpoll_client.group import FIELD
 from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.said import plural, said
 
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.files import Progress, tally
 from hushpoll_analysis.data.link_groups import by_link, folded_population, group_sizes
+from hushpoll_analysis.data.missing import FAIL, OMIT
+from hushpoll_analysis.data.released import released_together
 from hushpoll_analysis.data.tally import Tally, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.population import Population
 from hushpoll_analysis.sampling.weights import Column, Margins
 
+from .complete import complete_rows
+from .export import reports_name
 from .findings import Finding, findings, read_needed
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
 from .question import Line, QuestionResults, finite, question_results
+from .rows import FRAME_COLUMNS, question_rows
 from .sampled import sample_rows
 from .validity import Validity, anchor_of, validity_of
 
@@ -57,6 +64,8 @@ class SurveyResults:
     """The margin that was planned for, by question."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """The reports of each group by link, small ones together."""
+    left_out: int = 0
+    """Rows of the data with missing values that were left out."""
 
     def __getitem__(self, question: str) -> QuestionResults:
         """Give the part of one question, by its id."""
@@ -73,9 +82,28 @@ class SurveyResults:
         """Why there are no estimates; empty when there are."""
         if self.is_shown:
             return ""
-        return (
-            f"No estimates yet: {self.n} reports are fewer than the minimum of {self.minimum}. "
-            "With so few, the randomization outweighs the answers."
+        if self.n == 0:
+            return said(
+                "No estimates yet: no report is counted so far, and it takes {minimum}.", minimum=self.minimum
+            )
+        return plural(
+            self.n,
+            "No estimates yet: {count} report is fewer than the minimum of {minimum}. "
+            "With so few, the randomization outweighs the answers.",
+            "No estimates yet: {count} reports are fewer than the minimum of {minimum}. "
+            "With so few, the randomization outweighs the answers.",
+            minimum=self.minimum,
+        )
+
+    @property
+    def incomplete(self) -> str:
+        """That rows were left out; empty when none were."""
+        if not self.left_out:
+            return ""
+        return plural(
+            self.left_out,
+            "{count} row with a missing value was left out: these figures are about the others.",
+            "{count:,} rows with missing values were left out: these figures are about the others.",
         )
 
     @property
@@ -108,19 +136,21 @@ class SurveyResults:
         by = f", by={self.by!r}" if self.by else ""
         interval = f", interval={self.interval!r}" if self.interval != "auto" else ""
         minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
+        minimum += f", na_action={OMIT!r}" if self.left_out else ""
         for key, value in self.sample.items():
             # Values that stood beside the data are named; whoever repeats the report has to have them too.
             minimum += (
                 f", {key}={value!r}" if isinstance(value, str | int | float | dict) else f", {key}={key}"
             )
         if self.validity is not None:
-            minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g})"
+            answer = "" if self.validity.answer is None else f", {self.validity.answer!r}"
+            minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g}{answer})"
         return (
             "from hushpoll_analysis import report\n"
             "from hushpoll_client import Survey\n\n"
             'survey = Survey.load("survey.json")  # both files are in the export\n'
             f'assert survey.hash == "{self.survey.hash}"\n'
-            f'print(report(survey, "reports.parquet", level={self.level!r}{by}{interval}{minimum}))\n'
+            f'print(report(survey, "{reports_name()}", level={self.level!r}{by}{interval}{minimum}))\n'
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,6 +166,7 @@ class SurveyResults:
             "level": self.level,
             "minimum": self.minimum,
             "note": self.too_few,
+            **({"left_out": self.left_out} if self.left_out else {}),
             "questions": [question.to_dict() | found.get(question.id, {}) for question in self.questions],
             "epsilon_total": finite(self.survey.epsilon_total),
             "epsilon_total_note": self.privacy,
@@ -153,7 +184,7 @@ class SurveyResults:
 
     def to_frame(self) -> pd.DataFrame:
         """Give one row per estimate, unclipped and shown, as a pandas table."""
-        rows = [row for question in self.questions for row in _rows(self, question)]
+        rows = [{"level": self.level, **row} for part in self.questions for row in question_rows(part)]
         return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
     def to_json(self, indent: int | None = None) -> str:
@@ -170,7 +201,7 @@ class SurveyResults:
 
     def to_text(self) -> str:
         """Write the report for a terminal."""
-        from .rendering import as_text
+        from .terminal import as_text
 
         return as_text(self)
 
@@ -204,34 +235,6 @@ class SurveyResults:
         return as_notebook(self)
 
 
-FRAME_COLUMNS = (
-    "question",
-    "option",
-    "reported",
-    "estimate",
-    "se",
-    "se_privacy",
-    "low",
-    "high",
-    "shown_estimate",
-    "shown_low",
-    "shown_high",
-    "simultaneous_low",
-    "simultaneous_high",
-    "constrained",
-    "design_effect",
-    "n_effective",
-    "dishonest_weight",
-    "dishonest_shift",
-    "n",
-    "level",
-    "interval",
-    "mechanism",
-    "epsilon",
-    "quantity",
-)
-
-
 def report(
     survey: Survey | str | Path,
     data: Any,
@@ -254,7 +257,8 @@ def report(
     questions: Sequence[str] | None = None,
     fewest: int = FEWEST_REPORTS,
     needed: Mapping[str, float] | float | None = None,
-    batch: int | None = None,
+    batch: float | None = None,
+    na_action: str = FAIL,
 ) -> SurveyResults:
     """Make the report of a survey from its randomized reports.
 
@@ -266,7 +270,8 @@ def report(
         The reports, in columns `<question id>_reported`; see `hushpoll_analysis.data.files.tally`.
     by : str, optional
         Estimate every other question within the groups of this question (randomized too), or of this column of the
-        data (exact), with a test of independence and differences between groups.
+        data (exact), with a test of independence and differences between groups. A tick list or a long list makes a
+        table for each of its options, of those who chose it and those who did not; `question[option]` only that one.
     level : float
         Confidence level.
     interval : str
@@ -280,18 +285,22 @@ def report(
     weights, strata, clusters, margins, population, replicates
         How the respondents were sampled, as in `weighted_estimate`; columns of the data (a data frame, .csv or
         .parquet). A population alone needs no columns.
-    anchor : (question, share), optional
-        A yes/no question whose true share is known: the other questions are also given corrected for careless answers,
-        as in `anchored`.
+    anchor : (question, share) or (question, share, answer), optional
+        A question with an answer, by default Yes, whose true share is known: 1 where people are told which one to give.
+        The other questions are also given corrected for careless answers, as in `anchored`.
     fewest : int
         What a group by link needs to be shown on its own; never below 50.
     questions : sequence of str, optional
         Estimate these questions only, by their ids: a page of a long report.
     needed : float or {question id: float}, optional
         The margin that was planned for, as a proportion: the findings then say whether it was reached.
-    batch : int, optional
+    batch : number, optional
         The fewest reports that were released together, where somebody could read results while they came: what is
-        said about shuffling then holds for so few.
+        said about shuffling then holds for so few. `math.inf` says that nobody could. Without it, what an export says
+        of itself; where that is nothing, the sentence on shuffling has a condition and `epsilon_shuffled` is None.
+    na_action : str
+        What happens to rows of a table or file with a missing report, group or value of the sample design: "fail", or
+        "omit", which leaves them out and says how many.
 
     Returns
     -------
@@ -310,22 +319,30 @@ def report(
     if not isinstance(survey, Survey):
         survey = _load(survey)
     check_level(level)
+    batch = released_together(survey, data) if batch is None else batch
     if not isinstance(minimum, int) or minimum < 0:
-        raise AnalysisError(f"minimum is {minimum!r}", f"give the least number of reports, such as {MINIMUM}")
+        raise AnalysisError(
+            said("minimum is {minimum!r}", minimum=minimum),
+            said("give the least number of reports, such as {minimum}", minimum=MINIMUM),
+        )
     minimum = max(minimum, 2)  # one report has no variance
     planned = read_needed([question.id for question in survey.questions], needed)
+    data, (weights, strata, clusters, population, replicates, _), left_out = complete_rows(
+        survey, data, na_action, (weights, strata, clusters, population, replicates, (by, margins))
+    )
     if survey.groups and isinstance(population, Mapping) and strata in (None, FIELD):
         data = sample_rows(survey, data, max(fewest, FEWEST_REPORTS))
         strata, population = FIELD, folded_population(survey, population, data)
     sample = SampleKeys(weights, strata, clusters, margins, population, replicates)
+    sample.refuse_reports(survey)
     rows, alone = None, None
     if sample.given and (by is not None or not sample.counts_suffice):
         data = sample_rows(survey, data)
         rows = sample.in_frame(data)
-    elif isinstance(population, int | float):
+    elif isinstance(population, Real):
         alone = float(population)
     if anchor is None and survey.anchor is not None:
-        anchor = (survey.anchor.question, float(survey.anchor.share))
+        anchor = (survey.anchor.question, float(survey.anchor.share), survey.anchor.answer)
         if isinstance(data, Tally) and anchor_counts is None and data.by != anchor[0]:
             anchor = None  # these counts cannot tell; whoever keeps counts gives those of the anchor too
     data, joint = (data, anchor_counts) if anchor_counts else _with_anchor(survey, data, anchor, by)
@@ -340,7 +357,12 @@ def report(
     # A page that shows the grouping question alone has nothing to group.
     if by is not None and enough and (questions is None or set(questions) - {by}):
         least = max(minimum, fewest) if by_link(survey, by) else minimum
-        groups = group_tables(counted, level, least, questions if only is None else [only], reference, rows)
+        chosen = questions if only is None else [only]
+        groups = tuple(
+            table
+            for one in counted.each or (counted,)
+            for table in group_tables(one, level, least, chosen, reference, rows)
+        )
         parts = tuple(_beside_groups(part, counted) for part in parts)
     parts = tuple(replace(part, batch=batch) for part in parts)
     checked = None
@@ -359,6 +381,7 @@ def report(
         sample.given,
         planned,
         group_sizes(counted),
+        left_out,
     )
 
 
@@ -374,14 +397,15 @@ def _with_anchor(survey: Survey, data: Any, anchor: Any, by: str | None) -> tupl
     """Count jointly with the anchor too; give the data in a form that can be read again."""
     if anchor is None:
         return data, None
-    asked, _ = anchor_of(survey, anchor)
+    asked, *_ = anchor_of(survey, anchor)
     if not isinstance(data, pd.DataFrame | Mapping | str | Path | bytes | Tally) and isinstance(
         data, Iterable
     ):
         data = list(data)
     if isinstance(data, Tally) and data.by != asked.id:
         raise AnalysisError(
-            "an anchor needs the reports, or counts joint with it", f"count with by={asked.id!r}"
+            "an anchor needs the reports, or counts joint with it",
+            said("count with by={asked!r}", asked=asked.id),
         )
     joint = tally(survey, data, asked.id)
     return (replace(joint, by=None, joint={}) if isinstance(data, Tally) and by is None else data), joint
@@ -390,50 +414,17 @@ def _with_anchor(survey: Survey, data: Any, anchor: Any, by: str | None) -> tupl
 def _load(survey: str | Path) -> Survey:
     if not isinstance(survey, str | os.PathLike):
         raise AnalysisError(
-            f"survey: expected a Survey or the path of its file, got {type(survey).__name__}",
+            said(
+                "survey: expected a Survey or the path of its file, got {kind}",
+                kind=type(survey).__name__,
+            ),
             "make one with Survey.load(path) or Survey.from_draft(...)",
         )
     try:
         return Survey.load(Path(survey))
     except OSError as error:
         reason = error.strerror or "it cannot be read"
-        raise AnalysisError(f"survey: {survey!s}: {reason}", "give the path of the survey's file") from None
-
-
-def _rows(whole: SurveyResults, part: QuestionResults) -> list[dict[str, Any]]:
-    """Give the shares of a question, then what its order and its numbers add."""
-    common = {
-        "question": part.id,
-        "n": part.n,
-        "level": whole.level,
-        "mechanism": part.question.mechanism.name,
-        "epsilon": part.question.epsilon,
-    }
-    rows = [_share_row(line) for line in part.lines]
-    rows += [] if part.numbers is None else part.numbers.rows()
-    return [common | row for row in rows]
-
-
-def _share_row(line: Line) -> dict[str, Any]:
-    entry = line.entry
-    return {
-        "quantity": "share",
-        "option": entry.option,
-        "reported": entry.reported,
-        "estimate": entry.estimate,
-        "se": entry.se,
-        "se_privacy": entry.se_privacy,
-        "low": entry.low,
-        "high": entry.high,
-        "shown_estimate": entry.shown.estimate,
-        "shown_low": entry.shown.low,
-        "shown_high": entry.shown.high,
-        "simultaneous_low": line.simultaneous.low,
-        "simultaneous_high": line.simultaneous.high,
-        "constrained": line.constrained,
-        "design_effect": entry.design_effect,
-        "n_effective": entry.n_effective,
-        "dishonest_weight": entry.weight,
-        "dishonest_shift": line.dishonest_shift,
-        "interval": entry.interval,
-    }
+        raise AnalysisError(
+            said("survey: {survey!s}: {reason}", survey=survey, reason=reason),
+            "give the path of the survey's file",
+        ) from None

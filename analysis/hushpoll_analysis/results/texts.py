@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hushpoll_client.group import OTHER
 from hushpoll_client.question import NOT_APPLICABLE
+from hushpoll_client.said import Said, said
 from hushpoll_client.texts import Texts as OwnTexts
 from hushpoll_client.texts import direction_of, read_in
 from markupsafe import Markup
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Texts", "texts_of"]
 
-PREFER_NOT = "Prefer not to say"
+PREFER_NOT = said("Prefer not to say")
+_TICKED = {"Yes": "yes", "No": "no"}
+_WORDS = {**_TICKED, PREFER_NOT: "prefer_not", NOT_APPLICABLE: "does_not_apply"}
+"""The phrases of the words that are ours."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +69,40 @@ class Texts:
 
     def option(self, question: Question, option: str) -> str:
         """Give one option, named as the survey names it."""
-        ours = self._ours(question, option)
-        return self.own.option(question, option) if ours is None else self.say(ours)
+        name = self._name(question, option)
+        if name in _WORDS and isinstance(name, Said):
+            return self.say(_WORDS[name])
+        return self.say.label(name) if isinstance(name, Said) else name
+
+    def quoted(self, question: Question, option: str) -> str:
+        """Give one option inside a sentence: in quotes, unless it is a word of the page's own such as Yes."""
+        name = self.option(question, option)
+        return name if self._is_ours(question, option) else self.say("quoted", option=name)
 
     def option_attributes(self, question: Question, option: str) -> Markup:
         """Give the language and direction of an option; none for words that are the page's own."""
-        return Markup("") if self._ours(question, option) else self.attributes
+        if self._is_ours(question, option):
+            return Markup("")
+        if self.own.tag is not None and isinstance(self._name(question, option), Said):
+            return Markup('lang="{}" dir="{}"').format(self.say.language, self.say.direction)
+        return self.attributes
 
     def by(self, table: GroupTable) -> str:
         """Give what made the groups of a table."""
+        if table.by_link:
+            return self.say("by_link")
         asked = self._asked(table.by)
         return table.by_text if asked is None else self.question(asked)
 
     def group(self, table: GroupTable, name: str) -> str:
         """Give the name of a group, which is an option where a question made the groups."""
+        if table.by_link:
+            return self.say("other_groups") if name == OTHER else name
         asked = self._asked(table.by)
-        return name if asked is None else self.option(asked, name)
+        if asked is not None:
+            return self.option(asked, name)
+        # Those who ticked an option of a list, and those who did not.
+        return self.say(_TICKED[name]) if name in _TICKED else name
 
     def revealing(self, ids: Any) -> str:
         """Give the texts of some questions, by id."""
@@ -88,13 +111,16 @@ class Texts:
     def _asked(self, name: str) -> Question | None:
         return next((one for one in self.survey.questions if one.id == name), None)
 
-    def _ours(self, question: Question, option: str) -> str | None:
-        """Name the phrase for an option whose words are the same in every survey."""
-        if question.kind.fixed_words and option in question.options:
-            return ("no", "yes")[question.options.index(option)]
+    def _name(self, question: Question, option: str) -> str:
+        """Give an option in the survey's words, or as a sentence where the words are ours."""
         if option == NOT_APPLICABLE and option not in question.options:
-            return "does_not_apply"
-        return "prefer_not" if self.own.option(question, option) == PREFER_NOT else None
+            return NOT_APPLICABLE
+        name = self.own.option(question, option)
+        return PREFER_NOT if name == PREFER_NOT else name
+
+    def _is_ours(self, question: Question, option: str) -> bool:
+        """Tell whether an option is the same in every survey."""
+        return question.kind.fixed_words or self._name(question, option) in (NOT_APPLICABLE, PREFER_NOT)
 
 
 def texts_of(survey: Survey, language: str) -> Texts:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.said import constant, joined, said
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import channel_view
@@ -18,8 +20,6 @@ from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.data.tally import Tally, question_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.shares.compliance import if_careless, if_protective
-from hushpoll_analysis.shares.result import Estimate
 from hushpoll_analysis.tables.anchoring import Anchored, AnchoredShare, anchored
 from hushpoll_analysis.tables.fieller import Careless, careless_of, read_anchor
 from hushpoll_analysis.tables.joint import JointReports
@@ -28,12 +28,10 @@ from hushpoll_analysis.tables.within import quantile
 from .method import percent
 from .numbers import rounded, values_of
 
-__all__ = ["LONG_LIST", "TOP", "Validity", "anchor_of", "open_question", "validity_of"]
+__all__ = ["LONG_LIST", "TOP", "Validity", "anchor_of", "validity_of"]
 
 LONG_LIST, TOP = 20, 10
 """Longer lists show so many of their largest shares."""
-RANDOM, GUARDED = 0.1, 0.05
-"""The shares of careless and of self-protective people that the sentence beside a question speaks of."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +49,38 @@ class Validity:
     careless: Careless
     questions: tuple[Anchored, ...]
     skipped: tuple[str, ...] = ()
+    answer: str | None = None
+    """The anchor's answer whose share is known, where it is not Yes."""
 
     @property
     def sentence(self) -> str:
         """What the anchor shows, in words."""
         shown = self.careless.shown
-        said = (
-            f"“{self.anchor_text}” has a true share of {percent(self.share)}. Its estimate says that "
-            f"{percent(shown.estimate)} ({percent(shown.low)} – {percent(shown.high)}) of the respondents answered at "
-            "random."
+        given: dict[str, Any] = {
+            "anchor": self.anchor_text,
+            "share": percent(self.share),
+            "estimate": percent(shown.estimate),
+            "low": percent(shown.low),
+            "high": percent(shown.high),
+        }
+        told = (
+            said(
+                "“{anchor}” has a true share of {share}. Its estimate says that {estimate} ({low} – {high}) of the "
+                "respondents answered at random.",
+                **given,
+            )
+            if self.answer is None
+            else said(
+                "The answer “{answer}” to “{anchor}” has a true share of {share}. Its estimate says that {estimate} "
+                "({low} – {high}) of the respondents answered at random.",
+                answer=self.answer,
+                **given,
+            )
         )
-        if self.questions:
-            said += " The figures below are corrected for that; their intervals contain the correction's uncertainty."
-        return said
+        corrected = said(
+            "The figures below are corrected for that; their intervals contain the correction's uncertainty."
+        )
+        return joined(" ", [told, corrected]) if self.questions else told
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Give question, answer, observed and corrected figure with interval, as text; of a long list the largest."""
@@ -84,6 +101,7 @@ class Validity:
         careless = {**vars(self.careless), "shown": dict(vars(self.careless.shown))}
         return {
             "anchor": self.anchor,
+            **({} if self.answer is None else {"answer": self.answer}),
             "share": self.share,
             "careless": careless,
             "note": self.sentence,
@@ -95,19 +113,28 @@ class Validity:
 def _share_rows(one: Anchored) -> list[tuple[str, str, str, str]]:
     found = []
     for share in _listed(one):
-        limits = f"({percent(share.shown.low)} – {percent(share.shown.high)})"
         plain = percent(min(max(share.uncorrected, 0.0), 1.0))
-        found.append((one.question, str(share.option), plain, f"{percent(share.shown.estimate)} {limits}"))
+        corrected = _with_limits(*map(_share, (share.shown.estimate, share.shown.low, share.shown.high)))
+        found.append((one.question, share.option, plain, corrected))
     return found
 
 
 def _mean_rows(one: Anchored) -> list[tuple[str, str, str, str]]:
     (mean,) = one.shares
     plain, middle, low, high = (
-        rounded(value, mean.uncorrected_se)
+        "–" if math.isnan(value) else rounded(value, mean.uncorrected_se)
         for value in (mean.uncorrected, mean.shown.estimate, mean.shown.low, mean.shown.high)
     )
-    return [(one.question, "mean", plain, f"{middle} ({low} – {high})")]
+    return [(one.question, said("mean"), plain, _with_limits(middle, low, high))]
+
+
+def _share(value: float) -> str:
+    """Write a share; a dash where nobody is left whose answers could be told."""
+    return "–" if math.isnan(value) else percent(value)
+
+
+def _with_limits(middle: str, low: str, high: str) -> str:
+    return said("{middle} ({low} – {high})", middle=middle, low=low, high=high)
 
 
 def _listed(one: Anchored) -> Sequence[AnchoredShare]:
@@ -119,34 +146,69 @@ def _listed(one: Anchored) -> Sequence[AnchoredShare]:
 
 
 def _cut_note(one: Anchored) -> str:
-    return (
-        f"“{one.question}” has {len(one.shares):,} options: the {TOP} largest corrected shares are shown, all of them "
-        "stand in the JSON report."
+    return said(
+        "“{question}” has {count:,} options: the {top} largest corrected shares are shown, all of them stand in the "
+        "JSON report.",
+        question=one.question,
+        count=len(one.shares),
+        top=TOP,
     )
 
 
-def anchor_of(survey: Survey, anchor: Any) -> tuple[Question, float]:
-    """Read an anchor given as (question, share), {"question": ..., "share": ...} or "QUESTION=SHARE"."""
-    if isinstance(anchor, str) and "=" in anchor:
-        name, _, share = anchor.rpartition("=")
-    elif isinstance(anchor, dict) and set(anchor) == {"question", "share"}:
-        name, share = anchor["question"], anchor["share"]
-    elif isinstance(anchor, tuple | list) and len(anchor) == 2:
-        name, share = anchor
-    else:
-        raise AnalysisError(
-            f"anchor is {anchor!r}", "give the question and its known share, as in ('never_born', 0)"
-        )
+def anchor_of(survey: Survey, anchor: Any) -> tuple[Question, float, str | None]:
+    """Read an anchor: the question, its known share, and the answer that has it where that is not Yes.
+
+    It is given as a tuple, as an object of these names, or as "QUESTION=SHARE" or "QUESTION[ANSWER]=SHARE".
+    """
+    name, share, answer = _parts_of(anchor)
     try:
         known = float(share)
     except (TypeError, ValueError):
-        raise AnalysisError(f"anchor: {share!r} is no share", "give a proportion from 0 to 1") from None
-    question = question_of(survey, str(name))
-    if not question.channel.listed or len(question.labels) != 2:
         raise AnalysisError(
-            f'anchor: "{question.id}" has {len(question.labels)} answers', "take a question with two answers"
+            said("anchor: {share!r} is not a share", share=share), "give a proportion from 0 to 1"
+        ) from None
+    question = question_of(survey, str(name))
+    if not question.channel.listed:
+        raise AnalysisError(
+            said('anchor: "{question}" has reports of several answers at once', question=question.id),
+            "take a question with one answer",
         )
-    return question, known
+    if answer is None and len(question.labels) != 2:
+        raise AnalysisError(
+            said(
+                'anchor: "{question}" has {count} answers, not two answers',
+                question=question.id,
+                count=len(question.labels),
+            ),
+            said(
+                "name the one whose share is known, as in ({question!r}, 1, {label!r})",
+                question=question.id,
+                label=question.labels[0],
+            ),
+        )
+    if answer is not None and answer not in question.labels:
+        raise AnalysisError(
+            said('anchor: {answer!r} is not an answer to "{question}"', answer=answer, question=question.id),
+            said("use one of: {known}", known=", ".join(question.labels)),
+        )
+    return question, known, answer
+
+
+def _parts_of(anchor: Any) -> tuple[Any, Any, str | None]:
+    if isinstance(anchor, str) and "=" in anchor:
+        name, _, share = anchor.rpartition("=")
+        if name.endswith("]"):
+            name, _, answer = name[:-1].partition("[")
+            return name, share, answer
+        return name, share, None
+    if isinstance(anchor, dict) and {"question", "share"} <= set(anchor) <= {"question", "share", "answer"}:
+        return anchor["question"], anchor["share"], anchor.get("answer")
+    if isinstance(anchor, tuple | list) and len(anchor) in (2, 3):
+        return anchor[0], anchor[1], anchor[2] if len(anchor) == 3 else None
+    raise AnalysisError(
+        said("anchor is {anchor!r}", anchor=anchor),
+        "give the question and its known share, as in ('never_born', 0), or ('told', 1, 'often')",
+    )
 
 
 def validity_of(
@@ -157,27 +219,37 @@ def validity_of(
     rows: tuple[pd.DataFrame, dict[str, Any]] | None,
 ) -> Validity:
     """Correct whatever can be of every other question; `counted` is joint with the anchor."""
-    asked, share = anchor_of(survey, anchor)
+    asked, share, answer = anchor_of(survey, anchor)
+    known = _Known(asked, share, answer, level)
     found, skipped = [], []
     for question in survey.questions:
         if question is asked:
             continue
         try:
-            found += _corrected(survey, question, asked, share, counted, level, rows)
+            found += _corrected(survey, question, known, counted, rows)
         except AnalysisError as error:
-            skipped.append(f"“{question.id}” is not corrected: {error.problem}.")
-    careless = _careless(asked, share, counted, level, rows)
-    return Validity(asked.id, asked.text, share, level, careless, tuple(found), tuple(skipped))
+            told = said(
+                "“{question}” is not corrected: {problem}.",
+                question=question.id,
+                problem=constant(error.problem),
+            )
+            skipped.append(told)
+    careless = _careless(known, counted, rows)
+    return Validity(asked.id, asked.text, share, level, careless, tuple(found), tuple(skipped), answer)
 
 
-def _careless(
-    asked: Question,
-    share: float,
-    counted: Tally,
-    level: float,
-    rows: tuple[pd.DataFrame, dict[str, Any]] | None,
-) -> Careless:
+class _Known(NamedTuple):
+    """The anchor as it was read, and the level of all intervals."""
+
+    question: Question
+    share: float
+    answer: str | None
+    level: float
+
+
+def _careless(known: _Known, counted: Tally, rows: tuple[pd.DataFrame, dict[str, Any]] | None) -> Careless:
     """Estimate who answered at random from all reports of the anchor."""
+    asked = known.question
     how = {asked.id: asked.mechanism}
     if rows is None:
         variable = randomized_variable(asked.id, how, asked.labels)
@@ -187,20 +259,20 @@ def _careless(
         variable, codes = read_variable(rows[0], asked.id, how, asked.labels)
         counts = np.bincount(codes, minlength=variable.view.outcomes).astype(np.float64)
         joint = JointReports((variable,), counts, (codes,), SampleKeys(**rows[1]).design(rows[0]))
-    return careless_of(joint, read_anchor(variable, share, None), quantile(joint, level))
+    return careless_of(joint, read_anchor(variable, known.share, known.answer), quantile(joint, known.level))
 
 
 def _corrected(
     survey: Survey,
     question: Question,
-    asked: Question,
-    share: float,
+    known: _Known,
     counted: Tally,
-    level: float,
     rows: tuple[pd.DataFrame, dict[str, Any]] | None,
 ) -> list[Anchored]:
     """Correct the shares of a question, where its reports tell them, and the mean of answers that are numbers."""
-    keys: dict[str, Any] = {"level": level, "labels": {asked.id: asked.labels, question.id: question.labels}}
+    asked, share = known.question, known.share
+    labels = {asked.id: asked.labels, question.id: question.labels}
+    keys: dict[str, Any] = {"level": known.level, "labels": labels, "anchor_option": known.answer}
     if rows is None:
         reports: Any = np.asarray(counted.joint[question.id]).T
     else:
@@ -240,16 +312,3 @@ def _chances(survey: Survey, question: Question) -> list[Fraction]:
     chances = dict(zip(before.labels, _chances(survey, before), strict=True))
     asked = sum((chances[answer] for answer in question.after.answers), Fraction(0))
     return [*(asked * one for one in own), 1 - asked]
-
-
-def open_question(found: Estimate) -> str:
-    """Say how far a yes/no share would move with answers that nobody can check."""
-    entry = found.estimates[-1]
-    careless, _ = if_careless(entry, RANDOM, len(found.options))
-    _, most = if_protective(entry.estimate, GUARDED)
-    shown = [percent(min(max(value, 0.0), 1.0)) for value in (careless, entry.estimate, most)]
-    return (
-        f"Not in these figures: if {RANDOM:.0%} of the respondents had answered at random, {entry.option} would be "
-        f"{shown[0]}; if {GUARDED:.0%} of them had said No to protect themselves, it would lie between {shown[1]} and "
-        f"{shown[2]}."
-    )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from hushpoll_client.words import epsilon_text
+from hushpoll_client.said import constant, said
+from hushpoll_client.words import epsilon_text, number_text
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits
+from hushpoll_analysis.shares.result import LinearEstimate, Shown
 
+from .figures import Axis, NumberAxis, axis_for
+from .numbers import rounded
 from .question import QuestionResults
 from .survey import SurveyResults
-from .trend import Trend, trend
+from .trend import Trend, TrendWave, trend
 
-__all__ = ["Change", "FollowedQuestion", "FollowedRow", "follow"]
+__all__ = ["Change", "FollowedQuestion", "FollowedRow", "Point", "follow"]
 
+_ANSWER = said("Answer")
 _MOST_ROWS = 20  # answers of a long list, the largest in the last wave first
 
 
@@ -37,12 +43,37 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Point:
+    """One wave as it is drawn; the standard error says how many decimals an average has."""
+
+    shown_estimate: float
+    shown_low: float
+    shown_high: float
+    outside: bool = False
+    se: float = 0.0
+
+    @classmethod
+    def of(cls, entry: TrendWave | LinearEstimate) -> Point:
+        """Take a share as it is shown."""
+        shown = entry.shown
+        return cls(shown.estimate, shown.low, shown.high, not 0.0 <= entry.estimate <= 1.0)
+
+
+@dataclass(frozen=True)
 class FollowedRow:
     """One answer, or an average, over the waves."""
 
     label: str
     estimates: tuple[str, ...]
     changes: tuple[Change, ...]
+    points: tuple[Point, ...]
+    average: bool = False
+
+    @property
+    def axis(self) -> NumberAxis:
+        """The axis on which an average is drawn."""
+        ends = [end for one in self.points for end in (one.shown_low, one.shown_high)]
+        return NumberAxis.around(min(ends), max(ends))
 
 
 @dataclass(frozen=True)
@@ -61,9 +92,26 @@ class FollowedQuestion:
     notes: tuple[str, ...] = ()
 
     @property
+    def shares(self) -> tuple[FollowedRow, ...]:
+        """The rows of answers."""
+        return tuple(row for row in self.rows if not row.average)
+
+    @property
+    def averages(self) -> tuple[FollowedRow, ...]:
+        """The row of the average, where there is one."""
+        return tuple(row for row in self.rows if row.average)
+
+    @property
+    def axis(self) -> Axis:
+        """The axis on which shares are drawn."""
+        return axis_for(one.shown_high for row in self.shares for one in row.points)
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """What each change is between."""
-        return tuple(f"{before} to {after}" for before, after in pairwise(self.waves))
+        return tuple(
+            said("{before} to {after}", before=before, after=after) for before, after in pairwise(self.waves)
+        )
 
 
 def follow(waves: Mapping[Any, SurveyResults]) -> list[FollowedQuestion]:
@@ -74,7 +122,7 @@ def follow(waves: Mapping[Any, SurveyResults]) -> list[FollowedQuestion]:
     """
     results = list(waves.values())
     if len(results) < 2:
-        raise AnalysisError(f"a change needs at least two waves, got {len(results)}")
+        raise AnalysisError(said("a change needs at least two waves, got {count}", count=len(results)))
     for one in results:
         if one.too_few:
             raise AnalysisError(one.too_few)
@@ -86,65 +134,112 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
     # Of a block each person is asked a part: a wave may have reports enough, and still too few of one question.
     parts = {wave: one[name] for wave, one in waves.items() if one[name].is_estimated}
     notes = tuple(
-        f"Wave {wave} is left out here: fewer than {one.minimum} people were asked this question."
+        said(
+            "Wave {wave} is left out here: fewer than {minimum} people were asked this question.",
+            wave=wave,
+            minimum=one.minimum,
+        )
         for wave, one in waves.items()
         if wave not in parts
     )
     asked = list(waves.values())[-1][name].question
     ways = tuple(
         dict.fromkeys(
-            f"{part.question.mechanism.label}, ε = {epsilon_text(part.question.epsilon, 2)}"
+            said(
+                "{label}, ε = {epsilon}",
+                label=constant(part.question.mechanism.label),
+                epsilon=epsilon_text(part.question.epsilon, 2),
+            )
             for part in parts.values()
         )
     )
-    unit, rows = ("Answer", ()) if len(parts) < 2 else _rows(asked.id, list(parts.values()))
+    unit, rows = (_ANSWER, ()) if len(parts) < 2 else _rows(list(parts.values()))
+    followed = 0 if unit != _ANSWER else len(next(reversed(parts.values())).lines) if rows else 0
+    if followed > _MOST_ROWS:
+        notes += (
+            said(
+                "The {rows} answers that are largest in the last wave. They are chosen by the data, so their intervals "
+                "hold together for all {count}, whichever they are.",
+                rows=_MOST_ROWS,
+                count=followed,
+            ),
+        )
     if not rows:
-        notes += ("A change needs two waves with enough people who were asked.",)
+        notes += (said("A change needs two waves with enough people who were asked."),)
     return FollowedQuestion(asked.id, asked.text, unit, ways, tuple(parts) if rows else (), rows, notes)
 
 
-def _rows(name: str, parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:
+def _rows(parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:
     """Give what the rows are, and the rows: answers, and an average where there is one."""
     if not all(part.lines for part in parts):
-        return "Average", (_average(parts),)
+        return said("Average"), (_average(parts),)
     lines = parts[-1].lines
     if len(lines) > _MOST_ROWS:
         lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))[:_MOST_ROWS]
-    rows = [_shares(trend([part.estimate for part in parts], line.option)) for line in lines]
+        rows = [_largest(line.option, parts) for line in lines]
+    else:
+        rows = [_shares(trend([part.estimate for part in parts], line.option)) for line in lines]
     if all(part.numbers is not None and part.numbers.mean is not None for part in parts):
         rows.append(_average(parts))
-    return "Answer", tuple(rows)
+    return _ANSWER, tuple(rows)
 
 
 def _shares(found: Trend) -> FollowedRow:
-    estimates = tuple(
-        f"{100 * one.shown.estimate:.1f} % [{100 * one.shown.low:.1f}, {100 * one.shown.high:.1f}]"
-        for one in found.waves
-    )
     changes = []
     for one in found.waves[1:]:
         assert one.change is not None
         assert one.change_low is not None
         assert one.change_high is not None
-        said = f"{100 * one.change:+.1f} [{100 * one.change_low:+.1f}, {100 * one.change_high:+.1f}] points"
-        changes.append(Change(one.change, one.change_low, one.change_high, _minus(said)))
-    return FollowedRow(str(found.option), estimates, tuple(changes))
+        changes.append(_changed(one.change, one.change_low, one.change_high))
+    points = tuple(Point.of(one) for one in found.waves)
+    return FollowedRow(found.option, tuple(_share(one.shown) for one in found.waves), tuple(changes), points)
+
+
+def _largest(option: str, parts: list[QuestionResults]) -> FollowedRow:
+    """Follow one of a long list by the limits that hold for all of its options together.
+
+    What is largest in the last wave was so partly by chance: intervals for one share would show it to have grown.
+    """
+    found = [next(line for line in part.lines if line.option == option).simultaneous for part in parts]
+    limits = [Part(one.estimate, one.low, one.high) for one in found]
+    changes = [
+        _changed(after.estimate - before.estimate, *difference_limits(after, before))
+        for before, after in pairwise(limits)
+    ]
+    points = tuple(Point.of(one) for one in found)
+    return FollowedRow(option, tuple(_share(one.shown) for one in found), tuple(changes), points)
+
+
+def _share(shown: Shown) -> str:
+    low, high = 100 * shown.low, 100 * shown.high
+    return said("{estimate:.1f} % [{low:.1f}, {high:.1f}]", estimate=100 * shown.estimate, low=low, high=high)
+
+
+def _changed(change: float, low: float, high: float) -> Change:
+    told = said(
+        "{change} [{low}, {high}] points",
+        change=number_text(100 * change, "+.1f"),
+        low=number_text(100 * low, "+.1f"),
+        high=number_text(100 * high, "+.1f"),
+    )
+    return Change(change, low, high, told)
 
 
 def _average(parts: list[QuestionResults]) -> FollowedRow:
     means = [
         part.numbers.mean for part in parts if part.numbers is not None and part.numbers.mean is not None
     ]
-    estimates = tuple(f"{one.estimate:.4g} [{one.low:.4g}, {one.high:.4g}]" for one in means)
+    estimates = tuple(_with_limits(one.estimate, one.low, one.high, one.se) for one in means)
     changes = []
     for before, after in pairwise(means):
         limits = [Part(one.estimate, one.low, one.high) for one in (after, before)]
         low, high = difference_limits(limits[0], limits[1])
-        gone = after.estimate - before.estimate
-        changes.append(Change(gone, low, high, _minus(f"{gone:+.3g} [{low:+.3g}, {high:+.3g}]")))
-    return FollowedRow("average", estimates, tuple(changes))
+        gone, se = after.estimate - before.estimate, math.hypot(after.se, before.se)
+        changes.append(Change(gone, low, high, _with_limits(gone, low, high, se, "+")))
+    points = tuple(Point(one.shown.estimate, one.shown.low, one.shown.high, se=one.se) for one in means)
+    return FollowedRow(said("average"), estimates, tuple(changes), points, average=True)
 
 
-def _minus(text: str) -> str:
-    """Write a minus sign, which is as wide as a plus."""
-    return text.replace("-", "−")
+def _with_limits(middle: float, low: float, high: float, se: float, sign: str = "") -> str:
+    told = {"change": rounded(middle, se, sign), "low": rounded(low, se, sign)}
+    return said("{change} [{low}, {high}]", high=rounded(high, se, sign), **told)

@@ -20,6 +20,7 @@ from hushpoll_client import mechanisms
 from hushpoll_analysis.channel.simulation import simulate
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.counts import finite_numbers
+from hushpoll_analysis.data.drawn import Drawn, as_json
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.estimation import estimate
 
@@ -35,11 +36,13 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class QueryAnswer:
+class QueryAnswer(Drawn):
     """The answer to one query, with the 95 % interval of this round alone.
 
     `tolerance` is how far off it may be at most, for all rounds together, except with the chance of a failure.
     """
+
+    words = "answer, 95% interval"
 
     estimate: float
     se: float
@@ -49,8 +52,10 @@ class QueryAnswer:
     n: int
 
 
-class Queries:
+class Queries(Drawn):
     """Answers queries in rounds; made by `queries`."""
+
+    words = "answer of each round, 95% interval"
 
     def __init__(
         self,
@@ -136,14 +141,16 @@ class Queries:
 
         return bisect(step, low, high, self.left)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plan and the answers so far as JSON values."""
+        plan = {name: getattr(self, name) for name in ("epsilon", "tolerance", "rounds", "failure")}
+        return plan | {"asked": as_json(self.asked)}
+
     def to_frame(self) -> pd.DataFrame:
         """Give one row for each round."""
         rows = [vars(answer) for answer in self.asked]
         index = pd.RangeIndex(1, len(rows) + 1, name="round")
         return pd.DataFrame(rows, index=index, columns=list(QueryAnswer.__dataclass_fields__))
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
     def _reports(self, query: Query, n: int, low: float, high: float) -> tuple[int, int]:
         people = self._people

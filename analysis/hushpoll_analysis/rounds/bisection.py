@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = ["Bisection", "bisect"]
@@ -16,12 +17,15 @@ Step = Callable[[float], tuple[float, int]]
 
 
 @dataclass(frozen=True)
-class Bisection:
+class Bisection(Drawn):
     """Where a search by halving ended: the last point, and the bounds that the answers leave.
 
     `found` tells that the last answer was as near to what was looked for as the tolerance can tell; otherwise the
     rounds were used up.
     """
+
+    words = "point asked about in each round"
+    drawn = "asked"
 
     estimate: float
     low: float
@@ -34,8 +38,10 @@ class Bisection:
         index = pd.RangeIndex(1, len(self.steps) + 1, name="round")
         return pd.DataFrame(list(self.steps), columns=["asked", "share"], index=index)
 
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
+    def _caption(self) -> str:
+        return f"{self.estimate:.4g}, between {self.low:.4g} and {self.high:.4g}" + (
+            "" if self.found else " (the rounds were used up)"
+        )
 
 
 def bisect(step: Step, low: float, high: float, rounds: int) -> Bisection:

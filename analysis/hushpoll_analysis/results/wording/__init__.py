@@ -12,7 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from babel import Locale
 from babel.numbers import format_decimal
+from hushpoll_client.said import Said
 
 __all__ = ["LANGUAGES", "Wording", "wording"]
 
@@ -50,6 +52,15 @@ class Wording:
     def percent(self, share: float, digits: int = 1) -> str:
         """Write a share in percent."""
         return self("percent", value=self.number(100.0 * share, digits))
+
+    def in_signs(self, number: str) -> str:
+        """Write a number that was written in English without groups with the decimal sign of the language."""
+        return number.replace(".", Locale(self.language).number_symbols["latn"]["decimal"])
+
+    def label(self, text: Said) -> str:
+        """Say what a number or a bin of numbers is called."""
+        ends = [self.in_signs(str(end)) for end in text.values.values()]
+        return ends[0] if len(ends) == 1 else self("range", low=ends[0], high=ends[1])
 
     def _written(self, value: Any) -> str:
         if isinstance(value, int) and not isinstance(value, bool):

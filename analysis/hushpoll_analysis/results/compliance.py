@@ -1,0 +1,187 @@
+"""What no report can tell: how far a share would move if some people had not answered as they were asked to.
+
+Two curves, drawn in columns like a distribution: against the share who answer at random, and for yes/no questions
+against the share who say No to protect themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hushpoll_client.said import constant, said
+
+from hushpoll_analysis.shares.compliance import (
+    CARELESS,
+    PROTECTIVE,
+    Sensitivity,
+    if_careless,
+    moved,
+    sensitivity,
+)
+from hushpoll_analysis.shares.result import LinearEstimate
+
+from .curves import Panel, axis_labels, column_steps, joined, share_ticks
+from .figures import ENDS, axis_for
+from .method import percent
+from .numbers import in_unit, rounded, values_of
+
+if TYPE_CHECKING:
+    from .question import QuestionResults
+
+__all__ = [
+    "careless_panel",
+    "compliance_text",
+    "open_mean",
+    "open_question",
+    "protective_panel",
+    "sensitivity_of",
+]
+
+RANDOM, GUARDED = 0.1, 0.05
+"""The shares of careless and of self-protective people that the sentence beside a question speaks of."""
+FINE = {"careless": [3 * step / 100 for step in range(11)], "protective": [step / 100 for step in range(11)]}
+"""Where the curves are drawn."""
+
+
+class _Followed(NamedTuple):
+    """The share that is followed: of Yes, or the largest one; and how often careless people give that answer."""
+
+    entry: LinearEstimate
+    chance: float
+    level: float
+
+    def at(self, careless: float = 0.0, protective: float = 0.0) -> dict[str, float]:
+        """Give a row of the curve."""
+        return moved(self.entry, careless, protective, self.chance)
+
+
+def _followed(part: QuestionResults) -> _Followed | None:
+    """Choose what is followed; None where chance gives the answers another way than by the question itself."""
+    if part.estimate is None or not part.lines or part.question.after is not None:
+        return None
+    entry = max(part.lines, key=lambda one: one.entry.estimate).entry
+    chance = part.question.answers.chances[part.estimate.options.index(entry.option)]
+    return _Followed(entry, float(chance), part.estimate.level)
+
+
+def sensitivity_of(part: QuestionResults) -> Sensitivity | None:
+    """Give the curve of a question's share, with self-protective answers where a No protects."""
+    found = _followed(part)
+    if found is None:
+        return None
+    assert part.estimate is not None
+    guards = PROTECTIVE if part.question.kind.yes_or_no else (0.0,)
+    return sensitivity(part.estimate, found.entry.option, protective=guards, chance=found.chance)
+
+
+def open_question(part: QuestionResults) -> str:
+    """Say how far a yes/no share would move with answers that nobody can check; empty of other questions."""
+    found = _followed(part)
+    if found is None or not part.question.kind.yes_or_no:
+        return ""
+    at_random = percent(found.at(careless=RANDOM)["shown_estimate"])
+    guarded = found.at(protective=GUARDED)
+    return said(
+        "Not in these figures: if {random:g} % of the respondents had answered at random, {option} would be "
+        "{at_random}; if {guarded:g} % of them had said No to protect themselves, it would lie between {low} and "
+        "{high}.",
+        random=100 * RANDOM,
+        option=constant(found.entry.option),
+        at_random=at_random,
+        guarded=100 * GUARDED,
+        low=percent(guarded["shown_estimate"]),
+        high=percent(guarded["shown_most"]),
+    )
+
+
+def open_mean(part: QuestionResults) -> str:
+    """Say how far a mean would move with careless answers, which average the middle of the range."""
+    mean, values = None if part.numbers is None else part.numbers.mean, values_of(part.question)
+    if mean is None or values is None or part.question.after is not None:
+        return ""
+    middle = float(values.min() + values.max()) / 2.0
+    moved = min(max(if_careless(mean, RANDOM, middle)[0], float(values.min())), float(values.max()))
+    value = rounded(moved, mean.se)
+    assert part.numbers is not None
+    return said(
+        "Not in these figures: if {random:g} % of the respondents had answered at random, the mean would be {mean}.",
+        random=100 * RANDOM,
+        mean=in_unit(value, part.numbers.unit),
+    )
+
+
+def careless_panel(part: QuestionResults) -> Panel | None:
+    """Draw the share against the share of people who answer at random."""
+    found = _followed(part)
+    if found is None:
+        return None
+    words = said(
+        "How large the share of {option} would be if so many of the respondents had answered at random; the shade is "
+        "its {level:g} % interval, if that many had. Reports cannot tell how many did; an anchor question can.",
+        option=_own_word(part, found.entry.option),
+        level=100 * found.level,
+    )
+    rows = [found.at(careless=rate) for rate in FINE["careless"]]
+    return _panel(said("If some had answered at random"), words, rows, "careless", ("low", "high"))
+
+
+def _own_word(part: QuestionResults, option: str) -> str:
+    """Give an answer as it is, or as a word of the page's own where the kind has those."""
+    return constant(option) if part.question.kind.fixed_words else option
+
+
+def protective_panel(part: QuestionResults) -> Panel | None:
+    """Draw the range of the share against the share of people who deny it, where a No protects."""
+    found = _followed(part)
+    if found is None or not part.question.kind.yes_or_no:
+        return None
+    words = said(
+        "Between which bounds the share of {option} would lie if so many of all respondents had said No to protect "
+        "themselves: from the line to the top of the darker shade; the paler one adds the {level:g} % interval.",
+        option=constant(found.entry.option),
+        level=100 * found.level,
+    )
+    rows = [found.at(protective=guard) for guard in FINE["protective"]]
+    return _panel(
+        said("If some had said No to protect themselves"), words, rows, "protective", ("estimate", "most")
+    )
+
+
+def _panel(
+    title: str, words: str, rows: list[dict[str, float]], against: str, inner: tuple[str, str]
+) -> Panel:
+    end = axis_for(row["high"] for row in rows).end
+    steps = column_steps([[row[key] / end for key in ("estimate", *inner, "low", "high")] for row in rows])
+    labels = [f"{100 * row[against]:g} %" for row in rows]
+    edges = [100.0 * place / len(steps) for place in range(len(steps) + 1)]
+    return Panel(
+        title, words, steps, joined(steps), share_ticks(end, ENDS[end]), axis_labels(labels, edges), False
+    )
+
+
+def compliance_text(part: QuestionResults) -> list[list[list[str]]]:
+    """Give both curves as tables for a terminal."""
+    found = _followed(part)
+    if found is None:
+        return []
+    option, guards = found.entry.option, [one for one in PROTECTIVE if one > 0.0]
+    tables = [
+        [
+            ["if so many had answered at random", *(f"{100 * rate:g} %" for rate in CARELESS)],
+            [
+                f"{option} would be",
+                *(percent(found.at(careless=rate)["shown_estimate"]) for rate in CARELESS),
+            ],
+        ]
+    ]
+    if part.question.kind.yes_or_no:
+        tables.append(
+            [
+                ["if so many had said No to protect themselves", *(f"{100 * one:g} %" for one in guards)],
+                [
+                    f"{option} would be at most",
+                    *(percent(found.at(protective=one)["shown_most"]) for one in guards),
+                ],
+            ]
+        )
+    return tables

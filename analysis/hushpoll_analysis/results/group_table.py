@@ -1,0 +1,179 @@
+"""One question by groups, as data: shares, cells, differences and means of each group."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hushpoll_client.group import FIELD
+from hushpoll_client.said import Said, constant, said, sentence
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.tables.differences import Comparison, GroupDifference
+from hushpoll_analysis.tables.means import GroupMean, GroupMeanDifference, MeanComparison
+from hushpoll_analysis.tables.shown_cells import Cells
+
+from .numbers import unit_of
+
+__all__ = ["GroupShare", "GroupTable", "sentences"]
+
+
+@dataclass(frozen=True)
+class GroupShare:
+    """The share of one option within one group; `note` says why there is none.
+
+    `shown_low` and `shown_high` are the limits within [0, 1], the likelihood interval's where all of it lies outside.
+    """
+
+    group: str
+    option: str
+    estimate: float
+    se: float
+    low: float
+    high: float
+    shown_low: float
+    shown_high: float
+    interval: str
+    note: str
+
+    @property
+    def shown_estimate(self) -> float:
+        """The estimate, cut to [0, 1]."""
+        return min(1.0, max(0.0, self.estimate))
+
+    @property
+    def outside(self) -> bool:
+        """Whether the unbiased estimate lies outside [0, 1]."""
+        return not 0.0 <= self.estimate <= 1.0
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """One question by groups."""
+
+    question: Question
+    by: str
+    by_text: str
+    randomized: bool
+    shares: tuple[GroupShare, ...]
+    cross: Cells | None
+    comparison: Comparison | None
+    notes: tuple[str, ...]
+    numbers: MeanComparison | None = None
+
+    @property
+    def means(self) -> tuple[GroupMean, ...]:
+        """The mean within each group, where answers are numbers."""
+        return () if self.numbers is None else self.numbers.means
+
+    @property
+    def mean_differences(self) -> tuple[GroupMeanDifference, ...]:
+        """The differences of means from the first group."""
+        return () if self.numbers is None else self.numbers.differences
+
+    @property
+    def unit(self) -> str:
+        """What the numbers are counted in."""
+        return unit_of(self.question)
+
+    @property
+    def by_link(self) -> bool:
+        """Whether the groups are those of the survey's links."""
+        return self.by == FIELD and isinstance(self.by_text, Said)
+
+    @property
+    def by_name(self) -> str:
+        """What the groups are called beside the ids of questions."""
+        return said("group") if self.by_link else self.by
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        return self.question.id
+
+    @property
+    def differences(self) -> tuple[GroupDifference, ...]:
+        """The differences from the first group."""
+        return () if self.comparison is None else self.comparison.differences
+
+    @property
+    def told_differences(self) -> tuple[GroupDifference, ...]:
+        """Those of the differences that can be given."""
+        return tuple(one for one in self.differences if not math.isnan(one.difference))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups in order."""
+        return tuple(
+            dict.fromkeys([share.group for share in self.shares] + [one.group for one in self.means])
+        )
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options in order."""
+        return tuple(dict.fromkeys(share.option for share in self.shares))
+
+    def of_option(self, option: str) -> tuple[GroupShare, ...]:
+        """Give the shares of one option, group by group."""
+        return tuple(share for share in self.shares if share.option == option)
+
+    @property
+    def test(self) -> str:
+        """The test of independence in one line."""
+        test = None if self.cross is None else self.cross.test
+        if test is None:
+            return ""
+        rare = test.p_value < 1e-4
+        given: dict[str, Any] = {
+            "method": test.method,
+            "statistic": test.statistic,
+            "p_value": said("p < {least:.4f}", least=1e-4)
+            if rare
+            else said("p = {value:.4f}", value=test.p_value),
+            "note": constant(test.note),
+            "df": test.df[0],
+        }
+        if len(test.df) == 1:
+            return said("{method} χ² = {statistic:.2f}, df = {df:g}, {p_value} ({note}).", **given)
+        return said(
+            "{method} χ² = {statistic:.2f}, df = {df:g}, {second:g}, {p_value} ({note}).",
+            second=test.df[1],
+            **given,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give JSON-ready data; null where a number cannot be given."""
+        cross = None if self.cross is None else self.cross.to_dict()
+        return {
+            "question": self.id,
+            "by": self.by,
+            "shares": [_finite_only(vars(share)) for share in self.shares],
+            "independence": None if cross is None else cross["independence"],
+            "cells": [] if cross is None else [_finite_only(cell) for cell in cross["cells"]],
+            "differences": [_finite_only(vars(one)) for one in self.differences],
+            **self._means_to_dict(),
+            "notes": [*self.notes, *([] if self.cross is None else sentences([self.cross.unsettled]))],
+        }
+
+    def _means_to_dict(self) -> dict[str, Any]:
+        if self.numbers is None:
+            return {}
+        return {
+            "means": [_finite_only(vars(one)) for one in self.means],
+            "mean_differences": [_finite_only(vars(one)) for one in self.mean_differences],
+        }
+
+
+def _finite_only(row: Any) -> dict[str, Any]:
+    plain = {}
+    for key, value in row.items():
+        value = value.item() if isinstance(value, np.generic) else value
+        plain[str(key)] = None if isinstance(value, float) and not math.isfinite(value) else value
+    return plain
+
+
+def sentences(notes: list[str]) -> list[str]:
+    """Make a sentence of each note that says anything."""
+    return [sentence(note) for note in notes if note]

@@ -1,0 +1,145 @@
+"""What to know beside the numbers of one question: precision, dishonest reports, what its totals reveal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hushpoll_client.said import joined, plural, said
+from hushpoll_client.survey import Question
+from hushpoll_client.words import at_most, epsilon_text
+
+from hushpoll_analysis.channel.view import Floats, channel_view, set_view
+
+from .compliance import open_mean, open_question
+from .numbers import Numbers, in_unit, values_of
+
+if TYPE_CHECKING:
+    from .question import QuestionResults
+
+__all__ = ["DISHONEST", "remarks"]
+
+# The share of dishonest people that "could move by" speaks of.
+DISHONEST = 0.01
+
+
+def remarks(part: QuestionResults) -> list[str]:
+    """Say of one question what to know beside its numbers, one sentence each."""
+    told = [] if part.estimate is None else [*part.estimate.notes, *_share_remarks(part)]
+    told += _number_remarks(part)
+    shuffled = part.shuffled
+    if shuffled is not None and shuffled.epsilon is not None:
+        bound, local = epsilon_text(shuffled.epsilon, 3), epsilon_text(shuffled.local_epsilon)
+        if float(bound) < float(local):
+            remark = said(
+                "This question's totals by themselves{shown} reveal less of one person than a report does: "
+                "ε = {bound} (δ = 10⁻⁶, amplification by shuffling), as long as nobody can link a report to a person. "
+                "Without that trust ε = {local} stands.",
+                shown=_as_read(part),
+                bound=bound,
+                local=local,
+            )
+            closed = said("This is the closed form, which is several times too large.")
+            told.append(joined(" ", [remark, closed]) if shuffled.closed_form else remark)
+    return told
+
+
+def _as_read(part: QuestionResults) -> str:
+    """Say when totals are read, and that groups are shown too, which no bound for the whole covers."""
+    if part.batch is not None and part.released == part.batch < part.n:
+        return said(", read while reports come, {batch:,} or more at a time,", batch=part.batch)
+    if part.smallest is None:
+        # Whoever may read results before, the owner at least, could have followed them.
+        return (
+            said(", if they were released once, after the last report,")
+            if part.batch is None
+            else said(", read once, after the last report,")
+        )
+    if part.batch is None:
+        return said(
+            ", if they were released once, after the last report, by group with {smallest:,} reports in the smallest,",
+            smallest=part.smallest,
+        )
+    return said(
+        ", read once, after the last report, by group with {smallest:,} reports in the smallest,",
+        smallest=part.smallest,
+    )
+
+
+def _share_remarks(part: QuestionResults) -> list[str]:
+    effect, effective = part.design_effect, part.n_effective
+    if effect is not None and effective is not None:
+        first = plural(
+            round(effective),
+            "Design effect {effect:.2f}: {n:,} randomized reports are as precise as {effective:,.0f} direct answer "
+            "would be.",
+            "Design effect {effect:.2f}: {n:,} randomized reports are as precise as {effective:,.0f} direct answers "
+            "would be.",
+            effect=effect,
+            n=part.n,
+            effective=effective,
+        )
+    else:
+        first = said(
+            "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
+        )
+    share = float(part.question.mechanism.asked) if part.question.block is not None else 1.0
+    if share < 1.0:
+        drawn = said(
+            "{n:,} people were asked this: the device draws, by an open coin, {share:.0%} of the people for it.",
+            n=part.n,
+            share=share,
+        )
+        first = joined(" ", [drawn, first])
+    worst = max(part.lines, key=lambda line: line.dishonest_shift)
+    whose = said("this figure") if len(part.lines) == 1 else said("“{option}”", option=worst.option)
+    points = 100 * worst.dishonest_shift
+    second = said(
+        "If 1 % of the respondents were dishonest, {whose} could move by {points} percentage points; one dishonest "
+        "report weighs up to {weight} honest ones.",
+        whose=whose,
+        points=at_most(points),
+        weight=at_most(part.dishonest_weight),
+    )
+    third = open_question(part)
+    return [first, second, *([third] if third else [])]
+
+
+def _number_remarks(part: QuestionResults) -> list[str]:
+    numbers = part.numbers
+    if numbers is None:
+        return []
+    told = [numbers.only] if numbers.only else []
+    if numbers.mean is not None:
+        told += [one for one in (_dishonest_mean(part, numbers), open_mean(part)) if one]
+    if numbers.cumulative is not None:
+        told.append(
+            said(
+                "The band of the cumulative shares holds for all of them at once ({critical:.2f} standard errors on "
+                "either side); quantiles invert their intervals, and hold at least as often as stated.",
+                critical=numbers.cumulative.critical,
+            )
+        )
+    return told
+
+
+def _dishonest_mean(part: QuestionResults, numbers: Numbers) -> str:
+    values = values_of(part.question)
+    assert values is not None
+    assert numbers.mean is not None
+    low, high = _ends(part.question, values)
+    middle = numbers.mean.shown.estimate
+    shift = DISHONEST * max(high - middle, middle - low)
+    return said(
+        "If 1 % of the respondents were dishonest, the mean could move by {shift}.",
+        shift=in_unit(at_most(shift), numbers.unit),
+    )
+
+
+def _ends(question: Question, values: Floats) -> tuple[float, float]:
+    """Give the least and the largest number that one report can stand for in the mean."""
+    sets = set_view(question.mechanism)
+    if sets is not None:
+        return sets.ends(values)
+    view = channel_view(question.mechanism)
+    weights = view.solution(values)[view.possible]
+    return float(weights.min()), float(weights.max())

@@ -1,0 +1,65 @@
+"""The tidy table of a report: one row per estimate, in columns that keep their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .numbers import entry_row
+
+if TYPE_CHECKING:
+    from .question import Line, QuestionResults
+
+__all__ = ["FRAME_COLUMNS", "question_rows"]
+
+FRAME_COLUMNS = (
+    "question",
+    "option",
+    "reported",
+    "estimate",
+    "se",
+    "se_privacy",
+    "low",
+    "high",
+    "shown_estimate",
+    "shown_low",
+    "shown_high",
+    "simultaneous_low",
+    "simultaneous_high",
+    "constrained",
+    "design_effect",
+    "n_effective",
+    "dishonest_weight",
+    "dishonest_shift",
+    "n",
+    "level",
+    "interval",
+    "mechanism",
+    "epsilon",
+    "quantity",
+)
+
+
+def question_rows(part: QuestionResults) -> list[dict[str, Any]]:
+    """Give the shares of a question, then what its order and its numbers add."""
+    common = {
+        "question": part.id,
+        "n": part.n,
+        "mechanism": part.question.mechanism.name,
+        "epsilon": part.question.epsilon,
+    }
+    rows = [_share_row(line) for line in part.lines]
+    rows += [] if part.numbers is None else part.numbers.rows()
+    return [common | row for row in rows]
+
+
+def _share_row(line: Line) -> dict[str, Any]:
+    entry = line.entry
+    return {
+        **entry_row("share", entry.option, entry, line.simultaneous),
+        "reported": entry.reported,
+        "constrained": line.constrained,
+        "design_effect": entry.design_effect,
+        "n_effective": entry.n_effective,
+        "dishonest_weight": entry.weight,
+        "dishonest_shift": line.dishonest_shift,
+    }

@@ -1,0 +1,243 @@
+"""The results as text for a terminal, at most a hundred columns wide."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .compliance import compliance_text
+from .findings import group_findings
+from .method import between, percent
+from .numbers import in_unit, measure, quantile_name, rounded
+from .shown import points, reported_words
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.tables.means import GroupMean
+
+    from .group_table import GroupTable
+    from .numbers import Numbers
+    from .question import QuestionResults
+    from .survey import SurveyResults
+    from .validity import Validity
+
+__all__ = ["as_text"]
+
+TEXT_WIDTH = 100
+
+
+def as_text(report: SurveyResults) -> str:
+    """Write the report for a terminal."""
+    lines = [
+        report.survey.title,
+        "=" * min(TEXT_WIDTH, _width(report.survey.title)),
+        f"survey   {report.survey.hash}",
+        f"reports  {report.n:,} (randomized)",
+        f"privacy  {report.privacy}",
+        f"level    {100 * report.level:g} %",
+        *([f"note     {report.incomplete}"] if report.incomplete else []),
+        "",
+    ]
+    if report.too_few:
+        return "\n".join([*lines, *_wrapped(report.too_few), ""])
+    lines += ["What was found", "--------------"]
+    for one in report.findings():
+        lines += _wrapped(one.question)
+        lines += _wrapped(one.text, "  ", "  ")
+        lines += [] if one.verdict is None else _wrapped(one.verdict.text, "  ", "  ")
+    lines.append("")
+    for part in report.questions:
+        lines += _question_text(part, report)
+    if report.validity is not None:
+        lines += _validity_text(report.validity)
+    for table in report.groups:
+        lines += _group_text(table)
+    lines += ["Method", "------", *_wrapped(report.method.paragraph), ""]
+    lines += [f"  {step.title}: {step.formula}" for step in report.method.formulas]
+    lines += ["", "References", "----------"]
+    for work in report.method.references:
+        lines += _wrapped(work, "  ", "- ")
+    lines += ["", "To repeat this report", "---------------------", report.snippet]
+    return "\n".join(lines)
+
+
+def _validity_text(validity: Validity) -> list[str]:
+    rows = [["", "answer", "as reported", "corrected"], *(list(row) for row in validity.rows())]
+    said = [line for note in validity.notes for line in _wrapped(note)]
+    table = _aligned(rows) if len(rows) > 1 else []
+    return ["Careless answers", "----------------", *_wrapped(validity.sentence), *table, *said, ""]
+
+
+def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
+    lines = [
+        *_wrapped(f"{part.id}: {part.question.text}"),
+        *_wrapped(f"{part.question.mechanism.name}; {part.privacy}"),
+    ]
+    if part.top:
+        rows = [[f"the {len(part.top)} largest", "estimate", f"{100 * report.level:g} % together"]]
+        rows += [
+            [_cut(one.option, 30), percent(one.shown.estimate), between(one.shown.low, one.shown.high)]
+            for one in part.top
+        ]
+        lines += _aligned(rows)
+    if part.lines:
+        lines += _share_text(part, f"{100 * report.level:g} %")
+    if part.reports_are_options and part.lines:
+        lines.append("  * reported, not true: what the devices sent after randomizing")
+    else:
+        words = reported_words(part)
+        lines += _wrapped(words[0].lower() + words[1:], "  ", "  ")
+    if part.numbers is not None:
+        lines += _number_text(part.numbers, f"{100 * report.level:g} %")
+    lines += _tick_text(part, f"{100 * report.level:g} %")
+    for line in part.lines:
+        unclipped = percent(line.entry.estimate)
+        if line.outside and unclipped != percent(line.shown_estimate):
+            lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {unclipped}")
+    for remark in part.remarks:
+        lines += _wrapped(remark, "    ", "  - ")
+    for table in compliance_text(part):
+        lines += _aligned(table)
+    return [*lines, ""]
+
+
+def _share_text(part: QuestionResults, level: str) -> list[str]:
+    several = len(part.lines) > 1
+    rows = [["", "estimate", f"{level} interval", "SE", "SE privacy"]]
+    rows[0] += (["simultaneous"] if several else []) + (["reported*"] if part.reports_are_options else [])
+    for line in part.lines:
+        entry = line.entry
+        row = [
+            _cut(line.option, 30),
+            percent(line.shown_estimate),
+            between(line.shown_low, line.shown_high),
+        ]
+        row += [f"{entry.se:.4f}", f"{entry.se_privacy:.4f}"]
+        row += [between(line.simultaneous.shown.low, line.simultaneous.shown.high)] if several else []
+        row += [f"{entry.reported:,}"] if part.reports_are_options else []
+        rows.append(row)
+    return _aligned(rows)
+
+
+def _tick_text(part: QuestionResults, level: str) -> list[str]:
+    """Write the number ticked, and how often two options are ticked together."""
+    lines = []
+    if part.ticked is not None:
+        shown, se = part.ticked.shown, part.ticked.se
+        limits = f"{rounded(shown.low, se)} – {rounded(shown.high, se)}"
+        rows = [
+            ["", "estimate", f"{level} interval"],
+            ["options ticked, on average", rounded(shown.estimate, se), limits],
+        ]
+        lines += _aligned(rows)
+    if part.pairs:
+        rows = [["ticked together", "estimate", f"{level} interval"]]
+        for pair in part.pairs:
+            name = f"{_cut(pair.first, 20)} and {_cut(pair.second, 20)}"
+            both = pair.both.shown
+            rows.append([name, percent(both.estimate), between(both.low, both.high)])
+        lines += _aligned(rows)
+    return lines
+
+
+def _number_text(numbers: Numbers, level: str) -> list[str]:
+    rows = []
+    unit = f" ({numbers.unit})" if numbers.unit else ""
+    if numbers.mean is not None:
+        se, shown = numbers.mean.se, numbers.mean.shown
+        limits = f"{rounded(shown.low, se)} – {rounded(shown.high, se)}"
+        rows.append([f"mean{unit}", rounded(shown.estimate, se), limits])
+    if numbers.quantiles is not None:
+        rows += [
+            [
+                f"{quantile_name(one.p)}{unit}",
+                measure(one.estimate),
+                f"{measure(one.low)} – {measure(one.high)}",
+            ]
+            for one in numbers.quantiles.entries
+        ]
+        iqr = numbers.quantiles.iqr
+        limits = f"{measure(iqr.low)} – {measure(iqr.high)}"
+        rows.append([f"interquartile range{unit}", measure(iqr.estimate), limits])
+    lines = _aligned([["", "estimate", f"{level} interval"], *rows]) if rows else []
+    if numbers.cumulative is not None:
+        table = [["this or less", "estimate", f"{level} interval", "band for all"]]
+        for one, both in zip(numbers.cumulative.estimates, numbers.cumulative.band, strict=True):
+            limits, band = (between(entry.shown.low, entry.shown.high) for entry in (one, both))
+            table.append([_cut(one.option, 30), percent(one.shown.estimate), limits, band])
+        lines += _aligned(table)
+    return lines
+
+
+def _group_text(table: GroupTable) -> list[str]:
+    lines = _wrapped(f"{table.id} by {table.by}: {table.question.text}")
+    for sentence in group_findings(table):
+        lines += _wrapped(sentence, "  ", "  ")
+    rows = [["", *table.groups]] if table.groups else []
+    for option in table.options:
+        cells = []
+        for share in table.of_option(option):
+            interval = f"({between(share.shown_low, share.shown_high)[:-2]})"
+            cells.append("–" if math.isnan(share.estimate) else f"{percent(share.shown_estimate)} {interval}")
+        rows.append([_cut(option, 30), *cells])
+    if table.means:
+        name = f"mean ({table.unit})" if table.unit else "mean"
+        rows.append([name, *(_mean_cell(one) for one in table.means)])
+    lines += _aligned(rows)
+    if table.test:
+        lines += _wrapped(f"Independence: {table.test}", "  ", "  ")
+    for one in table.differences:
+        if not math.isnan(one.difference):
+            chance = "p < 0.0001" if one.p_value < 1e-4 else f"p = {one.p_value:.4f}"
+            text = (
+                f"{one.option}: {one.group} against {one.reference} {points(one.difference)} points "
+                f"({points(one.low)} to {points(one.high)}), {chance}"
+            )
+            lines += _wrapped(text, "    ", "  - ")
+    for gap in table.mean_differences:
+        chance = "p < 0.0001" if gap.p_value < 1e-4 else f"p = {gap.p_value:.4f}"
+        low, middle, high = (rounded(value, gap.se) for value in (gap.low, gap.difference, gap.high))
+        text = in_unit(f"mean: {gap.group} against {gap.reference} {middle}", table.unit)
+        lines += _wrapped(f"{text} ({low} to {high}), {chance}", "    ", "  - ")
+    for note in table.notes:
+        lines += _wrapped(note, "    ", "  - ")
+    return [*lines, ""]
+
+
+def _mean_cell(one: GroupMean) -> str:
+    if math.isnan(one.estimate):
+        return "–"
+    low, middle, high = (rounded(value, one.se) for value in (one.low, one.estimate, one.high))
+    return f"{middle} ({low} – {high})"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Pad a table: the first column to the left, the others to the right."""
+    if not rows:
+        return []
+    widths = [max(_width(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first = row[0] + " " * (widths[0] - _width(row[0]))
+        rest = [" " * (width - _width(cell)) + cell for width, cell in zip(widths[1:], row[1:], strict=True)]
+        lines.append(("  " + "  ".join([first, *rest])).rstrip())
+    return lines
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal: wide letters two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in text
+    )
+
+
+def _wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]:
+    start = indent if first is None else first
+    return textwrap.wrap(text, TEXT_WIDTH, initial_indent=start, subsequent_indent=indent) or [""]
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
