@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 from hushpoll_client import HushpollError, __version__
@@ -73,7 +74,7 @@ def main(args: list[str] | None = None) -> None:
         status = hushpoll.main(args=args, prog_name="hushpoll", standalone_mode=False)
     except click.UsageError as error:
         name = error.ctx.command_path if error.ctx else "hushpoll"
-        _fail(name, error.format_message(), 2)
+        _fail(name, _asked_for(error) or error.format_message(), 2)
     except click.ClickException as error:
         _fail("hushpoll", error.format_message(), error.exit_code if error.exit_code != 1 else 2)
     except HushpollError as error:
@@ -86,6 +87,22 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(0)
     else:
         sys.exit(status if isinstance(status, int) else 0)
+
+
+# Raised by click from 8.2 on; before, it printed the help itself.
+_NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
+def _asked_for(error: click.UsageError) -> str:
+    """Name the commands to choose from where none was given: click's whole help does not fit a line."""
+    if (
+        not isinstance(error, _NO_COMMAND)
+        or error.ctx is None
+        or not isinstance(error.ctx.command, click.Group)
+    ):
+        return ""
+    known = ", ".join(error.ctx.command.list_commands(error.ctx))
+    return f"give one of these commands: {known}; see {error.ctx.command_path} --help"
 
 
 def _fail(name: str, message: str, status: int) -> None:

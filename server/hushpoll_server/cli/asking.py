@@ -13,7 +13,7 @@ from hushpoll_client.report import asked_questions, is_shown
 from hushpoll_client.texts import Texts, read_in
 from hushpoll_client.words import at_most, factor_text
 
-__all__ = ["ask", "consented", "introduce", "lead", "odds", "tell"]
+__all__ = ["as_list", "as_number", "ask", "consented", "introduce", "lead", "odds", "tell"]
 
 MOST_LISTED = 20  # options that a terminal shows at once
 MOST_FOUND = 10
@@ -58,7 +58,7 @@ def lead(survey: Survey) -> str:
 
 def _weak(survey: Survey, promised: Assurance) -> str:
     several = len(survey.questions) > 1 and promised.weakest
-    where = f"Question {', '.join(map(str, promised.weakest))}: " if several else ""
+    where = f"Question {', '.join(_as_asked(survey, promised.weakest))}: " if several else ""
     factor = at_most(float(promised.factor))
     if promised.kept is not None:
         said = f"in at least {promised.kept} of 100 cases what is sent is your answer."
@@ -70,6 +70,13 @@ def _weak(survey: Survey, promised: Assurance) -> str:
             f"{factor}-fold."
         )
     return f"{where}{said if where else said[0].upper() + said[1:]} This protects little."
+
+
+def _as_asked(survey: Survey, weakest: Sequence[int]) -> list[str]:
+    """Give the numbers of questions as they are asked: a block has as many as it asks, whichever these are."""
+    meant = {one.block or one.id for one in (survey.questions[number - 1] for number in weakest)}
+    asked = asked_questions(survey, [0] * len(survey.blocks))
+    return [str(number) for number, one in enumerate(asked, 1) if (one.block or one.id) in meant]
 
 
 def consented(text: str) -> bool:
@@ -130,9 +137,9 @@ def _ask_listed(question: Question, shown: tuple[str, ...]) -> str:
 
 def _ask_number(question: Question, texts: Texts) -> str:
     shape = question.answers.document()
-    unit = f" {texts.unit(question, shape['unit'])}" if "unit" in shape else ""
-    tell(f"  {shape['min']} to {shape['max']}{unit}, in steps of {shape['step']}")
-    return str(_until(lambda typed: _sound(question, typed.strip()), "Number"))
+    unit = texts.unit(question, shape["unit"]) if "unit" in shape else ""
+    tell(f"  {shape['min']} to {shape['max']}{f' {unit}' if unit else ''}, in steps of {shape['step']}")
+    return str(_until(lambda typed: _sound(question, as_number(typed, unit)), "Number"))
 
 
 def _ask_several(question: Question, shown: tuple[str, ...]) -> list[str]:
@@ -142,7 +149,7 @@ def _ask_several(question: Question, shown: tuple[str, ...]) -> list[str]:
     tell(f"  Tick {how}: numbers or options, separated by commas; nothing for none.")
 
     def read(typed: str) -> list[str]:
-        named = [_option(question, shown, part.strip()) for part in re.split("[,;]", typed) if part.strip()]
+        named = [_option(question, shown, part) for part in as_list(typed, shown)]
         return list(_sound(question, named))
 
     return list(_until(read, "Ticked", default=""))
@@ -174,6 +181,7 @@ def _option(question: Question, options: tuple[str, ...], typed: str) -> str:
     """Read an option by its words as shown, the beginning of its words, or its number in the list."""
     wanted = typed.casefold()
     exact = [one for one in options if one == typed] or [one for one in options if one.casefold() == wanted]
+    exact = exact or [one for one in options if _point_label(one) == wanted]
     if len(exact) == 1:
         return question.options[options.index(exact[0])]
     if _numbered(options) and typed.isascii() and typed.isdigit() and 1 <= int(typed[:9]) <= len(options):
@@ -186,7 +194,43 @@ def _option(question: Question, options: tuple[str, ...], typed: str) -> str:
         if _numbered(options)
         else "type one of those"
     )
-    raise HushpollError(f"{typed!r} is {'more than one' if begun else 'no'} option", numbers)
+    raise HushpollError(f"{typed!r} is {'more than one' if begun else 'not an'} option", numbers)
+
+
+def _point_label(option: str) -> str | None:
+    """Give the label of a scale's point, which stands in brackets behind its number."""
+    found = re.fullmatch(r"\d+ \((.+)\)", option)
+    return found[1].casefold() if found else None
+
+
+def as_list(typed: str, options: tuple[str, ...]) -> list[str]:
+    """Take a line apart at commas, semicolons, and spaces between numbers; commas inside an option stay."""
+    known = {one.casefold() for one in options}
+    found: list[str] = []
+    for piece in typed.split(";"):
+        numbers = re.fullmatch(r"[\d,\s]+", piece) is not None
+        parts = re.split(r"[,\s]+", piece) if numbers else piece.split(",")
+        while parts:
+            joined = (",".join(parts[:count]) for count in range(len(parts), 0, -1))
+            # The longest run of parts that is an option; a part that is none is refused by its name.
+            whole = next((one for one in joined if one.strip().casefold() in known), parts[0])
+            found.append(whole.strip())
+            parts = parts[whole.count(",") + 1 :]
+    return [one for one in found if one]
+
+
+def as_number(typed: str, unit: str = "") -> str:
+    """Read a number as people write it: with its unit, a decimal comma, spaces between thousands, or a plus sign."""
+    text = typed.strip()
+    if unit and text.casefold().endswith(unit.casefold()):
+        text = text[: -len(unit)].rstrip()
+    text = re.sub(r"(?<=\d)\s(?=\d{3}(?!\d))", "", text.replace("\u2212", "-").removeprefix("+"))
+    if re.fullmatch(r"-?\d{1,3},\d{3}", text):
+        whole, rest = text.split(",")
+        raise HushpollError(
+            f"{typed.strip()!r} can be read in two ways", f"type {whole}{rest}, or {whole}.{rest}"
+        )
+    return text.replace(",", ".") if re.fullmatch(r"-?\d*,\d+", text) else text
 
 
 def _numbered(options: tuple[str, ...]) -> bool:

@@ -11,9 +11,12 @@ from tqdm import tqdm
 
 from hushpoll_server.config import Config
 from hushpoll_server.people.log import COMMAND_LINE, record
-from hushpoll_server.store.backup import Told, restore_backup, write_backup
+from hushpoll_server.store.backup import write_backup
+from hushpoll_server.store.copies import Told
+from hushpoll_server.store.restore import restore_backup
 from hushpoll_server.store.surveys import open_store
 
+from .output import json_option, print_json
 from .stored import opened_store
 
 
@@ -31,11 +34,12 @@ def _progress() -> Iterator[Told]:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def backup(file: Path) -> None:
+@json_option
+def backup(file: Path, as_json: bool) -> None:
     """Write all that the server keeps, as it is at this moment, into the new FILE (mode 0600), and read it back.
 
-    The server may go on running. The secret key is not in the file; reports that wait stay encrypted. Keep the key
-    somewhere else.
+    The server may go on running. If it is interrupted, the same command goes on. The secret key is not in the file;
+    reports that wait stay encrypted. Keep the key somewhere else.
 
     \b
     Example:
@@ -46,13 +50,17 @@ def backup(file: Path) -> None:
         with _progress() as told:
             copied = write_backup(store.database, file, told)
         place = store.config.key_path
+    if as_json:
+        print_json({"file": str(file), "rows": copied.rows, "tables": copied.tables, "key": str(place)})
+        return
     click.echo(f"{file}: {copied.rows:,} rows of {copied.tables} tables, read back and found the same.")
     click.echo(f"The key is not in it: keep a copy of {place} somewhere else.")
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def restore(file: Path) -> None:
+@json_option
+def restore(file: Path, as_json: bool) -> None:
     """Put the backup FILE into an empty database (DATA or DATABASE_URL, of either kind) and read it back.
 
     The database's secret key must be in its place first. If it is interrupted, the same command goes on.
@@ -67,6 +75,9 @@ def restore(file: Path) -> None:
     store = open_store(config)
     record(store, COMMAND_LINE, "restored", file.name, "")
     store.close()
+    if as_json:
+        print_json({"file": str(file), "rows": copied.rows, "tables": copied.tables})
+        return
     click.echo(
         f"{file}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
     )

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-
 import click
 
 from .output import json_option, print_json
+from .progress import searching
 
 TARGETS = ("shares", "mean", "cumulative")
 
@@ -40,31 +36,9 @@ def design(options: int, epsilon: str, target: str, worst: bool, as_json: bool) 
     """
     from hushpoll_analysis.designing.best_channel import design as find
 
-    with _progress() as told:
-        made = find(options, epsilon, target, worst, progress=told)
+    with searching():
+        made = find(options, epsilon, target, worst)
     if as_json:
         print_json(made.to_dict())
     else:
         click.echo(str(made))
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[float], None] | None]:
-    """Show on a terminal how much of the gap is closed; say nothing where nobody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from hushpoll_analysis.designing.optimal.program import GAP
-    from tqdm import tqdm
-
-    # The gap shrinks by orders of magnitude: its logarithm moves evenly.
-    decades = -math.log10(GAP)
-    with tqdm(
-        total=100, desc="Closing the gap", bar_format="{desc} {percentage:3.0f} % |{bar}|", leave=False
-    ) as bar:
-
-        def told(gap: float) -> None:
-            share = -math.log10(min(max(gap, GAP), 1.0)) / decades
-            bar.update(max(0.0, 100.0 * share - bar.n))
-
-        yield told

@@ -36,8 +36,8 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
     """Write the sealed reports of the survey HASH as CSV and Parquet, in random order, with a codebook.
 
     Columns end in _reported; where the survey has groups, a column group names them, small ones together as other.
-    Beside them: survey.json, label scripts for SPSS, Stata and R, and reproduce.py, which repeats the table of
-    estimates.
+    Beside them: survey.json, .sav and .dta files, a Frictionless data package, a DDI codebook, label scripts for SPSS,
+    Stata and R, and reproduce.py and reproduce.R, which repeat the table of estimates.
 
     \b
     Examples:
@@ -64,15 +64,18 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                 return part
 
             records = map(counted, read_sealed(store, survey_hash))
+            state = store.state(survey_hash)
+            assert state is not None
+            apart = state.seen_apart
             if parts is None:
-                state = store.state(survey_hash)
-                assert state is not None
-                files = write_export(survey, records, folder, level, state.fewest)
+                files = write_export(survey, records, folder, level, state.fewest, apart)
             else:
                 # Groups only grow: what is large enough before the first part is so after the last.
                 shown = Tallies().get(store, survey, FIELD).groups if survey.groups else None
                 total = store.sealed_count(survey_hash)
-                files = write_large_export(survey, records, folder, level, rows=parts, n=total, shown=shown)
+                files = write_large_export(
+                    survey, records, folder, level, rows=parts, n=total, shown=shown, batch=apart
+                )
         n = sum(read)
         record(store, COMMAND_LINE, "exported", survey_hash, f"{n} reports")
     if as_json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from hushpoll_client.mechanism import MECHANISMS
-from hushpoll_client.words import at_least, at_most, epsilon_text
+from hushpoll_client.words import at_least, at_most, brief_text, epsilon_text
 
 from .output import json_option, print_json
 from .parameters import parameter_options, read_parameters
@@ -115,11 +115,15 @@ def plan(
 def _points(margin: float, target: str) -> str:
     if target == "mean":
         return (
-            f"±{100 * margin:.1f} % of the range"
+            f"±{brief_text(100.0 * margin)} % of the range"
             if margin < 1.0
             else "more than the range, nothing is learnt"
         )
-    return f"±{100 * margin:.1f} points" if margin < 1.0 else "more than ±100 points, nothing is learnt"
+    return (
+        f"±{brief_text(100.0 * margin)} points"
+        if margin < 1.0
+        else "more than ±100 points, nothing is learnt"
+    )
 
 
 _OF = {"cumulative": "of each cumulative share"}

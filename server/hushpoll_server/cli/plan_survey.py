@@ -11,6 +11,7 @@ import click
 from hushpoll_client.words import epsilon_text, factor_text
 
 from .output import print_json, read_survey
+from .progress import searching
 
 if TYPE_CHECKING:
     from hushpoll_analysis.designing.budgeting import Budget, QuestionBudget
@@ -59,19 +60,22 @@ def print_budget(
 
     if n is None:
         raise click.UsageError("--survey needs --n; give the number of answers that you expect")
-    survey = read_survey(path)
     usual = [text for text in margins if "=" not in text]
     if len(usual) > 1:
         raise click.UsageError("--margin without a question is given more than once; give it once")
-    made = budget(
-        survey,
-        n,
-        {name: _number(value, f"--margin {name}") for name, value in _pairs(margins, "--margin").items()},
-        _pairs(locks, "--lock"),
-        margin=_number(usual[0], "--margin") if usual else NEEDED,
-        recommended=_open_questions(path),
-        level=level,
-    )
+    each = {name: _number(value, f"--margin {name}") for name, value in _pairs(margins, "--margin").items()}
+    kept, others = _pairs(locks, "--lock"), _number(usual[0], "--margin") if usual else NEEDED
+    # A draft whose epsilon is between the slider's stops has a channel to search for before it can be read.
+    with searching():
+        made = budget(
+            read_survey(path),
+            n,
+            each,
+            kept,
+            margin=others,
+            recommended=_open_questions(path),
+            level=level,
+        )
     if made.problems:
         raise click.UsageError(made.problems[0])
     if as_json:
@@ -93,7 +97,7 @@ def _pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
         if not is_pair and flag == "--margin":
             continue
         if not (is_pair and name and value):
-            raise click.UsageError(f"{flag} {text!r} is no QUESTION=VALUE; write {flag} cheated=1.0")
+            raise click.UsageError(f"{flag} {text!r} is not a QUESTION=VALUE; write {flag} cheated=1.0")
         if name in found:
             raise click.UsageError(f"{flag} is given twice for {name!r}; give it once")
         found[name] = value

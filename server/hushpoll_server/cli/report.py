@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from .output import read_survey
 from .stored import find_survey, opened_store
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
 
     from hushpoll_server.store.surveys import Store
@@ -59,8 +58,9 @@ ENGINES = ("duckdb", "spark")
 )
 @click.option(
     "--anchor",
-    metavar="QUESTION=SHARE",
-    help="A yes/no question whose true share is known: correct the others for careless answers.",
+    metavar="QUESTION[ANSWER]=SHARE",
+    help="A question with a known share of Yes, or of the answer in brackets (1 where people are told to give it):"
+    " correct the others for careless answers.",
 )
 @click.option(
     "--needed",
@@ -73,6 +73,11 @@ ENGINES = ("duckdb", "spark")
     type=click.Path(file_okay=False),
     metavar="DIR",
     help="Also write one picture a question (SVG).",
+)
+@click.option(
+    "--na-action",
+    type=click.Choice(["fail", "omit"]),
+    help="Rows of --data with a missing value: refuse them (the default), or leave them out and say so.",
 )
 @click.option("--weights", metavar="COLUMN", help="Weights, a column of --data.")
 @click.option("--strata", metavar="COLUMN", help="Strata, a column of --data.")
@@ -141,13 +146,15 @@ def report(
         raise click.UsageError(f"--json and --format {form} exclude each other; give one of them")
     form = "json" if as_json else form or _by_name(out)
     keys = _sample_keys(data, sample)
-    parts = _parts(data, engine, master, keys)
+    _check_engine(data, engine, master)
     if needed:
         keys["needed"] = _margins(needed)
     document = read_survey(survey) if Path(survey).is_file() else None
     if document is not None and data is not None:
         keys |= _sizes(document, group_size)
-        made = _make(document, parts(document, by) if parts else data, by, level, minimum, None, keys)
+        keys["batch"] = _released(document, data)
+        source: Any = _source(document, data, by, engine, master, keys)
+        made = _make(document, source, by, level, minimum, None, keys)
     else:
         with opened_store() as store:
             survey_hash = document.hash if document is not None else find_survey(store, survey)
@@ -157,11 +164,15 @@ def report(
                     f"{survey}: this survey is not published here",
                     "publish it, or give its reports with --data",
                 )
-            source: Any = parts(known, by) if parts else data
-            source = read_sealed(store, survey_hash) if source is None else source
             total = store.sealed_count(survey_hash) if data is None else None
             keys.setdefault("needed", planned_margins(store, known))
-            keys |= _sizes(known, group_size) or _kept_sizes(store, known, keys)
+            keys |= _sizes(known, group_size)
+            keys |= _kept_sizes(store, known, keys)
+            source = (
+                read_sealed(store, survey_hash)
+                if data is None
+                else _source(known, data, by, engine, master, keys)
+            )
             made = _make(known, source, by, level, minimum, total, keys)
             if data is None:
                 _say_what_waits(store, survey_hash)
@@ -170,28 +181,60 @@ def report(
     _write(made, form, out)
 
 
-def _parts(
-    data: str | None, engine: str | None, master: str | None, keys: dict[str, Any]
-) -> Callable[[Survey, str | None], Tally] | None:
-    """Give what counts many Parquet files by a query engine; None where a file is read directly."""
+def _check_engine(data: str | None, engine: str | None, master: str | None) -> None:
     if master is not None and engine != "spark":
         raise click.UsageError("--master is Spark's address; give --engine spark with it")
-    many = data is not None and (Path(data).is_dir() or any(sign in data for sign in "*?["))
-    if engine is None and not (many and find_spec("duckdb") and find_spec("ibis")):
-        return None
-    if data is None:
+    if engine is not None and data is None:
         raise click.UsageError("--engine counts files; name them with --data")
-    if rowwise := sorted(set(keys) - {"needed"}):
-        raise click.UsageError(
-            f"--{rowwise[0]} needs the rows of one file; give a .csv or .parquet to --data"
-        )
-    from hushpoll_analysis.data.parts import tally_parts
 
-    return lambda survey, by: tally_parts(survey, data, by, engine or ENGINES[0], master)
+
+def _source(
+    survey: Survey,
+    data: str,
+    by: str | None,
+    engine: str | None,
+    master: str | None,
+    keys: dict[str, Any],
+) -> Any:
+    """Give what the report is made of: counts of many files by a query engine, else the place of the reports."""
+    from hushpoll_analysis.data.arrow import are_many
+
+    if engine is None and not (are_many(data) and find_spec("duckdb") and find_spec("ibis")):
+        return data
+    if row := _needs_rows(keys, by):
+        if engine == "spark":
+            raise click.UsageError(
+                f"--{row.replace('_', '-')} needs the rows, and Spark gives counts; leave --engine out: the files are"
+                " then read here"
+            )
+        return data
+    from hushpoll_analysis.data.parts import tally_parts
+    from hushpoll_analysis.results.validity import anchor_of
+
+    count = partial(tally_parts, survey, data, engine=engine or ENGINES[0], master=master)
+    anchor = keys.get("anchor", survey.anchor and survey.anchor.question)
+    if anchor is not None:
+        asked = anchor if "anchor" not in keys else anchor_of(survey, anchor)[0].id
+        keys["anchor_counts"] = count(asked)
+    with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
+        return count(by, progress=bar.update)
+
+
+def _needs_rows(keys: dict[str, Any], by: str | None) -> str | None:
+    """Name what is asked for that counts do not tell."""
+    counted = by is None and isinstance(keys.get("population"), float)
+    named = ["weights", "strata", "clusters", "replicates", "na_action", *([] if counted else ["population"])]
+    return next((key for key in named if key in keys), None)
 
 
 def _sizes(survey: Survey, given: tuple[str, ...]) -> dict[str, Any]:
     return {"population": read_sizes(survey.groups, given, "--group-size")} if given else {}
+
+
+def _released(survey: Survey, data: str) -> float | None:
+    from hushpoll_analysis.data.released import released_together
+
+    return released_together(survey, data)
 
 
 def _kept_sizes(store: Store, survey: Survey, keys: dict[str, Any]) -> dict[str, Any]:
@@ -265,14 +308,14 @@ def _make(
 
 def _sample_keys(data: str | None, given: dict[str, str | None]) -> dict[str, Any]:
     """Read how the respondents were sampled; columns belong to a file of reports."""
-    kind, anchor = given.pop("replicates_kind"), given.pop("anchor")
+    kind, anchor, na_action = (given.pop(key) for key in ("replicates_kind", "anchor", "na_action"))
     prefix = given.pop("replicates")
     factors = {key: given.pop(f"replicates_{key}") for key in ("rho", "scales")}
     keys: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if anchor is not None:
         if "=" not in anchor:
             raise click.UsageError(f"--anchor {anchor}: write QUESTION=SHARE, as in --anchor never_born=0")
-        keys["anchor"] = tuple(anchor.rpartition("=")[::2])
+        keys["anchor"] = anchor
     if "population" in keys:
         with contextlib.suppress(ValueError):
             keys["population"] = float(keys["population"])
@@ -281,16 +324,22 @@ def _sample_keys(data: str | None, given: dict[str, str | None]) -> dict[str, An
         columns.append("replicates")
     if columns and data is None:
         raise click.UsageError(f"--{columns[0]} names a column; give the file that has it with --data")
+    if na_action is not None:
+        if data is None:
+            raise click.UsageError("--na-action is about the rows of a file; name it with --data")
+        keys["na_action"] = na_action
     if prefix is not None and data is not None:
         keys["replicates"] = _replicates(data, prefix, str(kind), **factors)
     return keys
 
 
 def _replicates(data: str, prefix: str, kind: str, rho: str | None, scales: str | None) -> Any:
+    from hushpoll_analysis.data.arrow import files_at
     from hushpoll_analysis.data.files import column_names
     from hushpoll_analysis.sampling.replicates import Replicates
 
-    names = [name for name in column_names(Path(data)) if name.startswith(prefix)]
+    first = next(iter(files_at(data)), Path(data))
+    names = [name for name in column_names(first) if name.startswith(prefix)]
     if not names:
         raise click.UsageError(f"--replicates {prefix}: no column of {data} begins so")
     try:

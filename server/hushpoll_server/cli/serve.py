@@ -53,9 +53,20 @@ def serve(new_key: bool) -> None:
     sys.stdout.flush()
     os.set_inheritable(listener.fileno(), True)
     os.environ.update(PORT=str(config.port), HUSHPOLL_SOCKET=f"fd://{listener.detach()}")
-    # A fresh interpreter: the migrations' memory is not carried along by every worker.
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:hushpoll_server.serve.gunicorn_conf"]
-    os.execv(sys.executable, command)  # noqa: S606
+    _become_gunicorn()
+
+
+def _become_gunicorn() -> None:
+    """Run gunicorn: in this process, unless its workers would carry along what a migration has loaded."""
+    from gunicorn import __main__ as program  # type: ignore[import-untyped]
+    from gunicorn.app import wsgiapp  # type: ignore[import-untyped]
+
+    arguments = ["-c", "python:hushpoll_server.serve.gunicorn_conf"]
+    if "alembic" in sys.modules:
+        os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *arguments])  # noqa: S606
+    # gunicorn reads them here, and starts itself again by them when it is told to.
+    sys.argv = [program.__file__, *arguments]
+    wsgiapp.run()
 
 
 def _listen(config: Config) -> socket.socket:

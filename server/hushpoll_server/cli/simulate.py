@@ -79,7 +79,7 @@ def read_truth(text: str) -> Mapping[str, Any]:
         try:
             data, where = Path(text).read_bytes(), f"--truth {text}"
         except OSError as error:
-            reason = error.strerror or "is no file"
+            reason = error.strerror or "is not a file"
             raise HushpollError(
                 f"--truth {text}: {reason}", 'give a file or JSON such as {"id": [0.7, 0.3]}'
             ) from None

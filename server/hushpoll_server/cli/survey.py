@@ -138,8 +138,12 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
 
 @survey.command(short_help="Open a closed survey again.")
 @click.argument("hash_", metavar="HASH")
-def reopen(hash_: str) -> None:
+@json_option
+def reopen(hash_: str, as_json: bool) -> None:
     """Open the survey HASH again, without a last day; for one that was closed by mistake or by a wrong clock.
+
+    When it closes again, its totals change by the new reports alone, however few. Who has read them before learns what
+    these say together, of one report what was sent: a randomized answer.
 
     \b
     Example:
@@ -150,7 +154,13 @@ def reopen(hash_: str) -> None:
         opened = closing.reopen(store, survey_hash)
         if opened:
             record(store, COMMAND_LINE, "reopened", survey_hash)
-    click.echo("Reports are taken again." if opened else "The survey is open.")
+        state = store.state(survey_hash)
+        assert state is not None
+        item = _describe(store, state)
+    if as_json:
+        print_json(item)
+    else:
+        click.echo("Reports are taken again." if opened else "The survey is open.")
 
 
 @survey.command(short_help="Say how many people each group has.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from hushpoll_client import Block, Question, Survey
+from hushpoll_client.document import refuse_turned
 from hushpoll_client.words import at_most, epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
@@ -32,6 +33,7 @@ def check(file: str, profile: bool, as_json: bool) -> None:
       hushpoll survey check survey.json --profile
     """
     survey = read_survey(file)
+    refuse_turned(survey.document)  # as publishing does; a client reads what was published before
     if as_json:
         print_json(describe(survey, profile))
     else:
@@ -77,6 +79,7 @@ def _described(survey: Survey) -> dict[str, Any]:
         "questions": [_question(question) for question in survey.questions],
         **({"blocks": [_block(block) for block in survey.blocks]} if survey.blocks else {}),
         **({"groups": list(survey.groups)} if survey.groups else {}),
+        **({} if survey.anchor is None else {"anchor": survey.anchor.document()}),
     }
 
 
@@ -139,4 +142,8 @@ def _print(survey: Survey) -> None:
         click.echo(f"{block.id}: {asked}, answered jointly, epsilon {epsilon_text(block.epsilon)}")
     if survey.groups:
         click.echo(f"groups, named openly by each report: {', '.join(survey.groups)}")
+    if survey.anchor is not None:
+        of = "Yes" if survey.anchor.answer is None else f"“{survey.anchor.answer}”"
+        known = f"the true share of {of} to {survey.anchor.question} is {survey.anchor.share}"
+        click.echo(f"shows careless answers: {known}")
     click.echo(f"\nTotal epsilon of one person: {epsilon_text(survey.epsilon_total)}")

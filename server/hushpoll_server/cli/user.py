@@ -66,7 +66,8 @@ def password(name: str, generate: bool, as_json: bool) -> None:
 @click.option(
     "--second-factor-off", is_flag=True, help="Ask for the password only, for somebody whose phone is lost."
 )
-def change(name: str, role: str | None, lock: bool | None, second_factor_off: bool) -> None:
+@json_option
+def change(name: str, role: str | None, lock: bool | None, second_factor_off: bool, as_json: bool) -> None:
     """Change the account NAME."""
     if role is None and lock is None and not second_factor_off:
         raise click.UsageError("say what to change: --role, --lock, --unlock or --second-factor-off")
@@ -76,7 +77,12 @@ def change(name: str, role: str | None, lock: bool | None, second_factor_off: bo
         if role is not None or lock is not None:
             active = None if lock is None else not lock
             accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
-    click.echo(f"Changed: {name}")
+        (changed,) = [one for one in accounts.all_users(store) if one.name == name]
+        guarded = second_factor.accounts_with(store)
+    if as_json:
+        print_json(_described(changed, name in guarded))
+    else:
+        click.echo(f"Changed: {name}")
 
 
 @user.command("list", short_help="List the accounts.")
@@ -144,18 +150,20 @@ def list_tokens(name: str | None, as_json: bool) -> None:
     with opened_store() as store:
         found = tokens.of_account(store, name)
     if as_json:
-        listed = [
-            {"id": one.id, "name": one.user_name, "label": one.label, "scopes": one.scopes} for one in found
-        ]
-        print_json({"tokens": listed})
+        print_json({"tokens": [_described_token(one) for one in found]})
         return
     for one in found:
         click.echo(f"{one.id}  {one.user_name}  {','.join(one.scopes)}  {one.label}")
 
 
+def _described_token(one: tokens.Token) -> dict[str, object]:
+    return {"id": one.id, "name": one.user_name, "label": one.label, "scopes": one.scopes}
+
+
 @token.command("revoke", short_help="End a token.")
 @click.argument("token_id", metavar="ID")
-def revoke_token(token_id: str) -> None:
+@json_option
+def revoke_token(token_id: str, as_json: bool) -> None:
     """End the token ID, which `hushpoll user token list` shows, at once.
 
     \b
@@ -164,7 +172,10 @@ def revoke_token(token_id: str) -> None:
     """
     with opened_store() as store:
         gone = tokens.revoke(store, token_id, actor=COMMAND_LINE)
-    click.echo(f"Revoked: {gone.label} of {gone.user_name}")
+    if as_json:
+        print_json({**_described_token(gone), "revoked": True})
+    else:
+        click.echo(f"Revoked: {gone.label} of {gone.user_name}")
 
 
 def _ask() -> str | None:

@@ -7,15 +7,16 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 import click
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.link import Link
+from hushpoll_client.link import Link, split_address
 
 from hushpoll_server.config import Config
 from hushpoll_server.serve.pins import check_pins
+
+from .output import json_option, print_json
 
 if TYPE_CHECKING:
     from hushpoll_server.respond.owned import Owned
@@ -25,7 +26,8 @@ _SECONDS = 20
 
 @click.command()
 @click.argument("url")
-def verify(url: str) -> None:
+@json_option
+def verify(url: str, as_json: bool) -> None:
     """Compare what the server at URL serves with this installed release, byte for byte.
 
     URL is a survey's link or the server's address. Compared are all modules and styles that the respondent's browser
@@ -37,25 +39,35 @@ def verify(url: str) -> None:
     Example:
       hushpoll verify https://survey.example.org/s/953b9c...#953b9c...
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise HushpollError(f"{url[:80]}: is no address", "give one like https://survey.example.org/s/...")
+    parts = split_address(url)
+    if parts is None:
+        raise HushpollError(
+            f"{url[:80]}: is not an address", "give one like https://survey.example.org/s/..."
+        )
     check_pins()
     origin = f"{parts.scheme}://{parts.netloc}"
-    compared, different = 0, []
-    for name, same in _compare(origin, url if "/s/" in parts.path else None):
-        compared += 1
-        if not same:
-            different.append(name)
-    for name in different:
-        click.echo(f"DIFFERENT  {origin}{name}")
+    says: list[str] = []
+    compared = list(_compare(origin, url if "/s/" in parts.path else None, says))
+    different = [f"{origin}{name}" for name, same in compared if not same]
+    if as_json:
+        print_json({"url": url, "compared": len(compared), "different": different, "says": says})
+    else:
+        _tell(len(compared), different, says)
+    if different:
+        raise click.exceptions.Exit(1)
+
+
+def _tell(compared: int, different: list[str], says: list[str]) -> None:
+    for line in [*says, *(f"DIFFERENT  {address}" for address in different)]:
+        click.echo(line)
     if different:
         click.echo(f"{len(different)} of {compared} files are not those of this release.")
-        raise click.exceptions.Exit(1)
-    click.echo(f"{compared} files, all as in this release.")
+    else:
+        click.echo(f"{compared} files, all as in this release.")
 
 
-def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
+def _compare(origin: str, link: str | None, says: list[str]) -> Iterator[tuple[str, bool]]:
+    """Compare file by file; what the operator says on the page, which is no release's, is put among `says`."""
     from hushpoll_server.respond.assets import asset, asset_paths, release
     from hushpoll_server.respond.owned import read_back
 
@@ -71,8 +83,7 @@ def _compare(origin: str, link: str | None) -> Iterator[tuple[str, bool]]:
         yield f"/api/surveys/{survey_hash}", True
         served = {path: _get(origin + path) for path in _addresses(survey)}
         owned = read_back(next(iter(served.values())).decode(errors="replace"))
-        for line in owned.lines():
-            click.echo(line)
+        says += owned.lines()
         rendered = _pages(origin, survey, owned)
         for path, page in served.items():
             yield path, page in rendered[path]
@@ -121,14 +132,28 @@ def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
     return pages
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What another address serves says nothing about this one."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        return None
+
+
 def _get(url: str) -> bytes:
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+        with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_SECONDS) as answer:
             body: bytes = answer.read()
     except urllib.error.HTTPError as error:
         with error:
-            return b""
+            leads_to = error.headers.get("Location")
+        if leads_to is not None:
+            printed = "".join(sign if sign.isprintable() else " " for sign in leads_to[:200])
+            raise HushpollError(
+                f"{url[:120]}: leads on to {printed}",
+                "nothing was compared; verify that address, and hand out no link that is led on",
+            ) from None
+        return b""
     except (OSError, ValueError) as error:
         raise HushpollError(f"{url[:120]}: no answer ({error})", "check the address") from None
     return body

@@ -19,6 +19,7 @@ from werkzeug.local import LocalProxy
 
 from hushpoll_server.compression import compress
 from hushpoll_server.problems import Problem
+from hushpoll_server.spoken import WORKSPACE_LANGUAGES, language
 from hushpoll_server.store.surveys import get_store
 
 from . import log, sharing, tokens
@@ -109,7 +110,7 @@ def audit(action: str, subject: str, detail: str = "", tx: Connection | None = N
     user = signed_in()
     if "token" in g:
         detail = f"{detail} (token {g.token.label})".strip()
-    actor = user.name if user else "nobody"
+    actor = user.name if user else log.NOBODY
     if tx is None:
         log.record(get_store(), actor, action, subject, detail)
     else:
@@ -154,7 +155,9 @@ def init_app(app: Flask) -> None:
         _bootstrap.init_app(app)
     if "csrf" not in app.extensions:
         csrf.init_app(app)
-    app.jinja_env.globals["current_user"] = current_user
+    app.jinja_env.globals.update(
+        current_user=current_user, workspace_languages=WORKSPACE_LANGUAGES, spoken_language=language
+    )
     app.register_error_handler(CSRFError, _stale_form)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import segno
 from flask import flash, redirect, render_template, request, session, url_for
+from flask_babel import LazyString
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import PasswordField, SelectMultipleField, StringField
@@ -11,6 +12,8 @@ from wtforms.validators import EqualTo, InputRequired, Length
 from wtforms.widgets import CheckboxInput
 
 from hushpoll_server.fields import choices, sentence
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import get_store
 
 from . import accounts, resetting, second_factor, sessions, tokens
@@ -22,40 +25,51 @@ from .sign_in import password_fits
 
 Page = str | Response | tuple[str, int]
 
-_NEW_PASSWORD_HINT = f"At least {SHORTEST_PASSWORD} characters. A few unrelated words are good."
+_NEW_PASSWORD_HINT = later("At least %(n)s characters. A few unrelated words are good.", n=SHORTEST_PASSWORD)
+
+
+def _scope(scope: str) -> str:
+    return f"{scope}: {in_words(tokens.SCOPES[scope])}"
 
 
 class PresentForm(FlaskForm):  # type: ignore[misc]
     """The present password, asked again before something that a stolen session must not do."""
 
-    present = PasswordField("Present password", [InputRequired("Type your present password.")])
+    present = PasswordField(later("Present password"), [InputRequired(later("Type your present password."))])
 
 
 class EmailForm(FlaskForm):  # type: ignore[misc]
     """One's own address; the present password is asked again, because a link to a new one goes there."""
 
     email = StringField(
-        "E-mail address",
+        later("E-mail address"),
         [Length(max=254)],
-        description="Where a link to a new password goes, if this server sends mail. Empty it to remove it.",
+        description=later(
+            "Where a link to a new password goes, if this server sends mail. Empty it to remove it."
+        ),
     )
-    email_present = PasswordField("Present password", [InputRequired("Type your present password.")])
+    email_present = PasswordField(
+        later("Present password"), [InputRequired(later("Type your present password."))]
+    )
 
 
 class PasswordForm(PresentForm):
     """A new password, with the present one asked again."""
 
     password = PasswordField(
-        "New password", [InputRequired("Type a new password.")], description=_NEW_PASSWORD_HINT
+        later("New password"), [InputRequired(later("Type a new password."))], description=_NEW_PASSWORD_HINT
     )
-    again = PasswordField("New password again", [EqualTo("password", "The two new passwords differ.")])
+    again = PasswordField(
+        later("New password again"), [EqualTo("password", later("The two new passwords differ."))]
+    )
 
 
 class TurnOnForm(PresentForm):
     """The first code from the app, which shows that it has the key."""
 
     code = StringField(
-        "Code from the app", [InputRequired("Type the six digits that the app shows."), Length(max=40)]
+        later("Code from the app"),
+        [InputRequired(later("Type the six digits that the app shows.")), Length(max=40)],
     )
 
 
@@ -63,14 +77,14 @@ class TokenForm(PresentForm):
     """A new token: what it is for, and what it may do."""
 
     label = StringField(
-        "What it is for",
-        [InputRequired("Say what the token is for."), Length(max=64)],
-        description="For yourself, to know it again: the program or the machine that will use it.",
+        later("What it is for"),
+        [InputRequired(later("Say what the token is for.")), Length(max=64)],
+        description=later("For yourself, to know it again: the program or the machine that will use it."),
     )
     scopes = SelectMultipleField(
-        "What it may do",
-        [InputRequired("Choose at least one.")],
-        choices=choices((scope, f"{scope}: {said}") for scope, said in tokens.SCOPES.items()),
+        later("What it may do"),
+        [InputRequired(later("Choose at least one."))],
+        choices=choices((scope, LazyString(_scope, scope)) for scope in tokens.SCOPES),
         option_widget=CheckboxInput(),
     )
 
@@ -90,7 +104,7 @@ def account() -> Page:
     except AccountError as error:
         form.password.errors = [sentence(error)]
         return _account_page(form), 422
-    flash("Password changed. Every other session of yours has ended.", "done")
+    flash(_("Password changed. Every other session of yours has ended."), "done")
     return redirect(url_for("accounts.account"))
 
 
@@ -104,9 +118,9 @@ def change_email() -> Page:
         try:
             if password_fits(store, name, form.email_present.data):
                 resetting.set_email(store, name, form.email.data or "", actor=name)
-                flash("Your e-mail address is saved.", "done")
+                flash(_("Your e-mail address is saved."), "done")
                 return redirect(url_for("accounts.account") + "#email")
-            form.email_present.errors = ["This is not your present password. Try again."]
+            form.email_present.errors = [_("This is not your present password. Try again.")]
         except AccountError as error:
             (form.email if error.field == "email" else form.email_present).errors = [sentence(error)]
     return _account_page(PasswordForm(formdata=None), form), 422
@@ -131,7 +145,7 @@ def sign_out_everywhere() -> Response:
     """End all sessions of this account, this one too."""
     sessions.end_all(get_store(), current_user.name, actor=current_user.name)
     session.clear()
-    flash("You are signed out on every device.", "done")
+    flash(_("You are signed out on every device."), "done")
     return redirect(url_for("accounts.sign_in"))
 
 
@@ -139,6 +153,8 @@ def sign_out_everywhere() -> Response:
 @login_required
 def set_up_second_factor() -> Page:
     """Show the key as a QR code, and turn the second factor on once the app's code is right."""
+    import segno  # drawn for a few people only
+
     store, name = get_store(), current_user.name
     if second_factor.is_on(store, name):
         return redirect(url_for("accounts.account") + "#second-factor")
@@ -176,7 +192,7 @@ def turn_second_factor_off() -> Page:
         return render_template("accounts/present.html", form=form, what="off"), status
     try:
         second_factor.turn_off(get_store(), current_user.name, actor=current_user.name)
-        flash("The second factor is off. Your password alone signs you in.", "done")
+        flash(_("The second factor is off. Your password alone signs you in."), "done")
     except AccountError as error:
         flash(sentence(error), "problem")
     return redirect(url_for("accounts.account"))
@@ -224,7 +240,7 @@ def revoke_token() -> Response:
     try:
         token_id = request.form.get("id", "")
         gone = tokens.revoke(get_store(), token_id, actor=current_user.name, name=current_user.name)
-        flash(f"The token “{gone.label}” opens nothing any more.", "done")
+        flash(_("The token “%(token)s” opens nothing any more.", token=gone.label), "done")
     except AccountError as error:
         flash(sentence(error), "problem")
     return redirect(url_for("accounts.own_tokens"))
@@ -245,6 +261,6 @@ def _refuse_wrong_password(form: PresentForm) -> int | None:
         form.present.errors = [sentence(error)]
         return 429
     if not fits:
-        form.present.errors = ["This is not your present password."]
+        form.present.errors = [_("This is not your present password.")]
         return 422
     return None

@@ -6,6 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
+from hushpoll_client.said import said
 from sqlalchemy import Connection, Row, insert, select, update
 
 from hushpoll_server.store.surveys import Store
@@ -52,14 +53,20 @@ def add_user(
     """Make an account and give its password, which is generated where none is given and kept nowhere."""
     name = _clean_name(name)
     if role not in ROLES:
-        raise AccountError(f"role {role!r} is unknown", f"choose one of {', '.join(ROLES)}", "role")
+        raise AccountError(
+            said("role {role!r} is unknown", role=role),
+            said("choose one of {roles}", roles=", ".join(ROLES)),
+            "role",
+        )
     if password is None:
         password = new_password()
     check_password(password)
     password_hash = hash_of(password)
     with store.write() as tx:
         if user_row(tx, name) is not None:
-            raise AccountError(f"there is already an account named {name!r}", "choose another name")
+            raise AccountError(
+                said("there is already an account named {name!r}", name=name), "choose another name"
+            )
         tx.execute(
             insert(users).values(
                 name=name, role=role, password_hash=password_hash, created_at=now(), active=1
@@ -67,13 +74,6 @@ def add_user(
         )
         note(tx, actor, "account added", name, role)
     return password
-
-
-def find_user(store: Store, name: str) -> User | None:
-    """Give the account of that name."""
-    with store.read() as tx:
-        row = user_row(tx, name)
-    return None if row is None else User.of(row)
 
 
 def all_users(store: Store) -> list[User]:
@@ -95,7 +95,9 @@ def set_password(store: Store, name: str, password: str, *, actor: str, keep: st
     with store.write() as tx:
         changed = tx.execute(update(users).where(users.c.name == name).values(password_hash=password_hash))
         if not changed.rowcount:
-            raise AccountError(f"there is no account named {name!r}", "see the list of accounts")
+            raise AccountError(
+                said("there is no account named {name!r}", name=name), "see the list of accounts"
+            )
         sessions.end_others(tx, name, keep)
         # Whoever was locked out by somebody else's tries gets in with the new one.
         tries.forget(tx, store, "sign-in", name)
@@ -109,22 +111,30 @@ def change_account(
     values: dict[str, object] = {}
     if role is not None:
         if role not in ROLES:
-            raise AccountError(f"role {role!r} is unknown", f"choose one of {', '.join(ROLES)}", "role")
+            raise AccountError(
+                said("role {role!r} is unknown", role=role),
+                said("choose one of {roles}", roles=", ".join(ROLES)),
+                "role",
+            )
         values["role"] = role
     if active is not None:
         values["active"] = active
     with store.write() as tx:
         row = user_row(tx, name)
         if row is None:
-            raise AccountError(f"there is no account named {name!r}", "see the list of accounts")
+            raise AccountError(
+                said("there is no account named {name!r}", name=name), "see the list of accounts"
+            )
         loses_admin = row.role == "admin" and row.active and (role not in (None, "admin") or active is False)
         if loses_admin and _other_admins(tx, name) == 0:
-            raise AccountError(f"{name} is the last active admin", "make another one first", "role")
+            raise AccountError(
+                said("{name} is the last active admin", name=name), "make another one first", "role"
+            )
         tx.execute(update(users).where(users.c.name == name).values(**values))
         sessions.end_others(tx, name, None)
-        said = [role] if role else []
-        said += [] if active is None else ["unlocked" if active else "locked"]
-        note(tx, actor, "account changed", name, ", ".join(said))
+        told = [role] if role else []
+        told += [] if active is None else ["unlocked" if active else "locked"]
+        note(tx, actor, "account changed", name, ", ".join(told))
 
 
 def _other_admins(tx: Connection, name: str) -> int:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import datetime
 from typing import cast
 
-from flask import Blueprint, Flask
+from flask import Blueprint, Flask, abort, redirect, request, url_for
+from werkzeug.wrappers import Response
 
-from .access import guard_forms, init_app, keep_private
+from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES, day
+
+from .access import cookies_are_secure, guard_forms, init_app, keep_private, local_path
+from .log_words import told_detail
+
+_REMEMBERED_SECONDS = 365 * 86_400
 
 bp = Blueprint("accounts", __name__, template_folder="templates")
 bp.record_once(lambda state: init_app(cast(Flask, state.app)))
@@ -15,9 +21,31 @@ bp.before_request(guard_forms)
 bp.after_request(keep_private)
 
 
+@bp.get("/language/<chosen>")
+def choose_language(chosen: str) -> Response:
+    """Speak this language in the workspace from now on, on this device, and go back to where it was chosen."""
+    if chosen not in WORKSPACE_LANGUAGES:
+        abort(404, "the workspace does not speak this language; choose one at the foot of a page")
+    response = redirect(local_path(request.args.get("next")) or url_for("workspace.home"))
+    response.set_cookie(
+        CHOSEN,
+        chosen,
+        max_age=_REMEMBERED_SECONDS,
+        secure=cookies_are_secure(),
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
+
+
+bp.add_app_template_filter(told_detail, "logged")
+bp.add_app_template_filter(day, "day")
+
+
 @bp.app_template_filter("when")
 def when(seconds: int | None) -> str:
     """Write a time of the store for people, in UTC."""
     if seconds is None:
         return ""
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%-d %B %Y, %H:%M UTC")
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f"{day(moment.date())}, {moment:%H:%M} UTC"

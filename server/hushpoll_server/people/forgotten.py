@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flask import abort, current_app, flash, redirect, render_template, session, url_for
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import PasswordField, StringField
@@ -10,6 +11,7 @@ from wtforms.validators import EqualTo, InputRequired, Length
 
 from hushpoll_server import mail
 from hushpoll_server.fields import sentence
+from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import get_store
 
 from . import resetting
@@ -19,7 +21,7 @@ from .errors import AccountError
 from .passwords import SHORTEST_PASSWORD
 
 Page = str | Response | tuple[str, int]
-_SAID = (
+_SAID = later(
     "If there is such an account and it has an e-mail address, a link is on its way. It works for an hour."
 )
 
@@ -28,7 +30,8 @@ class ForgottenForm(FlaskForm):  # type: ignore[misc]
     """Whose password it is."""
 
     name = StringField(
-        "Account name or e-mail address", [InputRequired("Type your account's name."), Length(max=254)]
+        later("Account name or e-mail address"),
+        [InputRequired(later("Type your account's name.")), Length(max=254)],
     )
 
 
@@ -36,11 +39,13 @@ class NewPasswordForm(FlaskForm):  # type: ignore[misc]
     """A new password, twice."""
 
     password = PasswordField(
-        "New password",
-        [InputRequired("Type a new password.")],
-        description=f"At least {SHORTEST_PASSWORD} characters. A few unrelated words are good.",
+        later("New password"),
+        [InputRequired(later("Type a new password."))],
+        description=later("At least %(n)s characters. A few unrelated words are good.", n=SHORTEST_PASSWORD),
     )
-    again = PasswordField("New password again", [EqualTo("password", "The two new passwords differ.")])
+    again = PasswordField(
+        later("New password again"), [EqualTo("password", later("The two new passwords differ."))]
+    )
 
 
 @bp.route("/sign-in/forgotten", methods=["GET", "POST"])
@@ -64,7 +69,7 @@ def forgotten() -> Page:
     except AccountError as error:
         form.name.errors = [sentence(error)]
         return render_template("accounts/forgotten.html", form=form), 429
-    flash(_SAID, "done")
+    flash(str(_SAID), "done")
     return redirect(url_for("accounts.sign_in"))
 
 
@@ -80,7 +85,7 @@ def new_password(token: str) -> Page:
         try:
             resetting.choose(store, token, form.password.data)
             session.clear()
-            flash("Your new password is set. Sign in with it.", "done")
+            flash(_("Your new password is set. Sign in with it."), "done")
             return redirect(url_for("accounts.sign_in"))
         except AccountError as error:
             form.password.errors = [sentence(error)]

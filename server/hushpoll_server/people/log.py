@@ -11,7 +11,9 @@ from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import audit_log
 
-COMMAND_LINE = "command line"
+COMMAND_LINE, FIRST_START, NOBODY = "command line", "first start", "nobody"
+NO_ACCOUNTS = (COMMAND_LINE, FIRST_START, NOBODY)
+"""Who does something without an account; pages say it in their language."""
 
 
 def now() -> int:

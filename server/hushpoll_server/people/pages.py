@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flask import current_app, flash, redirect, render_template, request, session, url_for
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import HiddenField, PasswordField, SelectField, StringField
@@ -10,6 +11,8 @@ from wtforms.validators import InputRequired, Length
 
 from hushpoll_server import mail
 from hushpoll_server.fields import choices, sentence
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import get_store
 
 from . import (
@@ -40,36 +43,45 @@ from .sign_in import HalfWay, SignedIn
 __all__ = ["account_pages", "bp", "forgotten"]
 
 ROLE_HELP = {
-    "designer": "makes, publishes and closes surveys",
-    "analyst": "reads the reports of surveys shared with them",
-    "admin": "everything, and accounts and the audit log",
+    "designer": later("designer: makes, publishes and closes surveys"),
+    "analyst": later("analyst: reads the reports of surveys shared with them"),
+    "admin": later("admin: everything, and accounts and the audit log"),
 }
-_ROLE_CHOICES = choices((role, f"{role}: {ROLE_HELP[role]}") for role in accounts.ROLES)
+_ROLE_CHOICES = choices((role, ROLE_HELP[role]) for role in accounts.ROLES)
 
 
-_SAID = {"second-factor": "second factor off"}
+_CHANGED = {
+    "second-factor": later("second factor off"),
+    "lock": later("locked"),
+    "unlock": later("unlocked"),
+    "designer": later("designer"),
+    "analyst": later("analyst"),
+    "admin": later("admin"),
+}
 
 
 class SignInForm(FlaskForm):  # type: ignore[misc]
     """Name and password."""
 
-    name = StringField("Name", [InputRequired("Type your account's name."), Length(max=64)])
-    password = PasswordField("Password", [InputRequired("Type your password.")])
+    name = StringField(later("Name"), [InputRequired(later("Type your account's name.")), Length(max=64)])
+    password = PasswordField(later("Password"), [InputRequired(later("Type your password."))])
     next = HiddenField()
 
 
 class CodeForm(FlaskForm):  # type: ignore[misc]
     """A code from the app, or a recovery code."""
 
-    code = StringField("Code", [InputRequired("Type a code."), Length(max=40)])
+    code = StringField(later("Code"), [InputRequired(later("Type a code.")), Length(max=40)])
 
 
 class AddAccountForm(FlaskForm):  # type: ignore[misc]
     """A new account; its password is generated and shown once."""
 
-    name = StringField("Name", [InputRequired("Type a name."), Length(max=64)])
-    role = SelectField("Role", choices=_ROLE_CHOICES)
-    email = StringField("E-mail address", [Length(max=254)], description="For a link to a new password.")
+    name = StringField(later("Name"), [InputRequired(later("Type a name.")), Length(max=64)])
+    role = SelectField(later("Role"), choices=_ROLE_CHOICES)
+    email = StringField(
+        later("E-mail address"), [Length(max=254)], description=later("For a link to a new password.")
+    )
 
 
 class ChangeAccountForm(FlaskForm):  # type: ignore[misc]
@@ -96,7 +108,7 @@ def sign_in() -> str | Response | tuple[str, int]:
         form.name.errors = [sentence(error)]
         return _sign_in_page(form), 429
     if begun is None:
-        form.password.errors = ["This name and password do not belong together. Try again."]
+        form.password.errors = [_("This name and password do not belong together. Try again.")]
         return _sign_in_page(form), 422
     if isinstance(begun, HalfWay):
         session["half_way"] = [*begun, form.next.data]
@@ -124,7 +136,7 @@ def sign_in_code() -> str | Response | tuple[str, int]:
             begun = signing_in.finish_with_code(get_store(), HalfWay(*kept[:3]), form.code.data, device)
             if begun is not None:
                 return _enter(begun, kept[3])
-            form.code.errors = ["This code is not right, or was used before. Wait for the next one."]
+            form.code.errors = [_("This code is not right, or was used before. Wait for the next one.")]
         except AccountError as error:
             form.code.errors, status = [sentence(error)], 429
     return render_template("accounts/code.html", form=form), status
@@ -218,10 +230,10 @@ def change_account() -> str | Response | tuple[str, int]:
         else:
             accounts.change_account(get_store(), name, actor=current_user.name, role=change)
     except AccountError as error:
-        flash(f"Nothing changed: {error}.", "problem")
+        flash(_("Nothing changed: %(problem)s.", problem=in_words(error)), "problem")
         return redirect(url_for("accounts.list_accounts"))
     if made is None:
-        flash(f"{name}: {_SAID.get(change, change)}.", "done")
+        flash(f"{name}: {_CHANGED.get(change, change)}.", "done")
         return redirect(url_for("accounts.list_accounts"))
     return _accounts_page(AddAccountForm(formdata=None), made)
 
@@ -241,4 +253,10 @@ def audit_log() -> str:
         before = min(max(before, 0), 2**31 - 1)  # no entry has a number beyond, and no database takes any
     entries = log.audit_entries(get_store(), 100, before)
     unknown = tries.unknown_names(get_store())
-    return render_template("accounts/audit_log.html", entries=entries, before=before, unknown=unknown)
+    return render_template(
+        "accounts/audit_log.html",
+        entries=entries,
+        before=before,
+        unknown=unknown,
+        no_accounts=log.NO_ACCOUNTS,
+    )

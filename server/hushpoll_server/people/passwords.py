@@ -12,6 +12,7 @@ from pathlib import Path
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
+from hushpoll_client.said import said
 
 from hushpoll_server.problems import unavailable
 
@@ -37,10 +38,20 @@ def check_password(password: str) -> None:
     """Refuse a password that is too short to be safe or too long to be hashed cheaply."""
     if len(password) < SHORTEST_PASSWORD:
         raise AccountError(
-            f"the password must have at least {SHORTEST_PASSWORD} characters", field="password"
+            said(
+                "the password must have at least {least} characters",
+                least=SHORTEST_PASSWORD,
+            ),
+            field="password",
         )
     if len(password) > LONGEST_PASSWORD:
-        raise AccountError(f"the password must have at most {LONGEST_PASSWORD} characters", field="password")
+        raise AccountError(
+            said(
+                "the password must have at most {most} characters",
+                most=LONGEST_PASSWORD,
+            ),
+            field="password",
+        )
 
 
 def new_password() -> str:

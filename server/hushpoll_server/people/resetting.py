@@ -9,9 +9,11 @@ import logging
 import threading
 from collections.abc import Callable
 
+from hushpoll_client.said import said
 from sqlalchemy import func, or_, select, update
 
 from hushpoll_server.mail import Letter, MailError, check_address, send
+from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
@@ -24,14 +26,6 @@ __all__ = ["check_email", "choose", "email_of", "good_for", "request_link", "set
 
 SECONDS = 3600
 _LOG = logging.getLogger(__name__)
-_TEXT = """Somebody, probably you, asked for a new password of the account {name} on {address}.
-
-Choose it here within an hour; the link works once:
-
-{link}
-
-If it was not you, do nothing: the password stays as it is.
-"""
 
 
 def email_of(store: Store, name: str) -> str:
@@ -53,7 +47,9 @@ def set_email(store: Store, name: str, email: str, *, actor: str) -> None:
     address = check_email(email) if email.strip() else None
     with store.write() as tx:
         if not tx.execute(update(users).where(users.c.name == name).values(email=address)).rowcount:
-            raise AccountError(f"there is no account named {name!r}", "see the list of accounts")
+            raise AccountError(
+                said("there is no account named {name!r}", name=name), "see the list of accounts"
+            )
         note(tx, actor, "e-mail address changed", name, "" if address else "removed")
 
 
@@ -70,8 +66,7 @@ def request_link(store: Store, given: str, link_to: Callable[[str], str]) -> thr
     letters = []
     for row in rows[:3]:
         link = link_to(_token(store, row.name, row.password_hash, now() + SECONDS))
-        text = _TEXT.format(name=row.name, address=store.config.address, link=link)
-        letters.append(Letter(row.email, "A new password for hushpoll", text))
+        letters.append(Letter(row.email, _("A new password for hushpoll"), _text(store, row.name, link)))
         log.record(store, row.name, "password link asked for", row.name)
     if not letters:
         return None
@@ -80,9 +75,21 @@ def request_link(store: Store, given: str, link_to: Callable[[str], str]) -> thr
     return thread
 
 
+def _text(store: Store, name: str, link: str) -> str:
+    """Write the letter in the language of the page that asked for it."""
+    asked = _(
+        "Somebody, probably you, asked for a new password of the account %(name)s on %(address)s.",
+        name=name,
+        address=store.config.address,
+    )
+    here = _("Choose it here within an hour; the link works once:")
+    not_you = _("If it was not you, do nothing: the password stays as it is.")
+    return f"{asked}\n\n{here}\n\n{link}\n\n{not_you}\n"
+
+
 def _send(store: Store, letters: list[Letter]) -> None:
     try:
-        for _ in send(store.config, letters):
+        for _letter in send(store.config, letters):
             pass
     except MailError as error:
         _LOG.error("a letter was not sent: %s", error.problem)

@@ -11,6 +11,7 @@ import hmac
 import secrets
 
 import pyotp
+from hushpoll_client.said import said
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hushpoll_server.store.surveys import Store
@@ -90,7 +91,7 @@ def turn_off(store: Store, name: str, *, actor: str) -> None:
         gone = tx.execute(delete(second_factors).where(second_factors.c.user_name == name)).rowcount
         tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
         if not gone:
-            raise AccountError(f"{name} has no second factor", "nothing to turn off")
+            raise AccountError(said("{name} has no second factor", name=name), "nothing to turn off")
         note(tx, actor, "second factor off", name)
 
 

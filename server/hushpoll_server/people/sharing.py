@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hushpoll_client.said import said
 from sqlalchemy import delete, insert, select
 
 from hushpoll_server.store.surveys import Store, SurveyState
@@ -61,9 +62,11 @@ def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
     with store.write() as tx:
         row = user_row(tx, name)
         if row is None or not row.active:
-            raise AccountError(f"there is no active account named {name!r}", "ask an admin to add it")
+            raise AccountError(
+                said("there is no active account named {name!r}", name=name), "ask an admin to add it"
+            )
         if name == owner:
-            raise AccountError(f"{name} owns this survey and reads it already")
+            raise AccountError(said("{name} owns this survey and reads it already", name=name))
         known = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)
         if tx.execute(known).one_or_none() is None:
             tx.execute(insert(shares).values(hash=survey_hash, user_name=name))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from hushpoll_client.said import said
 from sqlalchemy import Row, delete, insert, select
 
 from hushpoll_server.store.surveys import Store
@@ -54,14 +55,24 @@ def make(store: Store, name: str, label: str, scopes: Iterable[str], *, actor: s
             "the label must have 1 to 64 printable characters", "say what the token is for", "label"
         )
     if not chosen or asked - set(SCOPES):
-        raise AccountError("a token needs scopes that exist", f"choose from {', '.join(SCOPES)}", "scopes")
+        raise AccountError(
+            "a token needs scopes that exist",
+            said("choose from {scopes}", scopes=", ".join(SCOPES)),
+            "scopes",
+        )
     token = _PREFIX + secrets.token_urlsafe(32)
     values = {"id": secrets.token_hex(6), "digest": digest(token), "scopes": " ".join(chosen)}
     with store.write() as tx:
         if user_row(tx, name) is None:
-            raise AccountError(f"there is no account named {name!r}", "see the list of accounts")
+            raise AccountError(
+                said("there is no account named {name!r}", name=name), "see the list of accounts"
+            )
         if len(tx.execute(select(tokens.c.id).where(tokens.c.user_name == name)).all()) >= MOST_TOKENS:
-            raise AccountError(f"{name} has {MOST_TOKENS} tokens already", "revoke one first", "label")
+            raise AccountError(
+                said("{name} has {most} tokens already", name=name, most=MOST_TOKENS),
+                "revoke one first",
+                "label",
+            )
         tx.execute(insert(tokens).values(**values, user_name=name, label=label, created_at=now()))
         note(tx, actor, "token made", name, f"{label}: {', '.join(chosen)}")
     return token
@@ -75,7 +86,9 @@ def revoke(store: Store, token_id: str, *, actor: str, name: str | None = None) 
     with store.write() as tx:
         row = tx.execute(select(tokens).where(mine)).one_or_none()
         if row is None:
-            raise AccountError(f"there is no token {token_id[:12]!r}", "see the list of tokens")
+            raise AccountError(
+                said("there is no token {token!r}", token=token_id[:12]), "see the list of tokens"
+            )
         tx.execute(delete(tokens).where(mine))
         note(tx, actor, "token revoked", row.user_name, row.label)
     return Token.of(row)

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 from typing import Any
 
+from hushpoll_client.said import said
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -43,9 +44,11 @@ def count(store: Store, purpose: str, name: str) -> int:
         wait = tried.blocked_until - now()
         # A longer one comes from a clock that was ahead: it would lock somebody out for as long.
         if 0 < wait <= LONGEST_BLOCK:
-            span = f"{wait} seconds" if wait < 120 else f"{-(-wait // 60)} minutes"
             raise AccountError(
-                "too many tries for this name, by you or by somebody else", f"wait {span}, then try again"
+                "too many tries for this name, by you or by somebody else",
+                said("wait {seconds} seconds, then try again", seconds=wait)
+                if wait < 120
+                else said("wait {minutes} minutes, then try again", minutes=-(-wait // 60)),
             )
         beyond = tried.failures - FREE_FAILURES
         pause = 0 if beyond < 0 else min(LONGEST_BLOCK, 30 * 2 ** min(beyond, 20))

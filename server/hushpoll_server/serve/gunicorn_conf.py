@@ -7,6 +7,7 @@ default: SQLite takes one writer at a time, and one process shares each commit a
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import resource
 import sys
@@ -17,6 +18,8 @@ from gunicorn.http import wsgi  # type: ignore[import-untyped]
 
 from hushpoll_server import logs
 from hushpoll_server.config import Config
+
+from .door import shut_when_told_to_stop
 
 _config = Config.from_environment()
 
@@ -43,9 +46,19 @@ keepalive = _config.request_seconds
 timeout = 60
 graceful_timeout = 30
 backlog = 2048
-# Which program answers is nobody's business, and every file of the respondent's page would say it again.
 _said = wsgi.Response.default_headers
-wsgi.Response.default_headers = lambda self: [line for line in _said(self) if not line.startswith("Server:")]
+
+
+def _headers(response: wsgi.Response) -> list[str]:
+    """Leave out what every file of the respondent's page would say again.
+
+    Which program answers is nobody's business, and since HTTP/1.1 a connection is kept unless it is said to close.
+    """
+    needless = ("Server:", *(("Connection: keep-alive",) if response.req.version >= (1, 1) else ()))
+    return [line for line in _said(response) if not line.startswith(needless)]
+
+
+wsgi.Response.default_headers = _headers
 # Files go through the same sending as everything else, which has a deadline.
 sendfile = False
 umask = 0o077
@@ -62,6 +75,11 @@ limit_request_fields = 64
 limit_request_field_size = 8190
 
 
+def when_ready(server: Any) -> None:
+    """Let nobody in who would not be answered, when the server is told to stop."""
+    shut_when_told_to_stop(server)
+
+
 def post_fork(server: Any, worker: Any) -> None:
     """Send the program's own log to stderr."""
     logs.configure(_config.log_level)
@@ -72,6 +90,10 @@ def post_worker_init(worker: Any) -> None:
     # Python lets a busy thread keep the interpreter for 5 ms; the writer, on which all others wait, asks for it several
     # times per commit.
     sys.setswitchinterval(0.0005)
+    # What is loaded by now stays for good: looking through all of it for garbage again and again would stop everybody
+    # for a tenth of a second each time.
+    gc.collect()
+    gc.freeze()
     if "hushpoll" in worker.wsgi.extensions:
         _ = worker.wsgi.extensions["hushpoll"].writer
 

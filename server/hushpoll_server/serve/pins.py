@@ -29,5 +29,5 @@ def check_pins(pinned: Path = PINNED) -> int | None:
     for folder in sorted(folders):
         for path in folder.iterdir():
             if path.suffix == ".js" and str(path.relative_to(packages)) not in wanted:
-                raise HushpollError(f"{path}: is no file of this release", "install the release again")
+                raise HushpollError(f"{path}: is not a file of this release", "install the release again")
     return len(wanted)

@@ -29,7 +29,8 @@ from .refusal import refusal, refusal_of
 
 # A client may go on sending while it is told why it is refused; it is listened to so long, or it would not get to read.
 LEAVING_SECONDS = 2.0
-# Connections that were waiting when the server was told to stop have so long to say what they want.
+# Connections that were on their way, or silent, when the server was told to stop have so long to say what they want; so
+# have those that were promised meanwhile that they would be kept.
 LAST_CALL_SECONDS = 0.5
 _PIECE = 64 * 1024
 _PROBES = tuple(f"GET {path} ".encode() for path in HEALTH)
@@ -49,6 +50,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.silent: dict[Connection, float] = {}
         self.sending: dict[Connection, float] = {}
         self.leaving: dict[Connection, float] = {}
+        self.last_call = 0.0
 
     def enqueue_req(self, conn: Connection) -> None:
         """Give a request a thread; questions about health have their own, for when all others wait for a database."""
@@ -166,7 +168,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.is_busy = False
         goes_on = not future.cancelled() and not future.exception() and future.result()
         try:
-            if goes_on and self.alive and not conn.is_over:
+            if goes_on and not conn.is_over:
+                # Also when told to stop: its client has read `keep-alive` and may have sent the next request, which is
+                # answered with `close`.
+                self.last_call = time.monotonic() + LAST_CALL_SECONDS
                 conn.take_left_over()
                 self._collect(conn)
             else:
@@ -225,24 +230,33 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _finish(self) -> None:
         """Answer every request that has begun or waits at the door, then end."""
+        until = time.monotonic() + self.cfg.graceful_timeout
+        door = time.monotonic() + LAST_CALL_SECONDS
+        self.set_accept_enabled(True)
+        while time.monotonic() < door:
+            self._go_on()
+        self._close_door()
+        while time.monotonic() < until and (
+            self.nr_conns > len(self.silent) or time.monotonic() < self.last_call
+        ):
+            self._go_on()
+        self.tpool.shutdown(wait=False)
+        self.probes.shutdown(wait=False)
+        self.poller.close()
+        self.method_queue.close()
+
+    def _go_on(self) -> None:
+        self.notify()
+        self.wait_for_and_dispatch_events(timeout=0.1)
+        self._end_overdue()
+
+    def _close_door(self) -> None:
         self.set_accept_enabled(False)
         for listener in self.sockets:
             listener.setblocking(False)
             while self.accept(listener):
                 pass
             listener.close()
-        last_call = time.monotonic() + LAST_CALL_SECONDS
-        until = time.monotonic() + self.cfg.graceful_timeout
-        while time.monotonic() < until and (
-            self.nr_conns > len(self.silent) or (self.silent and time.monotonic() < last_call)
-        ):
-            self.notify()
-            self.wait_for_and_dispatch_events(timeout=0.1)
-            self._end_overdue()
-        self.tpool.shutdown(wait=False)
-        self.probes.shutdown(wait=False)
-        self.poller.close()
-        self.method_queue.close()
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Answer a request that could not be read, or that failed outside the application."""

@@ -5,17 +5,20 @@ from __future__ import annotations
 import datetime
 import hmac
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey, SurveyError
+from hushpoll_client.document import refuse_turned
 from hushpoll_client.group import check_sizes
 from hushpoll_client.link import SHORT
 from hushpoll_client.record import RecordFormat
 from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.said import said
 from hushpoll_client.series import MOST_WAVES, changed_question
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
@@ -40,8 +43,6 @@ class ReportWriter(Protocol):
 
 
 _EXTENSION = "hushpoll"
-# Embeddings, overrides and isolates; the marks that Arabic and Hebrew use between words are none of them.
-_TURNS = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 # The cap of the day of publishing counted; lowering it later must not make old surveys unreadable.
 _ANY_EPSILON = "80"
 
@@ -88,9 +89,9 @@ class SurveyState:
         return max(FEWEST_REPORTS, self.minimum_batch)
 
     @property
-    def seen_apart(self) -> int | None:
-        """How many reports may be told from the others, by who reads results while they come; None once all came."""
-        return self.minimum_batch if self.is_open or self.results_live else None
+    def seen_apart(self) -> float:
+        """How many reports may be told from the others, by who reads results while they come; infinite: none may."""
+        return self.minimum_batch if self.is_open or self.results_live else math.inf
 
     @property
     def is_public(self) -> bool:
@@ -134,6 +135,8 @@ class Store:
         self.wal_holds_order = self.database.is_sqlite
         # The process may have died between a sealing and the vacuum after it.
         self.dead_companions = not self.database.is_sqlite
+        # Or in the middle of one, which leaves the rows that it took out in PostgreSQL's file.
+        self.inbox_is_worn = not self.database.is_sqlite
         self.vacuum_at = 0.0
 
     @cached_property
@@ -183,7 +186,7 @@ class Store:
         survey.check_cap(self.config.epsilon_cap)
         if self._row(tx, survey.hash) is not None:
             return False
-        refuse_turned_text(survey)
+        refuse_turned(survey.document)
         same = surveys.c.hash.startswith(survey.hash[:SHORT])
         if tx.execute(select(surveys.c.number).where(same)).first() is not None:
             raise HushpollError(
@@ -211,15 +214,19 @@ class Store:
         assert survey.series is not None
         before, here = self.get_survey(survey.series.previous), ("series", "previous")
         if before is None:
-            raise SurveyError(here, "is no survey of this server", "publish the wave before here first")
+            raise SurveyError(here, "is not a survey of this server", "publish the wave before here first")
         wave = 1 if before.series is None else before.series.wave
         if survey.series.wave != wave + 1:
-            raise SurveyError(("series", "wave"), f"does not follow wave {wave}", f"write {wave + 1}")
+            raise SurveyError(
+                ("series", "wave"),
+                said("does not follow wave {wave}", wave=wave),
+                said("write {next}", next=wave + 1),
+            )
         changed = changed_question(before, survey)
         if changed:
             raise SurveyError(
                 ("series",),
-                f"a wave asks the same questions again, but {changed}",
+                said("a wave asks the same questions again, but {changed}", changed=changed),
                 "change it back, or publish it as a survey of its own, without a series",
             )
 
@@ -341,7 +348,15 @@ class Store:
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
         """Give what is kept of a report's id: a keyed hash, useless to whoever has only the database."""
-        return hmac.digest(self.secret, b"seen:" + bytes.fromhex(survey_hash) + report_id, "sha256")[:16]
+        # A copy goes on from where the key and the survey were read: half the work of beginning anew.
+        mine = _keyed(self.secret, survey_hash).copy()
+        mine.update(report_id)
+        return mine.digest()[:16]
+
+
+@lru_cache(maxsize=1024)
+def _keyed(secret: bytes, survey_hash: str) -> hmac.HMAC:
+    return hmac.new(secret, b"seen:" + bytes.fromhex(survey_hash), "sha256")
 
 
 def init_app(app: Flask, store: Store) -> None:
@@ -366,13 +381,14 @@ def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
         place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
         why = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
         raise HushpollError(
-            f"{place}: the database cannot be opened ({why})", "check that it runs and may be written"
+            said("{place}: the database cannot be opened ({why})", place=place, why=why),
+            "check that it runs and may be written",
         ) from None
 
 
 def _open(config: Config, new_key: bool) -> Store:
-    from .backup import refuse_half_restored
     from .migrations import upgrade
+    from .restore import refuse_half_restored
 
     if not new_key:
         key.refuse_to_replace(config)
@@ -407,16 +423,6 @@ def today() -> datetime.date:
     return datetime.datetime.now(datetime.UTC).date()
 
 
-def refuse_turned_text(survey: Survey) -> None:
-    """Refuse a survey whose text is shown in another order than it is stored: a title could feign another one."""
-    text = survey.canonical.decode()
-    if found := _TURNS & set(text):
-        raise HushpollError(
-            f"the survey's text holds invisible signs that turn the direction of writing (U+{ord(min(found)):04X})",
-            "remove them; right-to-left scripts need none",
-        )
-
-
 def is_hash(text: str) -> bool:
     """Tell whether this can be the hash of a survey."""
     return len(text) == 64 and all(digit in "0123456789abcdef" for digit in text)
@@ -424,4 +430,6 @@ def is_hash(text: str) -> bool:
 
 def unknown_survey(survey_hash: str) -> HushpollError:
     """Make the error for a hash that this server does not know."""
-    return HushpollError(f"survey {survey_hash[:64]!r} is not known here", "see `hushpoll survey list`")
+    return HushpollError(
+        said("survey {survey!r} is not known here", survey=survey_hash[:64]), "see `hushpoll survey list`"
+    )

@@ -1,0 +1,107 @@
+"""What backups and restoring share: the file's account of itself, and reading tables so that both ends agree."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hushpoll_client import HushpollError
+from sqlalchemy import Column, ColumnElement, Connection, Engine, Integer, MetaData, String, Table, select
+from sqlalchemy.exc import DatabaseError
+
+_PART = 5_000
+
+facts_table = Table(
+    "backup_of",
+    MetaData(),
+    Column("name", String, primary_key=True),
+    Column("rows", Integer, nullable=False),
+    Column("digest", String, nullable=False),
+)
+
+Told = Callable[[str, int], None]
+
+
+class Copied(NamedTuple):
+    """How many rows were copied, in how many tables."""
+
+    tables: int
+    rows: int
+
+
+def read_parts(tx: Connection, table: Table, skip: int = 0) -> Generator[Sequence[Any]]:
+    """Read a table in the order of its key, which is random or says nothing."""
+    query = select(*columns_of(table)).order_by(*_order(tx, table)).offset(skip)
+    if tx.dialect.name == "sqlite" and skip:
+        query = query.limit(-1)
+    with tx.execution_options(yield_per=_PART).execute(query) as found:
+        yield from found.partitions()
+
+
+def _order(tx: Connection, table: Table) -> list[ColumnElement[Any]]:
+    """Give a table's key so that every database sorts texts by their bytes, whatever its language."""
+    columns = list(table.primary_key.columns)
+    if tx.dialect.name != "postgresql":
+        return [*columns]
+    return [column.collate("C") if isinstance(column.type, String) else column for column in columns]
+
+
+def columns_of(table: Table) -> list[Column[Any]]:
+    """Give the columns by name: a migration appends them, a new database has them elsewhere."""
+    return sorted(table.columns, key=lambda column: column.name)
+
+
+def named(table: Table, rows: Sequence[Any]) -> list[dict[str, Any]]:
+    names = [column.name for column in columns_of(table)]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def add_to(digest: Any, rows: Sequence[Any]) -> None:
+    for row in rows:
+        digest.update(repr([plain(value) for value in row]).encode())
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, memoryview):
+        return bytes(value)
+    if isinstance(value, bool):
+        return int(value)
+    return value if isinstance(value, int | float | bytes | str | None) else str(value)
+
+
+def verify(engine: Engine, path: Path) -> dict[str, tuple[int, str]]:
+    """Read a backup from its first byte to its last; give what it says of itself."""
+    try:
+        with engine.connect() as tx:
+            if tx.exec_driver_sql("PRAGMA integrity_check").scalar() != "ok":
+                raise _damaged(path)
+            facts = {row.name: (row.rows, row.digest) for row in tx.execute(select(facts_table))}
+            tables = tables_of(engine, facts)
+            if any(digest_of(tx, table) != facts[table.name] for table in tables):
+                raise _damaged(path)
+    except DatabaseError:
+        raise HushpollError(
+            f"{path}: is not a backup of hushpoll", "name a file that `hushpoll backup` wrote"
+        ) from None
+    return facts
+
+
+def _damaged(path: Path) -> HushpollError:
+    return HushpollError(f"{path}: the backup is damaged", "take another one")
+
+
+def tables_of(engine: Engine, facts: dict[str, tuple[int, str]]) -> list[Table]:
+    """Give the tables of a database that a backup speaks of, those first that others refer to."""
+    found = MetaData()
+    found.reflect(engine, only=lambda name, _: name in facts)
+    return found.sorted_tables
+
+
+def digest_of(tx: Connection, table: Table) -> tuple[int, str]:
+    digest, rows = hashlib.sha256(), 0
+    for part in read_parts(tx, table):
+        add_to(digest, part)
+        rows += len(part)
+    return rows, digest.hexdigest()

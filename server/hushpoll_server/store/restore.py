@@ -1,0 +1,151 @@
+"""Restoring a backup into an empty database: it goes on where an earlier try was interrupted.
+
+Until it is finished, no server starts on the database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from hushpoll_client import HushpollError
+from sqlalchemy import Connection, Table, create_engine, delete, func, insert, inspect, select, text
+
+from hushpoll_server.config import Config
+
+from . import key
+from .copies import Copied, Told, digest_of, named, read_parts, tables_of, verify
+from .database import Database
+from .migrations import current_revision, knows, upgrade
+from .workspace_schema import server_state
+
+_MARK = "restoring"
+_FRESH = (server_state.name, "alembic_version")
+
+
+def restore_backup(config: Config, source: Path, told: Told = lambda name, rows: None) -> Copied:
+    """Put a backup into an empty database, or go on with that; verify it by reading it back."""
+    if not source.is_file():
+        raise HushpollError(f"{source}: no such file")
+    config.make_folder()
+    engine = create_engine(f"sqlite:///file:{source.resolve()}?mode=ro&uri=true")
+    database = Database(config.url)
+    try:
+        facts = verify(engine, source)
+        revision = facts["schema"][1]
+        if not knows(revision):
+            raise HushpollError(
+                f"{source}: the backup ({revision}) was made by a newer hushpoll than this one",
+                "install that version",
+            )
+        with engine.connect() as given:
+            _refuse_other_key(config, given)
+            mark = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()
+            _prepare(database, revision, mark)
+            _fill(database, given, tables_of(engine, facts), told)
+            _finish(database, given, tables_of(database.engine, facts), facts, source)
+    finally:
+        engine.dispose()
+        database.close()
+    return Copied(len(facts) - 2, sum(rows for rows, _ in facts.values()))
+
+
+def refuse_half_restored(database: Database) -> None:
+    """Refuse a database in which a restore was interrupted."""
+    if _mark(database) is not None:
+        raise HushpollError("the database is restored half way", "run the same `hushpoll restore` again")
+
+
+def _refuse_other_key(config: Config, given: Connection) -> None:
+    known = given.execute(select(server_state.c.value).where(server_state.c.name == key.ROW)).scalar()
+    if known is None:
+        return
+    if not config.key_path.exists():
+        raise HushpollError(
+            f"{config.key_path}: the key of the backup's database is missing",
+            "put it there first (mode 0600)",
+        )
+    if known != key.fingerprint(config.secret()):
+        raise HushpollError(
+            f"{config.key_path}: is not the key of the backup's database", "put that one there"
+        )
+
+
+def _prepare(database: Database, revision: str, mark: str) -> None:
+    begun = _mark(database)
+    if begun is None:
+        tables = inspect(database.engine).get_table_names()
+        with database.read() as tx:
+            for name in {"surveys", "users"} & set(tables):
+                if tx.execute(text(f"SELECT count(*) FROM {name}")).scalar():  # noqa: S608
+                    raise HushpollError(
+                        "the database holds surveys or accounts",
+                        "restore into an empty one: another DATA or DATABASE_URL",
+                    )
+            used = current_revision(tx)
+        if tables and used != revision:
+            raise HushpollError(
+                "the database is empty but of another version", "restore into one that no server has used"
+            )
+        upgrade(database, revision)
+        with database.write() as tx:
+            tx.execute(delete(server_state))
+            tx.execute(insert(server_state).values(name=_MARK, value=mark))
+    elif begun != mark:
+        raise HushpollError(
+            "another backup was restored half way", "finish that one, or take an empty database"
+        )
+
+
+def _mark(database: Database) -> str | None:
+    if not inspect(database.engine).has_table(server_state.name):
+        return None
+    with database.read() as tx:
+        return tx.execute(select(server_state.c.value).where(server_state.c.name == _MARK)).scalar()
+
+
+def _fill(database: Database, given: Connection, tables: list[Table], told: Told) -> None:
+    """Copy part after part, each on the disk before the next; what an earlier try copied is skipped."""
+    for table in tables:
+        if table.name in _FRESH:
+            continue
+        with database.read() as tx:
+            done = tx.execute(select(func.count()).select_from(table)).scalar_one()
+        for part in read_parts(given, table, done):
+            with database.write() as tx:
+                tx.execute(insert(table), named(table, part))
+            done += len(part)
+            told(table.name, done)
+
+
+def _finish(
+    database: Database,
+    given: Connection,
+    tables: list[Table],
+    facts: dict[str, tuple[int, str]],
+    source: Path,
+) -> None:
+    with database.read() as tx:
+        wrong = [
+            table.name
+            for table in tables
+            if table.name not in _FRESH and digest_of(tx, table) != facts[table.name]
+        ]
+    if wrong:
+        raise HushpollError(
+            f"{source}: what was written of {', '.join(wrong)} is not what the backup holds",
+            "take an empty database",
+        )
+    with database.write() as tx:
+        if not database.is_sqlite:
+            for name, column in (("surveys", "number"), ("audit_log", "id")):
+                tx.execute(
+                    text(
+                        f"SELECT setval(pg_get_serial_sequence('{name}', '{column}'), greatest(max({column}), 1))"  # noqa: S608
+                        f" FROM {name}"
+                    )
+                )
+        rows = [row._asdict() for row in given.execute(select(server_state))]
+        tx.execute(delete(server_state))
+        if rows:
+            tx.execute(insert(server_state), rows)
