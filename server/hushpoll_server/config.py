@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from hushpoll_client import HushpollError
 from hushpoll_client.about import read_url
 from hushpoll_client.link import LOOPBACK as LOOPBACK
+from hushpoll_client.link import split_address
 from hushpoll_client.report import FEWEST_REPORTS
 
 _LONGEST_IMPRINT = 300
@@ -171,12 +172,26 @@ def _database_url(text: str) -> str:
         raise HushpollError(
             f"DATABASE_URL: {scheme!r} is not known", "use postgresql://... or leave it empty for SQLite"
         )
+    if not text:
+        return text
+    # Only where it is set: most commands need no database.
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        make_url(text)
+    except (ArgumentError, ValueError):
+        # It may hold a password: it is not repeated.
+        raise HushpollError(
+            "DATABASE_URL: cannot be read",
+            "write it like postgresql://user:password@db.example.org:5432/name",
+        ) from None
     return text
 
 
 def _public_url(text: str) -> str:
-    parts = urlsplit(text)
-    if text and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+    parts = split_address(text)
+    if text and (parts is None or parts.query or parts.fragment):
         raise HushpollError(f"PUBLIC_URL={text[:60]}: must be like https://survey.example.org")
     return text
 

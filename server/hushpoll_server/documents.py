@@ -39,7 +39,7 @@ def _estimable(survey: Survey) -> Survey:
 
 
 def split_plan(data: bytes) -> tuple[bytes, Any]:
-    """Take the plan out of a draft that was exported with one: it says what the survey is for, and is no part of it.
+    """Take the plan out of a draft that was exported with one: it says what the survey is for, and is not part of it.
 
     Gives the document's bytes, and the plan or None.
     """

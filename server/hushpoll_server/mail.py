@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from hushpoll_client import HushpollError
+from hushpoll_client.said import said
 
 from .config import LOOPBACK, Config
 
@@ -44,7 +45,10 @@ def check_address(text: str) -> str:
     """Give an e-mail address without spaces around it; refuse what can be none."""
     address = text.strip()
     if len(address) > 254 or not address.isascii() or not _ADDRESS.fullmatch(address):
-        raise MailError(f"{address[:60]!r} is not an e-mail address", "write it like name@example.org")
+        raise MailError(
+            said("{address!r} is not an e-mail address", address=address[:60]),
+            "write it like name@example.org",
+        )
     return address
 
 
@@ -60,7 +64,8 @@ def send(config: Config, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bo
                 yield letter, False
             except (smtplib.SMTPException, OSError) as error:
                 raise MailError(
-                    f"the mail server does not answer ({type(error).__name__})", "try again later"
+                    said("the mail server does not answer ({fault})", fault=type(error).__name__),
+                    "try again later",
                 ) from None
             else:
                 yield letter, True
@@ -100,5 +105,5 @@ def _connected(config: Config) -> Iterator[smtplib.SMTP]:
             yield server
     except (smtplib.SMTPException, OSError) as error:
         raise MailError(
-            f"the mail server cannot be reached ({type(error).__name__})", "check SMTP_URL"
+            said("the mail server cannot be reached ({fault})", fault=type(error).__name__), "check SMTP_URL"
         ) from None

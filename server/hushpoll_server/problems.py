@@ -11,15 +11,18 @@ from flask_babel import force_locale
 from gunicorn.http.errors import NoMoreData, ParseException  # type: ignore[import-untyped]
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as BaseResponse
 
-from .spoken import direction, language, readers
+from .spoken import direction, in_words, language, of_problems
 
 RETRY_SECONDS = 5
 # Addresses that programs ask, never people.
 HEALTH = ("/healthz", "/livez", "/readyz")
+
+_STANDARD = {error.description for error in default_exceptions.values()}
+
 log = logging.getLogger(__name__)
 
 
@@ -65,9 +68,16 @@ def respond(
 
 def _page(status: int, detail: str) -> str:
     """Tell a person what happened and what to do in their own language; the detail is for whoever can mend it."""
-    with force_locale(readers()):
+    with force_locale(of_problems()):
+        # What werkzeug says of itself is what the page says already, in English.
+        told = "" if detail in _STANDARD else in_words(detail)
         return render_template(
-            "respond/problem.html", status=status, detail=detail, language=language(), direction=direction()
+            "respond/problem.html",
+            status=status,
+            detail=told,
+            told_in="en" if told == detail else language(),
+            language=language(),
+            direction=direction(),
         )
 
 

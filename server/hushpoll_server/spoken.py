@@ -1,37 +1,112 @@
-"""Which language to speak to whoever reads a page: the one in the address, else the browser's, else English."""
+"""Which language to speak to whoever reads a page, and how to say in it what was said in English elsewhere.
+
+Respondents' pages and public results speak the language in the address, else the browser's, else English. The workspace
+has languages of its own: the one that somebody chose there (a cookie), else the one in the address, else the browser's,
+else English. What programs ask is answered in English.
+"""
 
 from __future__ import annotations
 
-from flask import Flask, request
-from flask_babel import Babel, get_locale
+import datetime
+from decimal import Decimal
+from fractions import Fraction
+from string import Formatter
+from typing import Any
 
-__all__ = ["LANGUAGES", "direction", "init_app", "language", "readers"]
+import flask_babel
+from babel import Locale
+from flask import Flask, has_request_context, request
+from flask_babel import Babel, get_locale
+from hushpoll_client.errors import HushpollError
+from hushpoll_client.said import Said
+
+__all__ = [
+    "CHOSEN",
+    "LANGUAGES",
+    "WORKSPACE_LANGUAGES",
+    "day",
+    "direction",
+    "gettext",
+    "in_digits",
+    "in_words",
+    "init_app",
+    "language",
+    "ngettext",
+    "of_problems",
+    "pgettext",
+]
 
 # Each language in its own words, for the list on the page.
 LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español", "ar": "العربية"}
 
+WORKSPACE_LANGUAGES = {"en": "English", "de": "Deutsch"}
+"""The languages that the workspace speaks; each but English has a folder in workspace/ and said/translations."""
+
+CHOSEN = "hushpoll_language"
+"""The cookie with the language that somebody chose for the workspace."""
+
+# The last one wins where two have the same sentence, and its rule for plurals counts: the respondents' catalogue, whose
+# sentences are pinned, and which has every language.
+_CATALOGUES = "said/translations;workspace/translations;respond/translations"
+
 PUBLIC = "results.public"
 """How the endpoints begin that show results to everybody: they speak the reader's language too."""
+
+# Here `lang` names the language of what is printed or previewed.
+_OF_THE_SURVEY = ("workspace.phone", "workspace.preview", "workspace.poster", "workspace.slips")
+
+
+# English as this program writes it; every other language as Unicode's tables have it.
+_DAYS = {"en": "d MMMM y"}
 
 
 def init_app(app: Flask) -> Babel:
     """Make an application speak the reader's language."""
-    app.config.setdefault("BABEL_TRANSLATION_DIRECTORIES", "respond/translations")
-    return Babel(app, default_locale="en", locale_selector=_select)
+    app.config.setdefault("BABEL_TRANSLATION_DIRECTORIES", _CATALOGUES)
+    return Babel(app, default_locale="en", locale_selector=_here)
 
 
-def _select() -> str:
-    """Speak the reader's language on pages for everybody; the workspace is English."""
-    for_everybody = (request.blueprint or "").startswith("respond") or (request.endpoint or "").startswith(
-        (PUBLIC, "results.embedded")
-    )
-    return readers() if for_everybody else "en"
+def _here() -> str:
+    """Speak the reader's language on pages for everybody, the workspace's in the workspace, English to programs."""
+    if not has_request_context():
+        return "en"
+    if _for_everybody():
+        return readers()
+    return "en" if request.path.startswith("/api/") else _workspaces()
+
+
+def of_problems() -> str:
+    """Tell what went wrong in what was chosen for the workspace, on its pages, else as pages for everybody do."""
+    return readers() if _for_everybody() else _chosen() or readers()
+
+
+def _for_everybody() -> bool:
+    return (request.endpoint or "").startswith(("respond", PUBLIC, "results.embedded"))
 
 
 def readers() -> str:
     """Take ?lang= if it is ours, else what the browser asks for, else English."""
+    return _asked(LANGUAGES) or request.accept_languages.best_match(LANGUAGES) or "en"
+
+
+def _workspaces() -> str:
+    """Take what was chosen for the workspace, else ?lang=, else what the browser asks for, else English."""
+    offered = WORKSPACE_LANGUAGES
+    if _chosen():
+        return _chosen()
+    asked = "" if (request.endpoint or "").startswith(_OF_THE_SURVEY) else _asked(offered)
+    return asked or request.accept_languages.best_match(offered) or "en"
+
+
+def _chosen() -> str:
+    """Give the language that somebody chose for the workspace; nothing where nobody did."""
+    found = request.cookies.get(CHOSEN, "")
+    return found if found in WORKSPACE_LANGUAGES else ""
+
+
+def _asked(offered: dict[str, str]) -> str:
     asked = request.args.get("lang", "")
-    return asked if asked in LANGUAGES else request.accept_languages.best_match(LANGUAGES) or "en"
+    return asked if asked in offered else ""
 
 
 def language() -> str:
@@ -43,3 +118,80 @@ def language() -> str:
 def direction() -> str:
     """Give the writing direction of this response's language."""
     return "rtl" if language() == "ar" else "ltr"
+
+
+def day(date: datetime.date) -> str:
+    """Write a day for people."""
+    return str(flask_babel.format_date(date, _DAYS.get(language(), "long")))
+
+
+def gettext(text: str, /, **values: Any) -> str:
+    """Say a sentence of the server's in the reader's language; its places are written %(name)s."""
+    return str(flask_babel.gettext(text, **values))
+
+
+def ngettext(one: str, more: str, number: int, /, **values: Any) -> str:
+    """Say a sentence about one or several, with %(num)s for how many."""
+    return str(flask_babel.ngettext(one, more, number, **values))
+
+
+def pgettext(context: str, text: str, /, **values: Any) -> str:
+    """Say a word that means something else elsewhere."""
+    return str(flask_babel.pgettext(context, text, **values))
+
+
+def in_words(said: object) -> str:
+    """Say a text of the client's, the analysis's or the store's in the reader's language.
+
+    A sentence with values (`said`) is filled in anew, its numbers as the language writes them; an error is said with
+    its place and its remedy. Whatever has no translation stays as it is.
+    """
+    if isinstance(said, HushpollError):
+        return _error(said)
+    if isinstance(said, Said) and language() == "en":
+        return str(
+            said
+        )  # it knows more of its English than its template: where it begins with a capital letter
+    if isinstance(said, Said):
+        return _Filled(get_locale()).vformat(gettext(said.template), (), said.values)
+    text = str(said)
+    return gettext(text) if text else ""
+
+
+def _error(error: HushpollError) -> str:
+    place = in_words(getattr(error, "where", "") or getattr(error, "item", ""))
+    problem, remedy = in_words(error.problem), in_words(error.remedy)
+    told = f"{place}: {problem}" if place else problem
+    return f"{told}; {remedy}" if remedy else told
+
+
+class _Filled(Formatter):
+    """Fills a translated sentence in: sentences in it are said as well, numbers written as the language does."""
+
+    def __init__(self, locale: Locale | None) -> None:
+        self.locale = locale or Locale("en")
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if isinstance(value, str):
+            return format(in_words(value) if isinstance(value, Said) else value, format_spec)
+        if isinstance(value, HushpollError):
+            return in_words(value)
+        text = format(value, format_spec)
+        is_number = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
+        return _with_signs(self.locale, text) if is_number else text
+
+
+def in_digits(text: str) -> str:
+    """Write a number that was written in English with the signs of the reader's language: 1,234.5 as 1.234,5.
+
+    What is no number ("unbounded") is said in words.
+    """
+    if isinstance(text, Said) or not any(sign.isdigit() for sign in text):
+        return in_words(text)
+    return _with_signs(get_locale() or Locale("en"), text)
+
+
+def _with_signs(locale: Locale, text: str) -> str:
+    signs = locale.number_symbols["latn"]
+    text = text.translate({ord(","): signs["group"], ord("."): signs["decimal"]})
+    return text if " %" in text else text.replace("%", locale.percent_formats[None].suffix[0])

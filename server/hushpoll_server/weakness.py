@@ -21,9 +21,23 @@ def weakness(survey: Survey) -> str:
     promised = assurance(survey)
     if promised.tier != TIERS[-1]:
         return ""
-    factor = at_most(float(promised.factor))
+    # Here, because most commands need no pages: it brings the web framework.
+    from .fields import together
+    from .spoken import gettext as _
+    from .spoken import in_digits
+
+    factor = in_digits(at_most(float(promised.factor)))
     if not promised.weakest:
-        return f"All answers of one person together change the odds up to {factor}-fold (a total epsilon above 10)."
-    places = " and ".join(map(str, promised.weakest))
-    kept = f": in at least {promised.kept} of 100 cases what is sent is the answer" if promised.kept else ""
-    return f"Question {places} changes the odds up to {factor}-fold{kept}."
+        return _(
+            "All answers of one person together change the odds up to %(factor)s-fold (a total epsilon above 10).",
+            factor=factor,
+        )
+    about = {"list": together([str(number) for number in promised.weakest]), "factor": factor}
+    if promised.kept:
+        return _(
+            "Question %(list)s changes the odds up to %(factor)s-fold: in at least %(kept)s of 100 cases what is sent"
+            " is the answer.",
+            **about,
+            kept=promised.kept,
+        )
+    return _("Question %(list)s changes the odds up to %(factor)s-fold.", **about)

@@ -112,12 +112,13 @@ def store_new(connection: Connection, waiting: Waiting, reports: list[Incoming])
     if any(report.invitation is not None for report in reports):
         return False
     reports.sort()
-    boxes = [waiting.lock(report.survey, report.digest, report.record) for report in reports]
+    survey = reports[0].survey
+    boxes = waiting.lock_all(survey, [(report.digest, report.record) for report in reports])
     values = {
         "n": len(reports),
-        "survey": reports[0].survey,
-        "width": len(boxes[0]),
-        "boxes": b"".join(boxes),
+        "survey": survey,
+        "width": len(boxes) // len(reports),
+        "boxes": boxes,
         "digests": b"".join([report.digest for report in reports]),
         "today": today(),
     }

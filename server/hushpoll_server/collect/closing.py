@@ -6,6 +6,7 @@ import datetime
 import time
 
 from hushpoll_client import HushpollError
+from hushpoll_client.said import said
 from sqlalchemy import func, select, update
 
 from hushpoll_server.store.schema import inbox, surveys
@@ -23,9 +24,9 @@ def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: i
     Closing seals the reports that still wait.
     """
     if at is not None and at < 1:
-        raise HushpollError(f"cannot close at {at} reports", "give a whole number from 1")
+        raise HushpollError(said("cannot close at {at} reports", at=at), "give a whole number from 1")
     if on is not None and on < today():
-        raise HushpollError(f"{on} is over", "give today or a later day, or close now")
+        raise HushpollError(said("{on} is over", on=on), "give today or a later day, or close now")
     with store.write() as tx:
         row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
         if row is None:
@@ -52,13 +53,17 @@ def keep_open(store: Store, survey_hash: str) -> None:
     with store.write() as tx:
         waits = update(surveys).where(surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None))
         if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
-            raise HushpollError(f"survey {survey_hash[:64]!r} is not open", "a closed survey stays closed")
+            raise HushpollError(
+                said("survey {survey!r} is not open", survey=survey_hash[:64]), "a closed survey stays closed"
+            )
 
 
 def reopen(store: Store, survey_hash: str) -> bool:
     """Open a closed survey again, without a day or a number; False where it is open.
 
-    What was sealed at closing stays. When it closes again with few new reports, sealed ones keep them company.
+    What was sealed at closing stays. When it closes again with few new reports, sealed ones keep them company: nothing
+    tells which rows are new, though totals from before and after differ by these few. Left in the inbox they would stay
+    linked to their invitations by the key.
     """
     with store.write() as tx:
         row = tx.execute(select(*SURVEY_STATE).where(surveys.c.hash == survey_hash)).one_or_none()

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from hushpoll_client import Report, ReportError
-from hushpoll_client.channel import Code
 from werkzeug.http import HTTP_STATUS_CODES
 
 from hushpoll_server import problems
@@ -114,7 +113,9 @@ class Intake:
             )
             raise Problem(422, f"{detail}; nothing was stored", item="body", line=line)
         self._pace(environ, len(lines))
-        outcomes = self.store.writer.submit([self._read(known, line, at) for at, line in enumerate(lines, 1)])
+        alike: dict[bytes, bytes | None] = {}
+        reports = [self._read(known, line, at, alike) for at, line in enumerate(lines, 1)]
+        outcomes = self.store.writer.submit(reports)
         last = outcomes[-1]
         if last in _REFUSED:
             line = len(outcomes)
@@ -138,12 +139,18 @@ class Intake:
             detail = "too many reports from this address; send the same report again later"
             raise Problem(429, detail, {"Retry-After": str(int(seconds) + 1)})
 
-    def _read(self, known: Published, body: bytes, line: int | None = None) -> Incoming:
+    def _read(
+        self,
+        known: Published,
+        body: bytes,
+        line: int | None = None,
+        alike: dict[bytes, bytes | None] | None = None,
+    ) -> Incoming:
         """Check a report strictly and pack it; 422 says which item is wrong."""
         # The bytes that our own clients send need no JSON parser; every other spelling gets the strict one.
-        plain = None if known.asks_invitation else known.format.read_body(body)
+        plain = None if known.asks_invitation else known.format.read_body(body, alike)
         if plain is not None:
-            return self._pack(known, bytes.fromhex(plain[0].decode()), plain[1])
+            return self._incoming(known, bytes.fromhex(plain[0].decode()), plain[1])
         try:
             report, code = Report.parse(known.survey, body)
             if code is not None and not known.asks_invitation:
@@ -153,16 +160,15 @@ class Intake:
                 raise Problem(422, str(error), item=error.item) from None
             detail = f"line {line}: {error}; nothing was stored"
             raise Problem(422, detail, item=error.item, line=line) from None
-        packed = self._pack(known, bytes.fromhex(report.id), report.values)
+        packed = self._incoming(known, bytes.fromhex(report.id), known.format.pack(report.values))
         if not known.asks_invitation:
             return packed
         return packed._replace(
             invitation=b"" if code is None else invitations.digest(known.survey.hash, code, report.group)
         )
 
-    def _pack(self, known: Published, identity: bytes, values: tuple[Code, ...]) -> Incoming:
-        digest = self.store.id_digest(known.survey.hash, identity)
-        return Incoming(known.number, digest, known.format.pack(values), None)
+    def _incoming(self, known: Published, identity: bytes, record: bytes) -> Incoming:
+        return Incoming(known.number, self.store.id_digest(known.survey.hash, identity), record, None)
 
 
 def unknown() -> Problem:

@@ -7,6 +7,7 @@ import secrets
 
 from hushpoll_client import HushpollError
 from hushpoll_client.group import check_group
+from hushpoll_client.said import said
 from sqlalchemy import func, insert, select
 
 from hushpoll_server.store.schema import inbox, invitations, surveys
@@ -40,7 +41,9 @@ def invite(store: Store, survey_hash: str, n: int, group: int | None = None) -> 
         )
     check_group(known.survey.groups, group)
     if not 1 <= n <= MOST_AT_ONCE:
-        raise HushpollError(f"cannot make {n} invitations", f"ask for 1 to {MOST_AT_ONCE} at once")
+        raise HushpollError(
+            said("cannot make {n} invitations", n=n), said("ask for 1 to {most} at once", most=MOST_AT_ONCE)
+        )
     codes = ["".join(secrets.choice(_SIGNS) for _ in range(CODE_LENGTH)) for _ in range(n)]
     # In the order of the hashes: the table must not keep the order of the list that was handed out.
     digests = sorted(digest(survey_hash, code, group) for code in codes)

@@ -11,6 +11,7 @@ import datetime
 from dataclasses import dataclass
 
 from hushpoll_client import HushpollError
+from hushpoll_client.said import said
 from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
@@ -52,7 +53,7 @@ def _say(store: Store, survey_hash: str, actor: str, action: str, detail: str, *
 def set_day(store: Store, survey_hash: str, day: datetime.date | None, actor: str) -> None:
     """Set the day on which all reports are deleted, or (None) take it back."""
     if day is not None and day <= today():
-        raise HushpollError(f"{day} is not in the future", "choose a later day")
+        raise HushpollError(said("{day} is not in the future", day=day), "choose a later day")
     if keeping_of(store, survey_hash).deleted_on is not None:
         raise HushpollError("the reports of this survey are deleted already", "there is nothing to plan")
     _say(

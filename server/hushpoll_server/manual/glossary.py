@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flask import Flask, g, url_for
+from flask_babel import LazyString
+from flask_babel import lazy_gettext as later
 from markupsafe import Markup
+
+from hushpoll_server.spoken import gettext as _
 
 __all__ = ["TERMS", "Term", "init_app", "term"]
 
@@ -13,85 +17,122 @@ __all__ = ["TERMS", "Term", "init_app", "term"]
 class Term(NamedTuple):
     """One sentence, and where more of it stands."""
 
-    sentence: str
+    label: LazyString
+    sentence: LazyString
     page: str
     anchor: str
 
 
 TERMS = {
     "epsilon": Term(
-        "Epsilon bounds what one report can give away: the smaller it is, the more chance is mixed into each answer.",
+        later("epsilon"),
+        later(
+            "Epsilon bounds what one report can give away: the smaller it is, the more chance is mixed into each"
+            " answer."
+        ),
         "designers",
         "choosing-epsilon",
     ),
     "total": Term(
-        "Epsilons of one person's answers add up; the total says how much the whole report can give away.",
+        later("total"),
+        later(
+            "Epsilons of one person's answers add up; the total says how much the whole report can give away."
+        ),
         "designers",
         "choosing-epsilon",
     ),
     "margin": Term(
-        "The margin is how far the estimate may be from the truth, in 95 of 100 surveys, from sampling and from the"
-        " chance that is mixed in.",
+        later("margin"),
+        later(
+            "The margin is how far the estimate may be from the truth, in 95 of 100 surveys, from sampling and from the"
+            " chance that is mixed in."
+        ),
         "designers",
         "reference-table",
     ),
     "mechanism": Term(
-        "A mechanism is the way in which chance is mixed into an answer on the respondent's device.",
+        later("mechanism"),
+        later("A mechanism is the way in which chance is mixed into an answer on the respondent's device."),
         "designers",
         "which-mechanism",
     ),
     "report": Term(
-        "What you will report decides which way of randomizing is the most precise, so it is asked first.",
+        later("report"),
+        later(
+            "What you will report decides which way of randomizing is the most precise, so it is asked first."
+        ),
         "designers",
         "what-will-you-report",
     ),
     "rehearsal": Term(
-        "A rehearsal sends made-up answers through the real randomizer and shows the results that you would get.",
+        later("rehearsal"),
+        later(
+            "A rehearsal sends made-up answers through the real randomizer and shows the results that you would get."
+        ),
         "designers",
         "before-you-publish",
     ),
     "lock": Term(
-        "A lock keeps the protection of a sensitive question as it is while the others change.",
+        later("lock"),
+        later("A lock keeps the protection of a sensitive question as it is while the others change."),
         "designers",
         "two-questions-that-need-different-things",
     ),
     "block": Term(
-        "In a block each person is asked some of the questions, drawn by chance, for one epsilon together.",
+        later("block"),
+        later(
+            "In a block each person is asked some of the questions, drawn by chance, for one epsilon together."
+        ),
         "designers",
         "many-questions-one-epsilon-blocks",
     ),
     "decoy": Term(
-        "A harmless second question with a known share of Yes hides which of the two a person said Yes to.",
+        later("decoy"),
+        later(
+            "A harmless second question with a known share of Yes hides which of the two a person said Yes to."
+        ),
         "designers",
         "the-harmless-second-question",
     ),
     "rule": Term(
-        "A question may be asked only after certain answers; a report never tells who was asked.",
+        later("rule"),
+        later("A question may be asked only after certain answers; a report never tells who was asked."),
         "designers",
         "asking-some-people-only",
     ),
     "wave": Term(
-        "A wave is the same survey again, later, so that the change can be estimated.",
+        later("wave"),
+        later("A wave is the same survey again, later, so that the change can be estimated."),
         "designers",
         "again-next-year",
     ),
     "fingerprint": Term(
-        "The fingerprint (SHA-256) names exactly one survey; a device compares it with what it was served.",
+        later("fingerprint"),
+        later(
+            "The fingerprint (SHA-256) names exactly one survey; a device compares it with what it was served."
+        ),
         "threat-model",
         "who-what-and-the-answer-to-it",
     ),
     "sealed": Term(
-        "Reports are sealed many at a time, in random order, so that none can be linked to who sent it, or when.",
+        later("sealed"),
+        later(
+            "Reports are sealed many at a time, in random order, so that none can be linked to who sent it, or when."
+        ),
         "threat-model",
         "copies-of-the-database",
     ),
     "invitation": Term(
-        "An invitation is a one-time code in a link; that it was used is known, what was answered with it is not.",
+        later("invitation"),
+        later(
+            "An invitation is a one-time code in a link; that it was used is known, what was answered with it is not."
+        ),
         "designers",
         "before-you-publish",
     ),
     "careless": Term(
-        "A question whose true share is known shows how many people answer without reading.",
+        later("careless"),
+        later("A question whose true share is known shows how many people answer without reading."),
         "statisticians",
         "careless-and-self-protective-answers",
     ),
@@ -102,15 +143,17 @@ def term(name: str, shown: str | None = None) -> Markup:
     """Write a term that opens its sentence; it works without a script, by the browser's own popovers."""
     found = TERMS[name]
     g.terms = g.get("terms", 0) + 1
-    label = name if shown is None else shown
+    label = str(found.label if shown is None else shown)
     return Markup(
-        '<button type="button" class="term" popovertarget="term-{n}" aria-label="{label}: what is this?">'
+        '<button type="button" class="term" popovertarget="term-{n}" aria-label="{what}">'
         "{label}</button>"
-        '<span class="term-help" popover id="term-{n}">{sentence} <a href="{more}">Read more</a></span>'
+        '<span class="term-help" popover id="term-{n}">{sentence} <a href="{more}" hreflang="en">{read}</a></span>'
     ).format(
         n=g.terms,
         label=label,
-        sentence=found.sentence,
+        what=_("%(label)s: what is this?", label=label),
+        read=_("Read more"),
+        sentence=str(found.sentence),
         more=url_for("manual.page", name=found.page, _anchor=found.anchor),
     )
 

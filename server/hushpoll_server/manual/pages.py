@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from flask import Blueprint, Flask, Response, abort, render_template
+from flask_babel import LazyString
+from flask_babel import lazy_gettext as later
 from markupsafe import Markup
 
 from hushpoll_server.compression import compressible
@@ -25,23 +27,24 @@ FOLDER = next(
     folder for folder in (_HERE.parent / "docs", _HERE.parents[3] / "docs") if (folder / "index.md").exists()
 )
 _LEFT_OUT = ("release",)  # for those who make the program
-_TITLES = {
-    "index": "Start",
-    "designers": "For designers",
-    "respondents": "For respondents",
-    "statisticians": "For statisticians",
-    "tutorial": "Tutorial",
-    "study": "A worked study",
-    "groups-and-rounds": "Groups, made-up people, rounds",
-    "uniform": "The end of a range, four ways",
-    "operators": "For operators",
-    "mathematics": "Mathematics",
-    "lecture-notes": "From the lecture notes",
-    "designs": "The best channel",
-    "protocol": "Protocol",
-    "threat-model": "Threat model",
-    "assurance": "Assurance",
-    "cli": "Command line",
+_TITLES: dict[str, LazyString | str] = {
+    "index": later("Overview"),
+    "designers": later("For designers"),
+    "respondents": later("For respondents"),
+    "statisticians": later("For statisticians"),
+    "tutorial": later("Tutorial"),
+    "study": later("A worked study"),
+    "groups-and-rounds": later("Groups, made-up people, rounds"),
+    "uniform": later("The end of a range, four ways"),
+    "operators": later("For operators"),
+    "scale": later("From a classroom to a census"),
+    "mathematics": later("Mathematics"),
+    "lecture-notes": later("From the lecture notes"),
+    "designs": later("The best channel"),
+    "protocol": later("Protocol"),
+    "threat-model": later("Threat model"),
+    "assurance": later("Assurance"),
+    "cli": later("Command line"),
 }
 """Short titles, in the order in which pages are listed."""
 
@@ -107,6 +110,7 @@ def page(name: str = "index") -> Response:
     html = render_template("manual/page.html", made=rendered(name), name=name, pages=PAGES)
     response = compressible(html.encode(), "text/html; charset=utf-8")
     response.headers["Cache-Control"] = "no-cache"
+    response.vary.update(("Cookie", "Accept-Language"))
     return response
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "language",
     "page_word",
     "poster_lead",
+    "printed_words",
     "words_of",
 ]
 
@@ -230,7 +231,7 @@ _STRINGS = {
 
 # For previews, shared devices, groups, and second questions whose answers are sent in other ways than "one of them".
 _RARE = {
-    # What a report says that is no answer, by the word for what the device does with two answers.
+    # What a report says that is not an answer, by the word for what the device does with two answers.
     "report_same_0": _("different"),
     "report_same_1": _("same"),
     "how_same": _(
@@ -272,10 +273,10 @@ _KINDS = {
         " chance."
     ),
     "block_how": _(
-        "This device draws {n} of these {total} questions by chance."
+        "This device draws {n} of {total} questions by chance."
         " It sends openly which ones, and their answers together, mixed with chance."
     ),
-    "sends_item": _("This device sends one option, drawn by chance, or a placeholder that is no option."),
+    "sends_item": _("This device sends one option, drawn by chance, or a placeholder that is not an option."),
     "number_whole": _("A whole number from {min} to {max}"),
     "number_steps": _("A number from {min} to {max}, in steps of {step}"),
     "number_off_whole": _("Please write a whole number from {min} to {max}."),
@@ -292,7 +293,7 @@ _KINDS = {
     "told_set": _("a set of {n} of {total} options"),
     "told_few": _("a set of {n} of {total} options: {list}"),
     "told_asked": _("asked about {list}; ticked: {ticked}"),
-    "told_dummy": _("a placeholder that is no option"),
+    "told_dummy": _("a placeholder that is not an option"),
 }
 
 # For surveys that say who asks, or go step by step, or thank.
@@ -407,6 +408,22 @@ _POSTER = {
         " can give away what you choose."
     ),
 }
+
+# What else stands on posters and slips, each before what it speaks of.
+_PRINTED = {
+    "for": _("For:"),
+    "invited": _("To answer, open the link from your own invitation."),
+    "compare": _("The page shows a fingerprint. Compare its first 8 characters:"),
+    "whole": _("The whole fingerprint of the survey:"),
+    "code": _("Code:"),
+    "fingerprint": _("Fingerprint:"),
+    "picture": _("QR code of the survey's link"),
+}
+
+
+def printed_words() -> dict[str, str]:
+    """Give the words of posters and slips."""
+    return {key: str(text) for key, text in _PRINTED.items()}
 
 
 def poster_lead(promised: Assurance) -> str:

@@ -40,7 +40,7 @@ def picture_type(body: bytes) -> str:
     found = next((name for magic, name in _TYPES.items() if body.startswith(magic)), None)
     if found is None:
         raise LogoError(
-            "the file is no PNG, JPEG, GIF or WebP picture",
+            "the file is not a PNG, JPEG, GIF or WebP picture",
             "save it as PNG; drawings such as SVG can hold scripts",
         )
     return found

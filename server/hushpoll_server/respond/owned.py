@@ -1,4 +1,4 @@
-"""What a page tells that is no part of the release: the operator's imprint, and when the survey's owner deletes.
+"""What a page tells that is not part of the release: the operator's imprint, and when the survey's owner deletes.
 
 `hushpoll verify` reads it back.
 """

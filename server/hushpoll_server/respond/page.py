@@ -26,7 +26,7 @@ from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import get_store, is_hash
 
 from . import languages, logos, paper
-from .assets import Asset, asset, on_demand, scripts, shell
+from .assets import Asset, asset, on_demand, preloads, shell, start
 from .assets import release as this_release
 from .kept import KeptPages, answer
 
@@ -141,7 +141,7 @@ def _render(
         **({"at_questions": True} if at_questions else {}),
         "languages": list(languages.LANGUAGES.items()),
         "words": url_for("respond.words", release=this_release(), language=languages.language()),
-        "more": on_demand(*_not_needed(survey)),
+        "more": on_demand(*_needed(survey)),
         "long": languages.LONG_LIST,
     }
     packed = htmlsafe_json_dumps(data, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
@@ -153,7 +153,8 @@ def _render(
         more_words={
             group: languages.words_of(group) for group in _more_words(survey, preview or bool(delete_on))
         },
-        scripts=scripts(),
+        preloads=preloads(*_needed(survey)),
+        start=start(),
         **shell(),
     )
 
@@ -163,13 +164,18 @@ def _logo(survey: Survey) -> dict[str, str]:
     return {"logo": logos.address(look["logo"])} if "logo" in look else {}
 
 
-def _not_needed(survey: Survey) -> Iterator[str]:
-    """Name the modules that this survey's page has no use for."""
-    if not (survey.blocks or survey.groups or survey.anchor or survey.series):
+def _needed(survey: Survey) -> Iterator[str]:
+    """Name the modules that its page will bring, so that all are on their way at once: one after the other is slow."""
+    jointly = bool(survey.blocks or survey.groups or survey.anchor or survey.series)
+    if jointly:
         yield "client/block.js"
-    if not survey.about:
+    if jointly or not all(one.kind.usual and one.mechanism.usual for one in survey.questions):
+        yield "client/more.js"
+    if any(one.kind.widget != KINDS[DEFAULT].widget for one in survey.questions):
+        yield "respond/widgets.js"
+    if survey.about:
         yield from ("client/about.js", "respond/study.js")
-    if all(len(question.options) <= languages.LONG_LIST for question in survey.questions):
+    if any(len(question.options) > languages.LONG_LIST for question in survey.questions):
         yield "respond/search.js"
 
 
@@ -197,7 +203,7 @@ def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
 def _whole_hash(prefix: str) -> str:
     """Find the hash whose first digits these are, if it is one only."""
     if not _SHORTEST_PREFIX <= len(prefix) < 64 or set(prefix) - set("0123456789abcdef"):
-        raise Problem(404, "this is no address of a survey; check the link")
+        raise Problem(404, "this is not an address of a survey; check the link")
     query = select(surveys.c.hash).where(surveys.c.hash.startswith(prefix)).limit(2)
     with get_store().read() as tx:
         found = tx.execute(query).scalars().all()

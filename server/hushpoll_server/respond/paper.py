@@ -17,6 +17,7 @@ from flask_babel import lazy_gettext
 from hushpoll_client import Question, Report, Survey
 from hushpoll_client.assurance import assurance
 from hushpoll_client.mechanism import Instruction
+from hushpoll_client.said import Said
 from hushpoll_client.texts import Texts, direction_of, languages_of, read_in
 from hushpoll_client.words import at_most
 from markupsafe import Markup
@@ -32,6 +33,7 @@ from hushpoll_server.compression import compressible
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
+from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import Published, get_store
 
 from .assets import asset_url, shell
@@ -121,15 +123,17 @@ def report_labels(question: Question, texts: Texts) -> list[str]:
 
 
 def _options(question: Question, texts: Texts) -> list[str]:
-    if question.kind.fixed_words:
-        return [_("No"), _("Yes")]
     shown = [texts.option(question, one) for one in question.options]
-    return [_("Prefer not to say") if one == PREFER_NOT else one for one in shown]
+    return [in_words(one) if isinstance(one, Said) or one == PREFER_NOT else one for one in shown]
+
+
+def _sentences(options: Sequence[str]) -> list[Said]:
+    return [one for one in options if isinstance(one, Said)]
 
 
 def _marks(question: Question, texts: Texts) -> list[Markup]:
     """Mark the labels that are the designer's words; the others are in the page's language."""
-    ours = {_("Prefer not to say"), _("does not apply")}
+    ours = {_("Prefer not to say"), _("does not apply"), *map(in_words, _sentences(question.options))}
     theirs = question.mechanism.reports_are_answers and not question.kind.fixed_words
     return [
         _marked(texts.tag) if theirs and label not in ours else Markup("")
@@ -156,7 +160,7 @@ def warnings(question: Question, texts: Texts) -> list[str]:
 
 
 def any_answer(question: Question) -> str | None:
-    """Say what a report that is no answer means; None where reports are answers, or words about two answers."""
+    """Say what a report that is not an answer means; None where reports are answers, or words about two answers."""
     mechanism, ratio = question.mechanism, question.channel.ratio
     if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
         return None

@@ -24,17 +24,23 @@ from flask import (
     send_file,
     url_for,
 )
+from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.group import FIELD
+from hushpoll_client.group import FIELD, OTHER
+from hushpoll_client.said import said
 from hushpoll_client.series import changed_groups
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.collect.seal import read_sealed
+from hushpoll_server.fields import option
 from hushpoll_server.files import serve
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
 from hushpoll_server.respond.languages import LANGUAGES, language
+from hushpoll_server.said.speech import speech
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import SurveyState, get_store
 
 from .paging import shown_page
@@ -44,6 +50,7 @@ from .tallies import Tallies
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
+    from hushpoll_analysis.results.waves import FollowedQuestion
 
 bp = Blueprint("results", __name__, template_folder="templates")
 bp.before_request(guard_forms)
@@ -51,10 +58,10 @@ bp.before_request(guard_forms)
 Page = str | BaseResponse
 LEVELS = {"80": 0.8, "90": 0.9, "95": 0.95, "99": 0.99}
 FORMATS = {
-    "html": ("text/html; charset=utf-8", "One file to keep or print (HTML)"),
-    "csv": ("text/csv; charset=utf-8", "Table (CSV)"),
-    "json": ("application/json", "Everything (JSON)"),
-    "txt": ("text/plain; charset=utf-8", "Plain text"),
+    "html": ("text/html; charset=utf-8", later("One file to keep or print (HTML)")),
+    "csv": ("text/csv; charset=utf-8", later("Table (CSV)")),
+    "json": ("application/json", later("Everything (JSON)")),
+    "txt": ("text/plain; charset=utf-8", later("Plain text")),
 }
 PUBLIC_LEVEL = 0.95
 
@@ -64,7 +71,7 @@ bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_tallies",
 
 @bp.errorhandler(HushpollError)
 def _refused(error: HushpollError) -> Response:
-    return respond(422, str(error))
+    return respond(422, in_words(error))
 
 
 @bp.get("/surveys/<survey_hash>/report")
@@ -83,7 +90,7 @@ def show(survey_hash: str) -> Page:
         **_frame(state, survey),
         report=made,
         shown=shown,
-        body=_body(made, "results.picture", method=False),
+        body=_body(made, "results.picture", language(), method=False),
         method=_method(made),
         by=by,
         editable=can_edit(signed_in(), survey_hash),
@@ -123,8 +130,18 @@ def trend(survey_hash: str) -> Page:
         enough=enough,
         hidden=len(listed) - len(readable),
         followed=follow(enough) if len(enough) > 1 else [],
+        picture=_waves_picture,
     )
     return _private(page)
+
+
+def _waves_picture(question: FollowedQuestion, number: int) -> str:
+    """Draw a question over its waves; the table below it says the same to who cannot see it."""
+    from hushpoll_analysis.results.rendering import as_waves
+
+    waves = [_("Wave %(n)s", n=one) for one in question.waves]
+    name = _("Picture of question %(n)s over the waves; the table below has its numbers", n=number)
+    return as_waves(question, waves, name, option, language(), speech())
 
 
 def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | None:
@@ -150,14 +167,14 @@ def table(survey_hash: str) -> Page:
     outcome, by = _question(survey_hash, "outcome"), _question(survey_hash, "by")
     problem, made, body = "", None, ""
     if len(survey.questions) < 2 and not survey.groups:
-        problem = "This survey has one question only; a cross-table needs two."
+        problem = _("This survey has one question only; a cross-table needs two.")
     elif not outcome or not by:
-        problem = "Choose two questions."
+        problem = _("Choose two questions.")
     elif outcome == by:
-        problem = "Choose two different questions: the one to describe, and the one that makes the groups."
+        problem = _("Choose two different questions: the one to describe, and the one that makes the groups.")
     else:
         made = _report(survey, by, level, outcome, request.args.get("reference") or None)
-        body = made.too_few or _groups_body(made)
+        body = in_words(made.too_few) if made.too_few else _groups_body(made)
     page = render_template(
         "results/table.html",
         **_frame(state, survey),
@@ -175,8 +192,10 @@ def table(survey_hash: str) -> Page:
 def _labels(survey: Survey, by: str | None, made: SurveyResults | None) -> Sequence[str]:
     """Give the groups that another can be compared with."""
     if by == FIELD and survey.groups:
-        return tuple(made.groups[0].groups) if made is not None and made.groups else ()
-    return next((question.options for question in survey.questions if question.id == by), ())
+        names = made.groups[0].groups if made is not None and made.groups else ()
+        return [said("other") if name == OTHER else name for name in names]
+    # Options of a list are not compared with each other: each has those who chose it and those who did not.
+    return next((one.options for one in survey.questions if one.id == by and one.channel.listed), ())
 
 
 @bp.get("/surveys/<survey_hash>/report.<any(html, csv, json, txt):form>")
@@ -210,7 +229,7 @@ def export(survey_hash: str) -> Page:
     store, survey = get_store(), _survey(survey_hash)
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
-    zip_export(survey, read_sealed(store, survey_hash), target, _level(), state.fewest)
+    zip_export(survey, read_sealed(store, survey_hash), target, _level(), state.fewest, state.seen_apart)
     audit("exported", survey_hash, f"{store.sealed_count(survey_hash)} reports")
     response = send_file(
         target, "application/zip", as_attachment=True, download_name=f"hushpoll-{survey_hash[:12]}.zip"
@@ -393,7 +412,7 @@ def _body(made: SurveyResults, pictures: str, spoken: str = "en", method: bool =
         asked: dict[str, Any] = {key: request.args[key] for key in ("lang", "level") if key in request.args}
         return url_for(pictures, survey_hash=made.survey.hash, question=question, **asked)
 
-    return as_body(made, method=method, language=spoken, picture_address=address)
+    return as_body(made, method=method, language=spoken, picture_address=address, speech=speech())
 
 
 def _picture(survey_hash: str, question: str, level: float) -> Response:
@@ -418,13 +437,13 @@ def _texts(survey: Survey) -> dict[str, Any]:
 def _method(made: SurveyResults) -> str:
     from hushpoll_analysis.results.rendering import as_method
 
-    return as_method(made)
+    return as_method(made, language=language(), speech=speech())
 
 
 def _groups_body(made: SurveyResults) -> str:
     from hushpoll_analysis.results.rendering import as_groups
 
-    return as_groups(made)
+    return as_groups(made, language=language(), speech=speech())
 
 
 def _frame(state: SurveyState, survey: Survey) -> dict[str, Any]:
@@ -443,7 +462,9 @@ def _frame(state: SurveyState, survey: Survey) -> dict[str, Any]:
 
 def _file(made: SurveyResults, form: str) -> Response:
     if form == "html":
-        text = made.to_html(language())
+        from hushpoll_analysis.results.rendering import as_html
+
+        text = as_html(made, language(), speech())
     else:
         text = {"csv": made.to_csv, "json": made.to_json, "txt": made.to_text}[form]()
     # A spreadsheet takes UTF-8 for what it is only behind a byte order mark.

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hushpoll_client import SurveyError
+from hushpoll_client.document import TURNS
+from hushpoll_client.said import said
 from hushpoll_client.translations import read_translations, wanted
 
 from .help_lines import help_text, read_help_lines
@@ -34,6 +36,8 @@ Document = dict[str, Any]
 Path = tuple[str | int, ...]
 
 _HELP = ("help",)
+# What stands for a text in a translator's file; two questions that are called so have more than a text each.
+_ORIGINAL, _TRANSLATION = "original", "translation"
 """One piece whatever its length: people of another language may find help at other addresses, and at more or fewer."""
 
 
@@ -65,7 +69,7 @@ def reordered(document: Document, before: Document, question_id: str, down: bool
         if first is None:
             raise SurveyError(
                 ("sections", number),
-                f"“{section['title']}” would have no question left",
+                said("“{section}” would have no question left", section=section["title"]),
                 "put another question into this section, or remove it under “Around the questions”",
             )
         section["before"] = first
@@ -113,7 +117,11 @@ def grown(document: Document, question_id: str, twin: str) -> None:
 
 
 def mended(document: Document) -> Document:
-    """Give a draft without sections that stand before no question of it, and in the survey's order."""
+    """Give a draft without sections that stand before no question of it, in its order, and without turned text.
+
+    Signs that turn the direction of writing are refused where a text is written; a draft may be older than that.
+    """
+    document = _unturned(document)
     order = [one["id"] for one in document["questions"]]
     sections = document.get("sections", [])
     places = [order.index(one["before"]) if one["before"] in order else -1 for one in sections]
@@ -123,6 +131,16 @@ def mended(document: Document) -> Document:
     found = [kept[name] for name in order if name in kept]
     rest = {key: value for key, value in document.items() if key != "sections"}
     return {**rest, **({"sections": found} if found else {})}
+
+
+def _unturned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unturned(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_unturned(inner) for inner in value]
+    if isinstance(value, str) and not TURNS.isdisjoint(value):
+        return "".join(sign for sign in value if sign not in TURNS)
+    return value
 
 
 # Languages ------------------------------------------------------------------------------------------------------
@@ -198,6 +216,32 @@ def with_text(document: Document, given: Callable[[Path], str]) -> Document:
 
     found: Document = shaped(wanted(document), ())
     return found
+
+
+def beside_originals(document: Document, tag: str) -> Document:
+    """Give a language for a translator: for every text its original and the translation, "" while it is open."""
+    texts = document["translations"][tag]
+
+    def paired(original: Any, at: Path) -> Any:
+        if isinstance(original, str):
+            return {_ORIGINAL: original, _TRANSLATION: text_at(texts, at)}
+        if at == _HELP:
+            return {_ORIGINAL: original, _TRANSLATION: read_help_lines(text_at(texts, at))}
+        if isinstance(original, Mapping):
+            return {key: paired(one, (*at, key)) for key, one in original.items()}
+        return [paired(one, (*at, place)) for place, one in enumerate(original)]
+
+    found: Document = paired(wanted(document), ())
+    return found
+
+
+def without_originals(value: Any) -> Any:
+    """Take the translations out of a file as it was given to a translator; other texts stay as they are."""
+    if isinstance(value, Mapping):
+        if set(value) == {_ORIGINAL, _TRANSLATION} and not isinstance(value[_TRANSLATION], Mapping):
+            return value[_TRANSLATION]
+        return {key: without_originals(one) for key, one in value.items()}
+    return [without_originals(one) for one in value] if isinstance(value, list) else value
 
 
 def completeness(document: Document, tag: str) -> tuple[int, int]:

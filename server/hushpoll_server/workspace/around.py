@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from flask import flash, g, jsonify, redirect, render_template, request, url_for
+from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, SurveyError
 from hushpoll_client.about import PAPER, contrast, read_about
 from hushpoll_client.limits import LENGTHS
@@ -14,8 +15,10 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.wrappers import Response
 from wtforms import BooleanField, RadioField, SelectField, StringField, TextAreaField
 
-from hushpoll_server.fields import choices, sentence
+from hushpoll_server.fields import both, choices, sentence
 from hushpoll_server.respond import logos
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, ngettext
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts
@@ -33,43 +36,60 @@ WHO = ("contact", "approval", "notice")
 class AroundForm(RevisionForm):
     """What respondents read before and after the questions, and what the page looks like."""
 
-    asked_by = StringField("Who asks", description="The organisation or person, as respondents know it.")
+    asked_by = StringField(
+        later("Who asks"), description=later("The organisation or person, as respondents know it.")
+    )
     contact = StringField(
-        "Contact", description="Whom respondents can ask: a name, an address, a telephone number."
+        later("Contact"),
+        description=later("Whom respondents can ask: a name, an address, a telephone number."),
     )
     approval = StringField(
-        "Ethics approval", description="Which board approved the study, and under what number."
+        later("Ethics approval"), description=later("Which board approved the study, and under what number.")
     )
     notice = StringField(
-        "Privacy notice", description="An address that begins with https://, or one or two sentences."
+        later("Privacy notice"),
+        description=later("An address that begins with https://, or one or two sentences."),
     )
     consent = TextAreaField(
-        "Consent to tick before Start",
-        description="Such as “I am 18 or older and want to take part”. Leave it empty where no consent is needed.",
+        later("Consent to tick before Start"),
+        description=later(
+            "Such as “I am 18 or older and want to take part”. Leave it empty where no consent is needed."
+        ),
     )
-    thanks = TextAreaField("Thanks", description="Shown after sending, and when the survey is closed.")
+    thanks = TextAreaField(
+        later("Thanks"), description=later("Shown after sending, and when the survey is closed.")
+    )
     help = TextAreaField(
-        "Where people find help",
-        description="One address a line: what it is | the address. Addresses begin with https://, tel: or mailto:,"
-        " such as “Somebody to talk to | tel:+498001110111”.",
+        later("Where people find help"),
+        description=later(
+            "One address a line: what it is | the address. Addresses begin with https://, tel: or mailto:,"
+            " such as “Somebody to talk to | tel:+498001110111”."
+        ),
     )
     layout = RadioField(
-        "How questions are asked",
+        later("How questions are asked"),
         choices=choices(
-            [("page", "All on one page"), ("steps", "One at a time, with a review before sending")]
+            [
+                ("page", later("All on one page")),
+                ("steps", later("One at a time, with a review before sending")),
+            ]
         ),
         default="page",
     )
     quick_exit = BooleanField(
-        "Offer a quick way out",
-        description="A button and the Esc key replace the page and its entry in the history by an encyclopedia, the tab"
-        " has a neutral title, and the device keeps no list of answered surveys. For topics where somebody may look"
-        " over a shoulder.",
+        later("Offer a quick way out"),
+        description=later(
+            "A button and the Esc key replace the page and its entry in the history by an encyclopedia, the tab"
+            " has a neutral title, and the device keeps no list of answered surveys. For topics where somebody may look"
+            " over a shoulder."
+        ),
     )
     accent = StringField(
-        "Accent colour",
-        description="Such as #17605d. It must be dark enough for everybody to read: a contrast of at least 4.5 to the"
-        " page.",
+        later("Accent colour"),
+        description=later(
+            "Such as #17605d. It must be dark enough for everybody to read: a contrast of at least 4.5 to the"
+            " page."
+        ),
     )
 
     def sections(self) -> list[tuple[SelectField, StringField, TextAreaField]]:
@@ -93,10 +113,10 @@ def around_form(draft: Draft, data: Any, blank: int = 1) -> AroundForm:
     for place in range(rows):
         n = place + 1
         fields[f"before_{place}"] = SelectField(
-            f"Section {n} stands before", choices=offered, validate_choice=False
+            _("Section %(n)s stands before", n=n), choices=offered, validate_choice=False
         )
-        fields[f"title_{place}"] = StringField(f"Title of section {n}")
-        fields[f"text_{place}"] = TextAreaField(f"Text of section {n}")
+        fields[f"title_{place}"] = StringField(_("Title of section %(n)s", n=n))
+        fields[f"text_{place}"] = TextAreaField(_("Text of section %(n)s", n=n))
     made = type("DraftAroundForm", (AroundForm,), fields)
     # What is not sent is empty, not what it was before.
     values = _values(document) | {"revision": draft.revision} if data is None else {}
@@ -203,11 +223,12 @@ def _place(form: AroundForm, error: SurveyError) -> None:
     if head == "sections" and len(rest) == 2:
         field = form[f"{rest[1]}_{rest[0]}"]
     elif head == "help":
-        field, where = form.help, f"line {int(rest[0]) + 1}: " if rest else ""
+        field, where = form.help, _("line %(n)s", n=int(rest[0]) + 1) if rest else ""
     else:
         names = [str(part) for part in reversed(error.path)]
         field = next((form[name] for name in names if name in form), form.asked_by)
-    field.errors = [*field.errors, sentence(f"{where}{error.problem}; {error.remedy}")]
+    told = f"{where}: {both(error)}" if where else both(error)
+    field.errors = [*field.errors, sentence(told)]
 
 
 @bp.route("/drafts/<draft_id>/around", methods=["GET", "POST"])
@@ -230,7 +251,7 @@ def around(draft_id: str) -> Page:
     except StaleDraft:
         form.revision.data = draft.revision
         return _show(draft, form, 409, stale=True)
-    flash("Saved.", "done")
+    flash(_("Saved."), "done")
     place = "#sections" if "more" in request.form else ""
     return redirect(url_for("workspace.around", draft_id=draft.id) + place)
 
@@ -260,7 +281,9 @@ def _show(
         logo=logos.address(look["logo"]) if "logo" in look else "",
         logo_error=logo_error,
         largest_logo=logos.LARGEST,
-        accent_contrast=f"{int(10 * contrast(look['accent'], PAPER)) / 10:g}" if "accent" in look else "",
+        accent_contrast=in_digits(f"{int(10 * contrast(look['accent'], PAPER)) / 10:g}")
+        if "accent" in look
+        else "",
     )
     return page, status
 
@@ -280,9 +303,9 @@ def logo(draft_id: str) -> Page:
     document = {**rest, **({"look": look} if look else {})}
     try:
         drafts.save(get_store(), replace(draft, document=document), posted_revision())
-        flash("The logo is gone." if "remove" in request.form else "The logo is kept.", "done")
+        flash(_("The logo is gone.") if "remove" in request.form else _("The logo is kept."), "done")
     except StaleDraft:
-        flash("Nothing was changed: this draft was edited in another tab.", "problem")
+        flash(_("Nothing was changed: this draft was edited in another tab."), "problem")
     return redirect(url_for("workspace.around", draft_id=draft.id) + "#look")
 
 
@@ -295,16 +318,17 @@ def _uploaded(file: FileStorage | None) -> bytes:
 
 def told_around(document: Document) -> list[str]:
     """Name what stands around the questions, for one line on the draft's page."""
-    look, many = document.get("look", {}), len(document.get("help", []))
+    look, many, sections = (document.get(key, {}) for key in ("look", "help", "sections"))
+    many, sections = len(many), len(sections)
     parts = [
-        ("contact and approval", any(document.get("asked_by", {}).get(key) for key in WHO)),
-        ("consent to tick", "consent" in document),
-        ("thanks", "thanks" in document),
-        (f"{many} help address{'es' if many > 1 else ''}", many),
-        (f"{len(document.get('sections', []))} sections", "sections" in document),
-        ("one question at a time", look.get("layout") == "steps"),
-        ("a quick way out", look.get("quick_exit")),
-        ("a logo", "logo" in look),
-        ("an accent colour", "accent" in look),
+        (_("contact and approval"), any(document.get("asked_by", {}).get(key) for key in WHO)),
+        (_("consent to tick"), "consent" in document),
+        (_("thanks"), "thanks" in document),
+        (ngettext("%(num)s help address", "%(num)s help addresses", many), many),
+        (ngettext("%(num)s section", "%(num)s sections", sections), sections),
+        (_("one question at a time"), look.get("layout") == "steps"),
+        (_("a quick way out"), look.get("quick_exit")),
+        (_("a logo"), "logo" in look),
+        (_("an accent colour"), "accent" in look),
     ]
     return [words for words, there in parts if there]

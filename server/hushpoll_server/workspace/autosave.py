@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 
 from hushpoll_server.store.surveys import get_store
@@ -14,7 +15,7 @@ from .forms import RevisionForm
 
 __all__ = ["errors_of", "kept"]
 
-_STALE = "Not saved: changed in another tab. Load the page again."
+_STALE = later("Not saved: changed in another tab. Load the page again.")
 
 
 def kept(changed: Draft, form: RevisionForm) -> dict[str, Any]:
@@ -22,10 +23,10 @@ def kept(changed: Draft, form: RevisionForm) -> dict[str, Any]:
     try:
         saved = drafts.save(get_store(), changed, form.read_revision(), form.read_opened())
     except StaleDraft:
-        return {"errors": {}, "stale": _STALE}
+        return {"errors": {}, "stale": str(_STALE)}
     return {"errors": {}, "revision": saved.revision}
 
 
 def errors_of(form: FlaskForm) -> dict[str, str]:
     """Give what is wrong, by the ids of the fields."""
-    return {form[name].id: " ".join(said) for name, said in form.errors.items() if name in form}
+    return {form[name].id: " ".join(map(str, said)) for name, said in form.errors.items() if name in form}

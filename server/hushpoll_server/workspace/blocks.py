@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flask import abort, flash, redirect, render_template, request, url_for
+from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, SurveyError
 from werkzeug.wrappers import Response
 from wtforms import BooleanField, SelectMultipleField, StringField
 
-from hushpoll_server.fields import choices, decimal, sentence
+from hushpoll_server.fields import both, choices, decimal, sentence
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import get_store
 
 from . import block_rules, drafts
@@ -28,20 +31,25 @@ class BlockForm(RevisionForm):
     """The questions of a block and what it costs."""
 
     questions = SelectMultipleField(
-        "Questions of the block",
+        later("Questions of the block"),
         validate_choice=False,
-        description="Two or more neighbours: yes/no, one choice or a scale, without skip rule or harmless question.",
+        description=later(
+            "Two or more neighbours: yes/no, one choice or a scale, without skip rule or harmless question."
+        ),
     )
     epsilon = StringField(
-        "Epsilon of the block", description="For all its answers together, whatever their number."
+        later("Epsilon of the block"),
+        description=later("For all its answers together, whatever their number."),
     )
     cross_tables = BooleanField(
-        "I want cross-tables inside it",
-        description="Then each person is asked two questions or more, so that answers can be seen together.",
+        later("I want cross-tables inside it"),
+        description=later(
+            "Then each person is asked two questions or more, so that answers can be seen together."
+        ),
     )
     ask = StringField(
-        "Ask each person so many of them",
-        description="A whole number. Leave it empty for the recommended one.",
+        later("Ask each person so many of them"),
+        description=later("A whole number. Leave it empty for the recommended one."),
     )
 
 
@@ -77,9 +85,9 @@ def dissolve_block(draft_id: str, number: int) -> Response:
     document = block_rules.dissolved(draft.document, number, draft.epsilon)
     try:
         drafts.save(get_store(), replace(draft, document=document), posted_revision())
-        flash("The block is taken apart. Its questions follow the slider again.", "done")
+        flash(_("The block is taken apart. Its questions follow the slider again."), "done")
     except StaleDraft:
-        flash("Nothing was changed: this draft was edited in another tab.", "problem")
+        flash(_("Nothing was changed: this draft was edited in another tab."), "problem")
     return redirect(url_for("workspace.draft", draft_id=draft.id))
 
 
@@ -149,7 +157,7 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
     elif isinstance(ask, str) and ask.isascii() and ask.isdigit() and len(ask) < 5:
         ask = int(ask)
     if form.cross_tables.data and ask == 1:
-        form.ask.errors = ["Cross-tables need two questions of each person: ask 2 or more."]
+        form.ask.errors = [_("Cross-tables need two questions of each person: ask 2 or more.")]
         return _show(draft, form, number, 422)
     epsilon = decimal(form.epsilon.data or "")
     chosen = form.questions.data or []
@@ -167,7 +175,7 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
         return _show(draft, form, number, 422)
     except StaleDraft:
         return _show(draft, form, number, 409, stale=True)
-    flash("Saved. Each person is asked some of these questions, drawn by chance.", "done")
+    flash(_("Saved. Each person is asked some of these questions, drawn by chance."), "done")
     return redirect(url_for("workspace.draft", draft_id=draft.id))
 
 
@@ -175,5 +183,5 @@ def _place(form: BlockForm, error: SurveyError) -> None:
     """Show what the survey's own check said, beside the field it is about."""
     fields = {"ask": form.ask, "epsilon": form.epsilon}
     field = next((fields[str(part)] for part in reversed(error.path) if part in fields), form.questions)
-    where = f"{error.where}: " if error.path[:1] == ("questions",) else ""
-    field.errors = [*field.errors, sentence(f"{where}{error.problem}; {error.remedy}")]
+    told = in_words(error) if error.path[:1] == ("questions",) else both(error)
+    field.errors = [*field.errors, sentence(told)]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from hushpoll_client import Survey, SurveyError
 from hushpoll_client.report import FEWEST_REPORTS
 
+from hushpoll_server.fields import either, option, quoted
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words, ngettext
 from hushpoll_server.store.surveys import get_store
 
 from . import about_rules, drafts, planner
@@ -25,20 +29,25 @@ NONE = ("none", "none of these", "none of the above")
 def checklist(draft: Draft) -> list[tuple[str, str]]:
     """Say what to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
     items = [
-        ("ok", f"The title is “{draft.title}”.")
+        ("ok", _("The title is “%(title)s”.", title=draft.title))
         if draft.title != drafts.UNTITLED
-        else ("look", "The survey still has no title of its own.")
+        else ("look", _("The survey still has no title of its own."))
     ]
     if not draft.document["intro"]:
-        items.append(("look", "There is no introduction: respondents will not read who asks and why."))
+        items.append(("look", _("There is no introduction: respondents will not read who asks and why.")))
     if not draft.questions:
-        return [*items, ("stop", "There is no question yet.")]
+        return [*items, ("stop", _("There is no question yet."))]
     try:
         survey = draft.survey(cap())
     except SurveyError as error:
-        return [*items, ("stop", f"{error}.")]
+        return [*items, ("stop", f"{in_words(error)}.")]
     items.append(
-        ("ok", f"{len(survey.questions)} question{'s' if len(survey.questions) > 1 else ''}, all complete.")
+        (
+            "ok",
+            ngettext(
+                "%(num)s question, all complete.", "%(num)s questions, all complete.", len(survey.questions)
+            ),
+        )
     )
     items += (
         _language_items(draft)
@@ -56,9 +65,16 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
 def _alike_items(draft: Draft) -> list[tuple[str, str]]:
     """Point at questions that are asked twice."""
     numbers = {one["id"]: number for number, one in enumerate(draft.questions, 1)}
-    cost = "Everybody would answer twice, and both epsilons add up."
     return [
-        ("look", f"Questions {first + 1} and {numbers[name]} ask the same in the same words. {cost}")
+        (
+            "look",
+            _(
+                "Questions %(first)s and %(second)s ask the same in the same words. Everybody would answer twice, and"
+                " both epsilons add up.",
+                first=first + 1,
+                second=numbers[name],
+            ),
+        )
         for name, first in drafts.alike(draft.document).items()
     ]
 
@@ -68,13 +84,24 @@ def _language_items(draft: Draft) -> list[tuple[str, str]]:
     items, open_ones = [], about_rules.unfinished(draft.document)
     for tag in draft.document.get("translations", {}):
         have, of = about_rules.completeness(draft.document, tag)
-        said = f"The translation “{tag}” has {have} of {of} texts"
+        about = {"language": tag, "have": have, "all": of}
         if tag not in open_ones:
-            items.append(("ok", f"{said}: it is complete."))
+            said = _("The translation “%(language)s” has %(have)s of %(all)s texts: it is complete.", **about)
+            items.append(("ok", said))
         elif have < of:
-            items.append(("stop", f"{said}. Complete or remove it under “Languages”."))
+            said = _(
+                "The translation “%(language)s” has %(have)s of %(all)s texts. Complete or remove it under"
+                " “Languages”.",
+                **about,
+            )
+            items.append(("stop", said))
         else:
-            items.append(("stop", f"{said}, but not all of them can be used. See “Languages”."))
+            said = _(
+                "The translation “%(language)s” has %(have)s of %(all)s texts, but not all of them can be used. See"
+                " “Languages”.",
+                **about,
+            )
+            items.append(("stop", said))
     return items
 
 
@@ -85,9 +112,16 @@ def _wave_items(survey: Survey) -> list[tuple[str, str]]:
     try:
         get_store().check_wave(survey)
     except SurveyError as error:
-        return [("stop", f"{error}.")]
+        return [("stop", f"{in_words(error)}.")]
     return [
-        ("ok", f"Wave {survey.series.wave} of “{survey.series.name}”, with the same questions as before.")
+        (
+            "ok",
+            _(
+                "Wave %(n)s of “%(series)s”, with the same questions as before.",
+                n=survey.series.wave,
+                series=survey.series.name,
+            ),
+        )
     ]
 
 
@@ -97,10 +131,13 @@ def _rule_items(survey: Survey) -> list[tuple[str, str]]:
     items = []
     for one in survey.questions:
         if one.after is not None:
-            said = (
-                f"Question {numbers[one.id]} is asked only after {_or(one.after.answers)} to question"
-                f" {numbers[one.after.question]}. “Does not apply” is one answer more for everybody, which costs some"
-                " precision; shares among those who are asked have a wider margin than shares of everybody."
+            said = _(
+                "Question %(n)s is asked only after %(answers)s to question %(decider)s. “Does not apply” is one answer"
+                " more for everybody, which costs some precision; shares among those who are asked have a wider margin"
+                " than shares of everybody.",
+                n=numbers[one.id],
+                answers=_or([option(answer) for answer in one.after.answers]),
+                decider=numbers[one.after.question],
             )
             items.append(("look", said))
     return items
@@ -110,10 +147,12 @@ def _none_items(survey: Survey) -> list[tuple[str, str]]:
     """Point at an option that the page offers by itself: it would stand there twice, and be ticked with others."""
     items = []
     for number, one in enumerate(survey.questions, 1):
-        listed = [option for option in one.options if option.casefold().rstrip(".") in NONE]
+        listed = [text for text in one.options if text.casefold().rstrip(".") in NONE]
         if one.kind.several and listed:
-            said = (
-                f"Question {number} lists “{listed[0]}”, which the page offers by itself. Remove this option."
+            said = _(
+                "Question %(n)s lists “%(option)s”, which the page offers by itself. Remove this option.",
+                n=number,
+                option=listed[0],
             )
             items.append(("look", said))
     return items
@@ -125,50 +164,80 @@ def _block_items(survey: Survey) -> list[tuple[str, str]]:
     items = []
     for block in survey.blocks:
         first, last = numbers[block.questions[0]], numbers[block.questions[-1]]
-        tables = (
-            "" if block.ask > 1 else " Nobody answers two of them, so there are no cross-tables inside it."
+        said = _(
+            "Each person is asked %(ask)s of questions %(first)s to %(last)s, drawn by chance, for an epsilon of"
+            " %(epsilon)s together.",
+            ask=block.ask,
+            first=first,
+            last=last,
+            epsilon=planner.epsilon_text(block.epsilon),
         )
-        said = (
-            f"Each person is asked {block.ask} of questions {first} to {last}, drawn by chance, for an epsilon of"
-            f" {planner.epsilon_text(block.epsilon)} together.{tables}"
-        )
+        if block.ask == 1:
+            said += " " + _("Nobody answers two of them, so there are no cross-tables inside it.")
         items.append(("ok" if block.ask > 1 else "look", said))
     return items
 
 
-def _or(answers: tuple[str, ...]) -> str:
-    shown = [f"“{one}”" for one in answers[:3]]
-    return " or ".join(shown) + (f" or {len(answers) - 3} more answers" if len(answers) > 3 else "")
+def _or(answers: Sequence[str]) -> str:
+    if len(answers) <= 3:
+        return either(answers)
+    more = len(answers) - 3
+    return _(
+        "%(list)s or %(last)s",
+        list=", ".join(quoted(one) for one in answers[:3]),
+        last=ngettext("%(num)s more answer", "%(num)s more answers", more),
+    )
 
 
 def _privacy_items(survey: Survey) -> list[tuple[str, str]]:
     total, warning = planner.total_text(survey)
     if warning:
         return [("look", warning)]
-    return [("ok", f"The total epsilon of one person is {total}, within this server's cap of {cap()}.")]
+    return [
+        (
+            "ok",
+            _(
+                "The total epsilon of one person is %(total)s, within this server's cap of %(cap)s.",
+                total=total,
+                cap=in_digits(cap()),
+            ),
+        )
+    ]
 
 
 def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
     plans = planner.question_plans(draft, survey, draft.expected_n)
     worst = max(plans, key=lambda one: one.plan.margin / one.wanted)
-    n, margin = planner.whole(draft.expected_n), margin_text(worst.question, worst.plan.margin)
-    said = f"With {n} answers, question {worst.number} will have a margin of {margin}"
+    about = {
+        "n": planner.whole(draft.expected_n),
+        "question": worst.number,
+        "margin": margin_text(worst.question, worst.plan.margin),
+    }
     # Nothing is green while one person's total is in the red.
     good = "look" if planner.total_text(survey)[1] else "ok"
-    items = [
-        (good, f"{said}, as precise as you need.")
-        if worst.met
-        else ("look", f"{said}; you said you need {margin_text(worst.question, worst.wanted)}.")
-    ]
+    if worst.met:
+        said = _(
+            "With %(n)s answers, question %(question)s will have a margin of %(margin)s, as precise as you need.",
+            **about,
+        )
+        items = [(good, said)]
+    else:
+        said = _(
+            "With %(n)s answers, question %(question)s will have a margin of %(margin)s; you said you need %(wanted)s.",
+            **about,
+            wanted=margin_text(worst.question, worst.wanted),
+        )
+        items = [("look", said)]
     if draft.expected_n < FEWEST_REPORTS:
-        items.append(("look", f"Below {FEWEST_REPORTS} reports the report shows no estimate."))
+        items.append(("look", _("Below %(n)s reports the report shows no estimate.", n=FEWEST_REPORTS)))
     return items
 
 
 def _access_items(survey: Survey) -> list[tuple[str, str]]:
     if survey.settings.invitation:
-        return [("ok", "Only people with an invitation code can answer, once each.")]
-    return [("look", "Anybody with the link can answer, also more than once. Invitation codes prevent that.")]
+        return [("ok", _("Only people with an invitation code can answer, once each."))]
+    said = _("Anybody with the link can answer, also more than once. Invitation codes prevent that.")
+    return [("look", said)]
 
 
 def one_sided(draft: Draft) -> list[dict[str, Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from flask import flash, redirect, request, url_for
 from hushpoll_client import SurveyError
 from werkzeug.wrappers import Response
 
+from hushpoll_server.fields import together
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import ngettext
 from hushpoll_server.store.surveys import get_store
 
 from . import block_rules, drafts
@@ -75,14 +77,19 @@ def decline_all(draft_id: str) -> Response:
         drafts.save(get_store(), replace(draft, document=document), posted_revision())
         _tell(draft, offered, stayed)
     except StaleDraft:
-        flash("Nothing was changed: this draft was edited in another tab.", "problem")
+        flash(_("Nothing was changed: this draft was edited in another tab."), "problem")
     return redirect(url_for("workspace.draft", draft_id=draft.id) + "#questions")
 
 
 def _tell(draft: Draft, offered: bool, stayed: list[str]) -> None:
-    done: Any = "“Prefer not to say” is an answer of every question that can have it."
-    flash(done if offered else "“Prefer not to say” is taken away.", "done")
+    done = _("“Prefer not to say” is an answer of every question that can have it.")
+    flash(done if offered else _("“Prefer not to say” is taken away."), "done")
     if stayed:
         numbers = [str(n) for n, one in enumerate(draft.questions, 1) if one["id"] in stayed]
-        why = "its own mechanism or a rule needs the answers as they are"
-        flash(f"Question {' and '.join(numbers)} stays as it was: {why}.", "problem")
+        told = ngettext(
+            "Question %(list)s stays as it was: its own mechanism or a rule needs the answers as they are.",
+            "Questions %(list)s stay as they were: their own mechanism or a rule needs the answers as they are.",
+            len(numbers),
+            list=together(numbers),
+        )
+        flash(told, "problem")

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushpoll_client import HushpollError, Question, Survey, SurveyError
-from hushpoll_client.kind import KINDS
 from hushpoll_client.limits import MAX_QUESTIONS
+from hushpoll_client.said import said
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from hushpoll_server.people.log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 
-from . import about_rules, block_rules, history, rules
+from . import about_rules, anchors, block_rules, history, originals, rules
 
 Document = dict[str, Any]
 
@@ -69,6 +69,8 @@ class Draft:
     """The protection that a question keeps, as it was typed: an epsilon, or an odds factor."""
     cross_tables: Mapping[str, bool] = field(default_factory=dict)
     """Whether cross-tables are wanted inside a block, by the id of its first question."""
+    fitting: Mapping[str, list[str]] = field(default_factory=dict)
+    """By language, the translations that fit their originals: see `originals`."""
 
     @property
     def questions(self) -> list[Document]:
@@ -93,7 +95,7 @@ class Draft:
     @property
     def plan(self) -> dict[str, Any]:
         """What the survey is planned for, as `create` takes it."""
-        kept = ("expected_n", "margin", "epsilon", "linked", *_OWN)
+        kept = ("expected_n", "margin", "epsilon", "linked", *_OWN, "fitting")
         return {name: getattr(self, name) for name in kept}
 
     @property
@@ -174,11 +176,12 @@ def create(
     margins: Mapping[str, float] | None = None,
     locks: Mapping[str, str] | None = None,
     cross_tables: Mapping[str, bool] | None = None,
+    fitting: Mapping[str, list[str]] | None = None,
 ) -> Draft:
     """Keep a new draft."""
     name = secrets.token_hex(8)
     plan = (expected_n, margin, epsilon, linked)
-    own = (margins or {}, locks or {}, cross_tables or {})
+    own = (margins or {}, locks or {}, cross_tables or {}, fitting or originals.fitting(document))
     draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None, *own)
     with store.write() as tx:
         tx.execute(insert(drafts).values(**_row(draft)))
@@ -283,7 +286,8 @@ def _row(draft: Draft) -> dict[str, Any]:
     own = {
         part: {name: value for name, value in getattr(draft, part).items() if name in there} for part in _OWN
     }
-    return {key: value for key, value in vars(draft).items() if key not in _OWN} | {
+    own["fitting"] = dict(draft.fitting)
+    return {key: value for key, value in vars(draft).items() if key not in own} | {
         "document": json.dumps(draft.document, ensure_ascii=False),
         "linked": json.dumps(kept),
         "budget": json.dumps({part: values for part, values in own.items() if values}),
@@ -305,7 +309,11 @@ def _index(document: Document, question_id: str) -> int:
     for index, question in enumerate(document["questions"]):
         if question["id"] == question_id:
             return index
-    raise SurveyError(("questions",), f"has no question {question_id!r}", "open the draft again")
+    raise SurveyError(
+        ("questions",),
+        said("has no question {question!r}", question=question_id),
+        "open the draft again",
+    )
 
 
 def free_id(document: Document) -> str:
@@ -324,6 +332,7 @@ def with_question(document: Document, question: Document, instead_of: str | None
         rules.follow(changed, changed["questions"][place], question)
         block_rules.follow(changed, instead_of, question["id"])
         about_rules.follow(changed, changed["questions"][place], question)
+        anchors.follow(changed, changed["questions"][place], question)
         changed["questions"][place] = question
     compiled(changed)
     return changed
@@ -384,16 +393,17 @@ def imported(survey: Survey) -> tuple[Document, str]:
     """
     document = survey.as_document(published=False)
     plain = [
-        written
+        (written, question)
         for written, question in zip(document["questions"], survey.questions, strict=True)
         if _is_recommended(question)
     ]
-    spent = Counter(question["mechanism"]["epsilon"] for question in plain)
+    spent = Counter(written["mechanism"]["epsilon"] for written, _ in plain)
     epsilon: str = spent.most_common(1)[0][0] if spent else DEFAULT_EPSILON
-    for question in plain:
-        own = ("epsilon", *KINDS[question["kind"]].in_mechanism)
-        question["mechanism"] = {key: value for key, value in question["mechanism"].items() if key in own}
-        question.pop("channel", None)
+    for written, question in plain:
+        own = ("epsilon", *question.kind.in_mechanism)
+        kept = {key: value for key, value in written["mechanism"].items() if key in own}
+        written["mechanism"] = kept | question.answers.wishes()
+        written.pop("channel", None)
     return document, epsilon
 
 
@@ -402,7 +412,7 @@ def _is_recommended(question: Question) -> bool:
     mechanism = question.mechanism
     if question.block is not None or "epsilon" not in mechanism.parameters:
         return False
-    from hushpoll_analysis.designing.designs import recommended
+    from hushpoll_analysis.designing.precision import recommended
 
     advised = recommended(question, mechanism.parameters["epsilon"])
     return advised.name == mechanism.name and advised.device == question.channel

@@ -13,6 +13,7 @@ from hushpoll_client.kind import DEFAULT, KINDS
 from hushpoll_client.limits import MAX_QUESTIONS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.said import said
 from werkzeug.wrappers import Response
 from wtforms import SelectChoice
 
@@ -20,6 +21,8 @@ from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.store.surveys import get_store
 
 from . import about_rules, block_rules, drafts, mechanisms, rules
@@ -75,7 +78,7 @@ def _show(
 ) -> Page:
     sources = decoy_sources()
     form.mechanism.choices = mechanism_choices(_offered(form.mechanism.data))
-    form.decoy_survey.choices = choices((key, label) for key, label, _ in sources)
+    form.decoy_survey.choices = choices((key, label) for key, label, n in sources)
     before = earlier(draft, question_id)
     form.after_question.choices = _when(draft, before)
     if stale:
@@ -104,8 +107,11 @@ def _show(
 
 def _when(draft: Draft, before: list[Question]) -> list[SelectChoice]:
     numbers = {one["id"]: place for place, one in enumerate(draft.questions, 1)}
-    listed = ((one.id, f"only after an answer to {numbers[one.id]}. {one.text}"[:100]) for one in before)
-    return choices([("", "always"), *listed])
+    asked = {
+        one.id: _("only after an answer to %(n)s. %(question)s", n=numbers[one.id], question=one.text)
+        for one in before
+    }
+    return choices([("", _("always")), *((name, told[:100]) for name, told in asked.items())])
 
 
 def _offered(chosen: str) -> dict[str, type[Mechanism]]:
@@ -131,16 +137,21 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
         drafts.save(get_store(), changed, form.read_revision(), form.read_opened())
     except StaleDraft:
         return _show(draft, form, question_id, 409, stale=True)
-    flash("Saved." if question_id else "Added.", "done")
+    flash(_("Saved.") if question_id else _("Added."), "done")
     if written["id"] in (again := drafts.alike(changed.document)):
-        said = f"It asks what question {again[written['id']] + 1} asks, in the same words"
-        flash(f"{said}: change or delete one of them.", "problem")
+        said = _(
+            "It asks what question %(n)s asks, in the same words: change or delete one of them.",
+            n=again[written["id"]] + 1,
+        )
+        flash(said, "problem")
     return redirect(url_for("workspace.draft", draft_id=draft.id) + f"#question-{written['id']}")
 
 
 def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document] | None:
     """Give the draft with the question of the form, and that question; None where the form now says what is wrong."""
     if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
+        return None
+    if not _tells_pairs(form):
         return None
     try:
         return with_form(draft, form, question_id)
@@ -178,8 +189,22 @@ def _complete(form: QuestionForm) -> bool:
     """Ask for every field that the kind cannot do without, all at once."""
     for name in EDITORS[form.kind.data].needed:
         if not str(form[name].data or "").strip() and form[name] is not form.options:
-            form[name].errors = [f"{form[name].label.text} is missing: type it here."]
+            form[name].errors = [_("%(field)s is missing: type it here.", field=form[name].label.text)]
     return not any(field.errors for field in form)
+
+
+def _tells_pairs(form: QuestionForm) -> bool:
+    """Refuse a way to randomize, chosen by its name, that does not tell the pairs which are wanted."""
+    chosen = form.mechanism.data
+    if not chosen or not form.pairs.data or "pairs" not in EDITORS[form.kind.data].fields:
+        return True
+    if "ask" not in mechanisms.fields_of(chosen):
+        form.mechanism.errors = [
+            _("This way tells no pairs of options: choose “Recommended”, or untick pairs.")
+        ]
+    elif (form.ask.data or "").strip() == "1":
+        form.ask.errors = [_("Pairs need two options of each person: ask 2 or more.")]
+    return not form.mechanism.errors and not form.ask.errors
 
 
 def _decoy_given(form: QuestionForm) -> bool:
@@ -187,13 +212,13 @@ def _decoy_given(form: QuestionForm) -> bool:
     if "decoy_from" not in mechanisms.fields_of(form.mechanism.data):
         return True
     if not (form.decoy.data or "").strip():
-        form.decoy.errors = ["The harmless question is missing: write it here."]
+        form.decoy.errors = [_("The harmless question is missing: write it here.")]
     wanted = {"share": [form.decoy_share], "counts": [form.decoy_yes, form.decoy_of]}.get(
         form.decoy_from.data, []
     )
     for field in wanted:
         if not (field.data or "").strip():
-            field.errors = ["Type how often people answer Yes to the harmless question."]
+            field.errors = [_("Type how often people answer Yes to the harmless question.")]
     return not any(field.errors for field in [form.decoy, *wanted])
 
 
@@ -205,7 +230,8 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
     shape = editor.write(form.data)
     kind, where = KINDS[shape["kind"]], ("questions", 0)
     try:
-        answers = kind.read({**shape, "mechanism": editor.in_mechanism(form.data)}, where, published=False)
+        own = editor.in_mechanism(form.data) | editor.wishes(form.data)
+        answers = kind.read({**shape, "mechanism": own}, where, published=False)
         skipped = bool(form.after_question.data) and kind.may_be_skipped
         epsilon = float(draft.own_epsilon(draft.question(question_id) if question_id else None))
         return recommend_for(kind, answers, len(answers.labels) + skipped, epsilon, n=draft.expected_n)
@@ -217,8 +243,9 @@ def compared(found: Recommendation | None) -> dict[str, Any]:
     """Give a recommendation as the page words it: the sentence, what is proved, every way with the answers it needs."""
     if found is None:
         return {"reason": "", "proof": "", "criterion": "", "rows": []}
-    rows = [[one.label, f"{one.respondents:.2f}"] for one in found.candidates]
-    return {"reason": found.reason, "proof": found.proof, "criterion": found.criterion, "rows": rows}
+    rows = [[in_words(one.label), in_digits(f"{one.respondents:.2f}")] for one in found.candidates]
+    told = {"reason": found.reason, "proof": found.proof, "criterion": found.criterion}
+    return {**{name: in_words(text) for name, text in told.items()}, "rows": rows}
 
 
 def _change(
@@ -231,10 +258,11 @@ def _change(
         flash(said, "done")
     except StaleDraft:
         flash(
-            "Nothing was changed: this draft was edited in another tab. This is how it stands now.", "problem"
+            _("Nothing was changed: this draft was edited in another tab. This is how it stands now."),
+            "problem",
         )
     except SurveyError as error:
-        flash(f"Nothing was changed: {error}.", "problem")
+        flash(_("Nothing was changed: %(problem)s.", problem=in_words(error)), "problem")
     place = f"#question-{question_id}" if question_id else ""
     return redirect(url_for("workspace.draft", draft_id=draft.id) + place)
 
@@ -246,7 +274,9 @@ def move_question(draft_id: str, question_id: str) -> Response:
     asked = request.form.get("places", "1")
     places = min(int(asked), MAX_QUESTIONS) if asked.isascii() and asked.isdigit() and len(asked) < 4 else 1
     by = -places if request.form.get("direction") == "up" else places
-    return _change(draft_id, lambda document: drafts.moved(document, question_id, by), "Moved.", question_id)
+    return _change(
+        draft_id, lambda document: drafts.moved(document, question_id, by), _("Moved."), question_id
+    )
 
 
 @bp.post("/drafts/<draft_id>/questions/<question_id>/duplicate")
@@ -254,7 +284,7 @@ def move_question(draft_id: str, question_id: str) -> Response:
 def duplicate_question(draft_id: str, question_id: str) -> Response:
     """Copy a question."""
     return _change(
-        draft_id, lambda document: drafts.duplicated(document, question_id), "Copied.", question_id
+        draft_id, lambda document: drafts.duplicated(document, question_id), _("Copied."), question_id
     )
 
 
@@ -272,7 +302,7 @@ def delete_question(draft_id: str, question_id: str) -> Page:
         )
     slider = open_draft(draft_id).epsilon
     return _change(
-        draft_id, lambda document: drafts.without(document, question_id, slider), "Question deleted."
+        draft_id, lambda document: drafts.without(document, question_id, slider), _("Question deleted.")
     )
 
 
@@ -313,7 +343,8 @@ def counts_from_survey(key: str) -> dict[str, str]:
     share, error = found.estimate, found.se
     if not 0 < share < 1 or not math.isfinite(error) or error <= 0:
         raise HushpollError(
-            f"that survey's estimate is {share:.3f}, which no decoy can use", "type a share between 0 and 1"
+            said("that survey's estimate is {share:.3f}, which no decoy can use", share=share),
+            "type a share between 0 and 1",
         )
     answers = max(2, round(share * (1 - share) / error**2))
     return {

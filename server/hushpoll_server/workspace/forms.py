@@ -4,13 +4,16 @@ puts what it says beside the field it is about."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from flask_babel import LazyString
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import HushpollError, SurveyError
-from hushpoll_client.kind import DEFAULT, KINDS
+from hushpoll_client.kind import DEFAULT
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from wtforms import (
@@ -27,8 +30,11 @@ from wtforms import (
 )
 from wtforms.validators import InputRequired, NumberRange, Optional, ValidationError
 
-from hushpoll_server.fields import DecimalField, choices, decimal, sentence
+from hushpoll_server.fields import DecimalField, both, choices, decimal, sentence
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
 
+from . import anchors
 from .kinds import EDITORS, EditorKind
 from .mechanisms import PARAMETERS, RECOMMENDED
 
@@ -37,8 +43,12 @@ LARGEST_N = 100_000_000
 
 def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:
     """List what the editor offers to randomize with: the recommended one, or one of these."""
-    named = [(name, one.label) for name, one in offered.items() if one.in_surveys]
+    named = [(name, in_words(one.label)) for name, one in offered.items() if one.in_surveys]
     return choices([("", RECOMMENDED[0]), *named])
+
+
+def _label(kind: str) -> str:
+    return EDITORS[kind].label
 
 
 def _whole(text: str | None) -> int:
@@ -63,8 +73,8 @@ class RevisionForm(FlaskForm):  # type: ignore[misc]
 
 def _count(label: str, **more: Any) -> IntegerField:
     checks = [
-        InputRequired("Type a whole number."),
-        NumberRange(1, LARGEST_N, f"Type a whole number from 1 to {LARGEST_N:,}."),
+        InputRequired(later("Type a whole number.")),
+        NumberRange(1, LARGEST_N, later("Type a whole number from 1 to 100,000,000.")),
     ]
     return IntegerField(label, checks, **more)
 
@@ -73,149 +83,214 @@ class DetailsForm(RevisionForm):
     """Title, introduction and the settings that are part of the survey's hash."""
 
     title = StringField(
-        "Title", [InputRequired("Give the survey a title.")], description="Respondents see it first."
+        later("Title"),
+        [InputRequired(later("Give the survey a title."))],
+        description=later("Respondents see it first."),
     )
     asked_by = StringField(
-        "Who asks",
-        description="The organisation or person. Contact, ethics approval and privacy notice stand under “Around the"
-        " questions”.",
+        later("Who asks"),
+        description=later(
+            "The organisation or person. Contact, ethics approval and privacy notice stand under “Around the"
+            " questions”."
+        ),
     )
     intro = TextAreaField(
-        "Introduction",
-        description="Plain text. Why you ask, and what happens with the result. How the privacy works is explained"
-        " to respondents automatically.",
+        later("Introduction"),
+        description=later(
+            "Plain text. Why you ask, and what happens with the result. How the privacy works is explained"
+            " to respondents automatically."
+        ),
     )
     invitation = BooleanField(
-        "Only people with an invitation code may answer",
-        description="One report per code. Codes are made after publishing and are never stored with a report.",
+        later("Only people with an invitation code may answer"),
+        description=later(
+            "One report per code. Codes are made after publishing and are never stored with a report."
+        ),
     )
     kiosk = BooleanField(
-        "Shared device",
-        description="For a tablet that is handed on: it forgets everything after each report.",
+        later("Shared device"),
+        description=later("For a tablet that is handed on: it forgets everything after each report."),
     )
     anchor_question = SelectField(
-        "Check for careless answers with",
+        later("Check for careless answers with"),
         choices=[],
         validate_choice=False,
-        description="A yes/no question whose true share is known, such as “Were you born on the moon?” or “Please"
-        " answer No here”. Where it shows careless answers, the report also gives the other shares corrected for them.",
+        description=later(
+            "An answer whose true share is known: Yes to “Were you born on the moon?”, or the one that “Please"
+            " choose ‘often’ here” asks for. Where it shows careless answers, the report also gives the other shares"
+            " corrected for them."
+        ),
     )
     anchor_share = StringField(
-        "Its true share of Yes", description="Such as 0, or 1/12 for people born in one month."
+        later("Its true share"),
+        description=later(
+            "Of Yes, or of the answer chosen above: such as 0, 1/12 for people born in one month, or 1 for an"
+            " answer that everybody is told to give."
+        ),
     )
 
     groups = TextAreaField(
-        "Groups",
-        description="One a line, such as faculties or sites: what you know anyway of whom you invite. Each group gets"
-        " its own link, and every report names its group openly, so it needs no question and no noise.",
+        later("Groups"),
+        description=later(
+            "One a line, such as faculties or sites: what you know anyway of whom you invite. Each group gets"
+            " its own link, and every report names its group openly, so it needs no question and no noise."
+        ),
     )
 
     def offer_anchors(self, questions: Iterable[Mapping[str, Any]]) -> None:
-        """List the yes/no questions that everybody is asked."""
-        offered = [
-            (one["id"], one["text"])
-            for one in questions
-            if KINDS[one["kind"]].yes_or_no and "after" not in one and "mechanism" in one
-        ]
-        self.anchor_question.choices = choices([("", "Nothing"), *offered])
+        """List the answers that everybody can give and whose share may be known."""
+        self.anchor_question.choices = choices([("", later("Nothing")), *anchors.offered(questions)])
 
 
 class QuestionForm(RevisionForm):
     """One question with its mechanism."""
 
     kind = RadioField(
-        "Kind of answer",
-        choices=choices((name, editor.label) for name, editor in EDITORS.items()),
+        later("Kind of answer"),
+        choices=choices((name, LazyString(_label, name)) for name in EDITORS),
         default=DEFAULT,
     )
     text = TextAreaField(
-        "Question", [InputRequired("Write the question.")], description="Plain text, one sentence."
+        later("Question"),
+        [InputRequired(later("Write the question."))],
+        description=later("Plain text, one sentence."),
     )
     options = TextAreaField(
-        "Options",
-        description="One option per line, at least two. A list can be pasted. Where several can be ticked, “None of"
-        " these” is offered by itself.",
+        later("Options"),
+        description=later(
+            "One option per line, at least two. A list can be pasted. Where several can be ticked, “None of"
+            " these” is offered by itself."
+        ),
     )
     at_most = StringField(
-        "At most so many may be ticked",
-        description="A whole number. Leave it empty where people may tick as many as they like.",
+        later("At most so many may be ticked"),
+        description=later("A whole number. Leave it empty where people may tick as many as they like."),
     )
-    points = StringField("Number of points", description="2 to 11.")
+    pairs = BooleanField(
+        later("I want to see pairs of options together"),
+        description=later(
+            "Then each report speaks of two options or more, so that pairs and the number ticked can be told."
+        ),
+    )
+    points = StringField(later("Number of points"), description=later("2 to 11."))
     labels = TextAreaField(
-        "Labels",
-        description="One label per line: two, for the ends, or one for every point. Leave it empty for numbers alone.",
+        later("Labels"),
+        description=later(
+            "One label per line: two, for the ends, or one for every point. Leave it empty for numbers alone."
+        ),
     )
-    min = StringField("Smallest number", description="Such as 0.")
-    max = StringField("Largest number", description="Such as 80.")
-    step = StringField("Step", description="1 for whole numbers, 0.5 for halves.", default="1")
-    unit = StringField("Unit", description="Such as hours.")
+    min = StringField(later("Smallest number"), description=later("Such as 0."))
+    max = StringField(later("Largest number"), description=later("Such as 80."))
+    step = StringField(later("Step"), description=later("1 for whole numbers, 0.5 for halves."), default="1")
+    unit = StringField(later("Unit"), description=later("Such as hours."))
     bins = StringField(
-        "Number of bins", description="2 to 64, into which the range is cut. Leave it empty for up to 20."
+        later("Number of bins"),
+        description=later("2 to 64, into which the range is cut. Leave it empty for up to 20."),
     )
-    after_question = SelectField("Ask it", choices=[], validate_choice=False)
-    after_answers = SelectMultipleField("After these answers", choices=[], validate_choice=False)
+    after_question = SelectField(later("Ask it"), choices=[], validate_choice=False)
+    after_answers = SelectMultipleField(later("After these answers"), choices=[], validate_choice=False)
     prefer_not = BooleanField(
-        "Offer “Prefer not to say”",
-        description="An ordinary option inside the randomized set: choosing it is as private as choosing any other.",
+        later("Offer “Prefer not to say”"),
+        description=later(
+            "An ordinary option inside the randomized set: choosing it is as private as choosing any other."
+        ),
     )
     id = StringField(
-        "Name in the data", description="Letters, digits and _. It heads this question's column in exports."
+        later("Name in the data"),
+        description=later("Letters, digits and _. It heads this question's column in exports."),
     )
     mechanism = RadioField(
-        "Mechanism",
+        later("Mechanism"),
         choices=mechanism_choices(MECHANISMS),
         default="",
     )
     linked = BooleanField(
-        "Its epsilon follows the survey's slider",
-        description="Untick to give this question an epsilon of its own.",
+        later("Its epsilon follows the survey's slider"),
+        description=later("Untick to give this question an epsilon of its own."),
     )
     decoy = StringField(
-        "Harmless question",
-        description="Unrelated to the topic, and nobody around should know a person's answer.",
+        later("Harmless question"),
+        description=later("Unrelated to the topic, and nobody around should know a person's answer."),
     )
     decoy_from = RadioField(
-        "Known share of Yes to the harmless question",
+        later("Known share of Yes to the harmless question"),
         choices=choices(
-            [("share", "Typed"), ("counts", "From counts"), ("survey", "From another survey's estimate")]
+            [
+                ("share", later("Typed")),
+                ("counts", later("From counts")),
+                ("survey", later("From another survey's estimate")),
+            ]
         ),
         default="share",
     )
-    decoy_share = StringField(DECOY_SHARE.label, description=DECOY_SHARE.hint)
-    decoy_yes = StringField("Answered Yes")
-    decoy_of = StringField(
-        "Out of", description="The uncertainty of the counts is carried into every margin."
+    decoy_share = StringField(
+        LazyString(in_words, DECOY_SHARE.label), description=LazyString(in_words, DECOY_SHARE.hint)
     )
-    decoy_survey = SelectField("Survey and question", choices=[], validate_choice=False)
+    decoy_yes = StringField(later("Answered Yes"))
+    decoy_of = StringField(
+        later("Out of"), description=later("The uncertainty of the counts is carried into every margin.")
+    )
+    decoy_survey = SelectField(later("Survey and question"), choices=[], validate_choice=False)
 
 
 for _name, _parameter in PARAMETERS.items():
-    setattr(QuestionForm, _name, StringField(_parameter.label, description=_parameter.hint))
+    setattr(
+        QuestionForm,
+        _name,
+        StringField(
+            LazyString(in_words, _parameter.label), description=LazyString(in_words, _parameter.hint)
+        ),
+    )
 
 for _editor in EDITORS.values():
     if _editor.reports:
         _asked = RadioField(
-            "What will you report?",
+            later("What will you report?"),
             choices=choices((target, words[0]) for target, words in _editor.reports.items()),
             default=_editor.kind.targets[0],
         )
         setattr(QuestionForm, _editor.target_field, _asked)
 
 
+class LockField(StringField):  # type: ignore[misc]
+    """A protection as the reader's language writes it, "3-fach" for 3-fold; drafts keep it as English does."""
+
+    data: str | None
+
+    def _value(self) -> str:
+        """Show what was typed, else what is kept in the reader's words."""
+        if self.raw_data:
+            return str(self.raw_data[0])
+        factor, fold, _rest = (self.data or "").partition("-fold")
+        return _("%(n)s-fold", n=in_digits(factor)) if fold else in_digits(factor)
+
+    def process_formdata(self, valuelist: list[str]) -> None:
+        """Read it in either language."""
+        super().process_formdata(valuelist)
+        words = re.escape(_("%(n)s-fold", n="0")).replace("0", "(.+)", 1) + "|(.+)-fold"
+        found = re.fullmatch(words, (self.data or "").strip(), re.IGNORECASE)
+        self.data = f"{decimal(found[1] or found[2])}-fold" if found else decimal(self.data or "")
+
+
 class PlanForm(RevisionForm):
     """How many answers are expected, what margin is needed, and the slider."""
 
-    expected_n = _count("How many answers do you expect?")
+    expected_n = _count(later("How many answers do you expect?"))
     margin = DecimalField(
-        "What margin do you need?",
-        [InputRequired("Type a number such as 5."), NumberRange(0.1, 50, "Type a number from 0.1 to 50.")],
-        description="In percentage points, at 95 % confidence: 5 means ± 5 points. For an average: in percent of its"
-        " range, so that 5 means ± 0.2 on a scale from 1 to 5.",
+        later("What margin do you need?"),
+        [
+            InputRequired(later("Type a number such as 5.")),
+            NumberRange(0.1, 50, later("Type a number from 0.1 to 50.")),
+        ],
+        description=later(
+            "In percentage points, with a confidence of 95 %: 5 means ± 5 points. For an average: in percent of its"
+            " range, so that 5 means ± 0.2 on a scale from 1 to 5."
+        ),
     )
-    epsilon = SelectField("Privacy level", choices=[])
-    focus = SelectField("Figures for", choices=[], validate_choice=False)
+    epsilon = SelectField(later("Privacy level"), choices=[])
+    focus = SelectField(later("Figures for"), choices=[], validate_choice=False)
 
-    def of_question(self, place: int) -> tuple[DecimalField, StringField]:
+    def of_question(self, place: int) -> tuple[DecimalField, LockField]:
         """Give the fields of one question, counted from 0: its margin and its lock."""
         return self[f"margin_{place}"], self[f"lock_{place}"]
 
@@ -225,10 +300,10 @@ def plan_form(questions: int) -> type[PlanForm]:
     fields: dict[str, Any] = {}
     for place in range(questions):
         fields[f"margin_{place}"] = DecimalField(
-            f"Margin of question {place + 1}",
-            [Optional(), NumberRange(0.1, 50, "Type a number from 0.1 to 50, or nothing.")],
+            _("Margin of question %(n)s", n=place + 1),
+            [Optional(), NumberRange(0.1, 50, later("Type a number from 0.1 to 50, or nothing."))],
         )
-        fields[f"lock_{place}"] = StringField(f"Lock of question {place + 1}", [Optional(), _is_lock])
+        fields[f"lock_{place}"] = LockField(_("Lock of question %(n)s", n=place + 1), [Optional(), _is_lock])
     return type("QuestionsPlanForm", (PlanForm,), fields)
 
 
@@ -241,7 +316,7 @@ def _is_lock(form: FlaskForm, field: StringField) -> None:
         raise ValidationError(sentence(error)) from None
 
 
-PROTECTS_LITTLE = "this protects little"
+PROTECTS_LITTLE = later("this protects little")
 """What a designer types who publishes a survey of the weakest tier."""
 
 
@@ -249,36 +324,49 @@ class PublishForm(RevisionForm):
     """The last confirmation."""
 
     frozen = BooleanField(
-        "I understand that a published survey cannot be changed, only copied.",
-        [InputRequired("Tick this to publish.")],
+        later("I understand that a published survey cannot be changed, only copied."),
+        [InputRequired(later("Tick this to publish."))],
     )
-    one_sided = BooleanField("I accept what the reports of these questions reveal, and respondents are told.")
+    one_sided = BooleanField(
+        later("I accept what the reports of these questions reveal, and respondents are told.")
+    )
     weak = StringField(
-        f"To publish it all the same, type: {PROTECTS_LITTLE}",
-        description="Respondents read the same words before they start.",
+        later("To publish it all the same, type: this protects little"),
+        description=later("Respondents read the same words before they start."),
     )
 
-    def confirms_weak(self) -> bool:
-        """Tell whether the confirmation was typed; says so beside the field where it was not."""
+    def confirms(self, *, weak: bool, one_sided: bool) -> bool:
+        """Tell whether everything was confirmed that this survey asks for; says beside each field what was not."""
+        complete = self.validate()
+        if one_sided and not self.one_sided.data:
+            self.one_sided.errors = [_("Tick this too, or give these questions an epsilon.")]
+            complete = False
         typed = " ".join((self.weak.data or "").lower().split())
-        if typed != PROTECTS_LITTLE:
-            self.weak.errors = [f"Type “{PROTECTS_LITTLE}”, or lower the epsilon of the questions."]
-        return typed == PROTECTS_LITTLE
+        if weak and typed != PROTECTS_LITTLE:
+            told = _("Type “%(words)s”, or lower the epsilon of the questions.", words=PROTECTS_LITTLE)
+            self.weak.errors = [told]
+            complete = False
+        return bool(complete)
 
 
 class CloseForm(FlaskForm):  # type: ignore[misc]
     """When to stop taking reports."""
 
     when = RadioField(
-        "When",
+        later("When"),
         choices=choices(
-            [("date", "After a date"), ("n", "At a number of reports"), ("never", "When I say so")]
+            [
+                ("date", later("After a date")),
+                ("n", later("At a number of reports")),
+                ("never", later("When I say so")),
+            ]
         ),
         default="date",
     )
-    on = DateField("Last day (UTC)", [Optional()])
+    on = DateField(later("Last day (UTC)"), [Optional()])
     at = IntegerField(
-        "Number of reports", [Optional(), NumberRange(1, LARGEST_N, "Type a whole number from 1.")]
+        later("Number of reports"),
+        [Optional(), NumberRange(1, LARGEST_N, later("Type a whole number from 1."))],
     )
 
 
@@ -286,22 +374,22 @@ class DeleteForm(FlaskForm):  # type: ignore[misc]
     """When to delete every report."""
 
     delete_on = DateField(
-        "Delete all reports on (UTC)",
+        later("Delete all reports on (UTC)"),
         [Optional()],
-        description="Download the results before that day. Leave it empty to keep the reports.",
+        description=later("Download the results before that day. Leave it empty to keep the reports."),
     )
 
 
 class InviteForm(FlaskForm):  # type: ignore[misc]
     """How many codes to make, and for which group."""
 
-    group = SelectField("Group", choices=[], validate_choice=False)
+    group = SelectField(later("Group"), choices=[], validate_choice=False)
 
     n = IntegerField(
-        "Number of codes",
+        later("Number of codes"),
         [
-            InputRequired("Type a whole number."),
-            NumberRange(1, 100_000, "Type a whole number from 1 to 100,000."),
+            InputRequired(later("Type a whole number.")),
+            NumberRange(1, 100_000, later("Type a whole number from 1 to 100,000.")),
         ],
     )
 
@@ -309,16 +397,16 @@ class InviteForm(FlaskForm):  # type: ignore[misc]
 class ShareForm(FlaskForm):  # type: ignore[misc]
     """Whom to let read the report."""
 
-    name = StringField("Account name", [InputRequired("Type the name of an account.")])
+    name = StringField(later("Account name"), [InputRequired(later("Type the name of an account."))])
 
 
 class ImportForm(FlaskForm):  # type: ignore[misc]
     """A survey document from a file."""
 
     file = FileField(
-        "Survey document (JSON)",
-        [FileRequired("Choose a file.")],
-        description="A definition exported here, written by hand, or a published document.",
+        later("Survey document (JSON)"),
+        [FileRequired(later("Choose a file."))],
+        description=later("A definition exported here, written by hand, or a published document."),
     )
 
 
@@ -337,11 +425,12 @@ def place_error(form: FlaskForm, error: SurveyError, place: int | None = None) -
         _place_elsewhere(form, error)
         return
     if error.path[:1] == ("anchor",) and hasattr(form, "anchor_share"):
-        _add(form[f"anchor_{error.path[-1]}"], f"{error.problem}; {error.remedy}")
+        named = "anchor_share" if error.path[-1] == "share" else "anchor_question"
+        _add(form[named], both(error))
         return
     parts = [part for part in reversed(error.path) if isinstance(part, str)]
     field = next((found for part in parts if (found := _field(form, part)) is not None), None)
-    _add(field if field is not None else next(iter(form)), f"{error.problem}; {error.remedy}")
+    _add(field if field is not None else next(iter(form)), both(error))
 
 
 def _field(form: FlaskForm, part: str) -> Any:
@@ -361,7 +450,7 @@ def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:
     """Say beside the answers that another question's rule stands in the way."""
     editor = EDITORS.get(form.kind.data)
     field = form.options if editor is not None and form.options.name in editor.fields else form.kind
-    _add(field, f"{error.where}: {error.problem}; {error.remedy}")
+    _add(field, in_words(error))
 
 
 def _add(field: Any, message: str) -> None:

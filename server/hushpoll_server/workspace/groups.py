@@ -13,6 +13,8 @@ from hushpoll_client.series import changed_groups
 from wtforms import IntegerField
 from wtforms.validators import NumberRange, Optional
 
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.store.surveys import SurveyState, get_store
 
 __all__ = ["chosen_group", "group_items", "handouts", "read_lines", "sizes_form"]
@@ -46,7 +48,7 @@ def chosen_group(survey: Survey) -> int | None:
 
 def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
     """Make the form that asks how many people each group has; with a state, filled as that stands."""
-    whole = f"Type a whole number from 1 to {LARGEST_GROUP:,}."
+    whole = _("Type a whole number from 1 to %(most)s.", most=in_digits(f"{LARGEST_GROUP:,}"))
     fields = {
         f"size_{place}": IntegerField(name, [Optional(), NumberRange(1, LARGEST_GROUP, whole)])
         for place, name in enumerate(survey.groups)
@@ -65,9 +67,13 @@ def group_items(survey: Survey) -> list[tuple[str, str]]:
         return []
     items = []
     if survey.groups:
-        said = f"{len(survey.groups)} groups, each with its own link: {', '.join(survey.groups)}."
-        told = "Every report names its group openly; one with fewer than 50 reports is shown to no one on its own."
-        items.append(("look", f"{said} {told}"))
+        said = _(
+            "%(n)s groups, each with its own link: %(list)s. Every report names its group openly; one with fewer than"
+            " 50 reports is shown to no one on its own.",
+            n=len(survey.groups),
+            list=", ".join(survey.groups),
+        )
+        items.append(("look", said))
     before = None if survey.series is None else get_store().get_survey(survey.series.previous)
     changed = "" if before is None else changed_groups(before, survey)
-    return items + ([("look", changed)] if changed else [])
+    return items + ([("look", in_words(changed))] if changed else [])

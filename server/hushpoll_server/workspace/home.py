@@ -19,10 +19,13 @@ from hushpoll_server.documents import parse_survey, split_plan
 from hushpoll_server.fields import decimal
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import Store, get_store
 from hushpoll_server.weakness import is_weak
 
 from . import (
+    anchors,
     around,
     blocks,
     declining,
@@ -39,6 +42,7 @@ from . import (
     sheets,
     shelf,
     sizes,
+    survey,
 )
 from .autosave import errors_of, kept
 from .drafts import Draft, StaleDraft
@@ -67,6 +71,7 @@ __all__ = [
     "sheets",
     "shelf",
     "sizes",
+    "survey",
 ]
 LARGEST_IMPORT = 1 << 20
 
@@ -161,10 +166,12 @@ def import_definition() -> Page:
             plan = {"epsilon": epsilon} | read_plan(given, {one["id"] for one in document["questions"]})
             document = with_unfinished(document, given)
             draft = drafts.create(get_store(), current_user.name, document, **plan)
-            flash(f"Imported “{document['title']}”. Look it over before you publish it.", "done")
+            told = _("Imported “%(title)s”. Look it over before you publish it.", title=document["title"])
+            flash(told, "done")
             return redirect(url_for("workspace.draft", draft_id=draft.id))
         except HushpollError as error:
-            form.file.errors = [f"This file was refused and nothing was kept: {error}."]
+            told = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+            form.file.errors = [told]
     return render_template("workspace/new.html", templates=TEMPLATES, form=form), 422
 
 
@@ -181,7 +188,7 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
     if not form.errors and not stale:
         kept = {"title": document["title"], "intro": document["intro"], **document["settings"]}
         anchor = document.get("anchor", {})
-        kept |= {"anchor_question": anchor.get("question", ""), "anchor_share": anchor.get("share", "0")}
+        kept |= {"anchor_question": anchors.named(document), "anchor_share": anchor.get("share", "0")}
         kept["groups"] = "\n".join(document.get("groups", []))
         kept["asked_by"] = document.get("asked_by", {}).get("name", "")
         form = DetailsForm(formdata=None, revision=draft.revision, **kept)
@@ -198,7 +205,7 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         alike=drafts.alike(document),
         sections={one["before"]: one["title"] for one in document.get("sections", [])},
         around=around.told_around(document),
-        languages=languages.told_languages(document),
+        languages=languages.told_languages(draft),
         declinable=declining.declinable(document),
         kinds=EDITORS,
         stale=stale,
@@ -225,7 +232,7 @@ def save_details(draft_id: str) -> Page:
         return show_draft(draft, form, 422)
     except StaleDraft:
         return show_draft(draft, form, 409, stale=True)
-    flash("Saved.", "done")
+    flash(_("Saved."), "done")
     return redirect(url_for("workspace.draft", draft_id=draft.id))
 
 
@@ -254,7 +261,7 @@ def _with_details(draft: Draft, form: DetailsForm) -> Draft:
         document["groups"] = groups
     if form.anchor_question.data:
         share = decimal(form.anchor_share.data or "")
-        document["anchor"] = {"question": form.anchor_question.data, "share": share}
+        document["anchor"] = anchors.written(document, form.anchor_question.data, share)
     check_details(document)
     return replace(draft, document=document)
 
@@ -280,7 +287,7 @@ def delete(draft_id: str) -> Page:
     if request.method == "GET":
         return render_template("workspace/delete.html", draft=draft)
     drafts.remove(get_store(), draft, actor=current_user.name)
-    flash(f"“{draft.title}” is deleted.", "done")
+    flash(_("“%(title)s” is deleted.", title=draft.title), "done")
     return redirect(url_for("workspace.home"))
 
 

@@ -9,18 +9,20 @@ from collections.abc import Callable
 from flask import current_app, flash, redirect, request, url_for
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.link import fingerprint, survey_link
+from hushpoll_client.said import said
 
 from hushpoll_server import mail
 from hushpoll_server.collect import invitations
 from hushpoll_server.fields import sentence
 from hushpoll_server.people.access import audit, current_user
+from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import get_store
 
 from . import mailing
 from .letters import LetterForm, MergeForm, with_groups
 from .mailing import Person
 from .pages import Page, address, bp, designer, download, editable_survey
-from .publish import show_survey
+from .survey import show_survey
 
 LARGEST_LIST = 2 << 20
 _ADDED = ("code", "link", "fingerprint")
@@ -72,7 +74,7 @@ def _people(data: bytes) -> list[list[str]]:
         )
     taken = set(_ADDED) & {name.strip().lower() for name in rows[0]}
     if taken:
-        raise HushpollError(f"the list has a column {min(taken)!r} already", "remove it")
+        raise HushpollError(said("the list has a column {taken!r} already", taken=min(taken)), "remove it")
     return rows
 
 
@@ -108,7 +110,7 @@ def letters(survey_hash: str) -> Page:
             if not mailing.read(store, survey_hash).people:
                 raise mail.MailError("there is no address yet", "type at least one")
             mailing.start(store, survey_hash, _writer(survey_hash, form), remind, current_user.name)
-            flash("The letters are on their way. Load the page again to see how far they are.", "done")
+            flash(_("The letters are on their way. Load the page again to see how far they are."), "done")
             return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#letters")
         except HushpollError as error:
             form.addresses.errors = [sentence(error)]
@@ -117,9 +119,9 @@ def letters(survey_hash: str) -> Page:
 
 def _letter_is_whole(form: LetterForm) -> bool:
     if not mail.is_configured(current_app.config["HUSHPOLL"]):
-        form.addresses.errors = ["This server sends no mail: its operator can set SMTP_URL and MAIL_FROM."]
+        form.addresses.errors = [_("This server sends no mail: its operator can set SMTP_URL and MAIL_FROM.")]
     if "{link}" not in form.text.data:
-        form.text.errors = ["The text has no {link}: nobody could answer. Put it in."]
+        form.text.errors = [_("The text has no {link}: nobody could answer. Put it in.")]
     try:
         form.reply_to.data = mail.check_address(form.reply_to.data) if form.reply_to.data else ""
     except mail.MailError as error:

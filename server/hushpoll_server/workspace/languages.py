@@ -8,6 +8,7 @@ from typing import Any
 
 from babel import Locale, UnknownLocaleError
 from flask import abort, flash, jsonify, redirect, render_template, request, url_for
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import HushpollError, SurveyError, strict_json
@@ -16,30 +17,45 @@ from hushpoll_client.translations import MOST_LANGUAGES, read_language, read_tra
 from werkzeug.wrappers import Response
 from wtforms import StringField, TextAreaField
 
-from hushpoll_server.fields import sentence
+from hushpoll_server.fields import both, sentence
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words, ngettext, pgettext
+from hushpoll_server.spoken import language as spoken
 from hushpoll_server.store.surveys import get_store
 
-from . import about_rules, drafts
+from . import about_rules, drafts, originals
 from .about_rules import Path
 from .autosave import errors_of, kept
 from .drafts import Document, Draft, StaleDraft
 from .forms import RevisionForm, pretty
 from .pages import Page, bp, designer, download, open_draft, posted_revision
 
-__all__ = ["language_name", "told_languages"]
+__all__ = ["COMMON", "language_name", "told_languages"]
 
 LARGEST_FILE = 1 << 20
+# What fields suggest; every other tag can be typed.
+COMMON = (
+    "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr",
+    "he", "hi", "hr", "hu", "id", "it", "ja", "ko", "lt", "lv", "nl", "pl", "pt", "pt-BR",
+    "ro", "ru", "sk", "sl", "sr", "sv", "sw", "ta", "th", "tr", "uk", "ur", "vi", "zh",
+)  # fmt: skip
 _SEVERAL_LINES = ("intro", "thanks", "help")
-_STALE = "Nothing was changed: this draft was edited in another tab."
+_STALE = later("Nothing was changed: this draft was edited in another tab.")
 
 
 class LanguageForm(RevisionForm):
     """The language that a survey is written in, and one to add."""
 
-    language = StringField("This survey is written in", description="Its tag, such as en, fr, ar or pt-BR.")
+    language = StringField(
+        later("This survey is written in"),
+        description=later("Choose one, or type its tag, such as en or pt-BR."),
+    )
     tag = StringField(
-        "Add a language",
-        description=f"Its tag, such as fr, ar or pt-BR. A survey has at most {MOST_LANGUAGES} languages with its own.",
+        later("Add a language"),
+        description=later(
+            "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s languages with its own.",
+            most=MOST_LANGUAGES,
+        ),
     )
 
 
@@ -47,27 +63,36 @@ class LanguageFileForm(FlaskForm):  # type: ignore[misc]
     """Translations from a file."""
 
     file = FileField(
-        "Translations (JSON)",
-        [FileRequired("Choose a file.")],
-        description="As it was downloaded here, with the texts filled in. It may hold one language or several.",
+        later("Translations (JSON)"),
+        [FileRequired(later("Choose a file."))],
+        description=later(
+            "As it was downloaded here, with the texts filled in. It may hold one language or several."
+        ),
     )
 
 
 def language_name(tag: str) -> str:
-    """Name a language in English; a tag that is not known stays as it is."""
+    """Name a language in the reader's; a tag that is not known stays as it is."""
     try:
-        return str(Locale.parse(tag, sep="-").get_display_name("en") or tag)
+        return str(Locale.parse(tag, sep="-").get_display_name(spoken()) or tag)
     except (UnknownLocaleError, ValueError):
         return tag
 
 
-def told_languages(document: Document) -> list[str]:
-    """Say of every translation how much of it is done, such as "fr 7 of 12"."""
+def told_languages(draft: Draft) -> list[str]:
+    """Say of every translation how much of it is done, such as "fr 7 of 12", and what may be out of date."""
     said = []
-    for tag in document.get("translations", {}):
-        have, of = about_rules.completeness(document, tag)
-        said.append(f"{tag} {have} of {of}")
+    for tag in draft.document.get("translations", {}):
+        have, of = about_rules.completeness(draft.document, tag)
+        old = _told_old(draft, tag)
+        said.append(f"{tag} " + _("%(have)s of %(all)s", have=have, all=of) + (f" ({old})" if old else ""))
     return said
+
+
+def _told_old(draft: Draft, tag: str) -> str:
+    """Say how many texts of a language may be out of date; nothing where none is."""
+    old = len(originals.outdated(draft.document, draft.fitting, tag))
+    return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old) if old else ""
 
 
 # Checking -------------------------------------------------------------------------------------------------------
@@ -122,15 +147,15 @@ def languages(draft_id: str) -> Page:
         drafts.save(get_store(), replace(draft, document=document), form.read_revision())
     except SurveyError as error:
         field = form.language if error.path == ("language",) else form.tag
-        field.errors = [sentence(f"{error.problem}; {error.remedy}")]
+        field.errors = [sentence(both(error))]
         return _show_list(draft, form, status=422)
     except StaleDraft:
-        flash(_STALE, "problem")
+        flash(str(_STALE), "problem")
         return redirect(url_for("workspace.languages", draft_id=draft.id))
     tag = (form.tag.data or "").strip()
     if tag:
         return redirect(url_for("workspace.language", draft_id=draft.id, tag=tag))
-    flash("Saved.", "done")
+    flash(_("Saved."), "done")
     return redirect(url_for("workspace.languages", draft_id=draft.id))
 
 
@@ -171,7 +196,14 @@ def _show_list(
     for tag in document.get("translations", {}):
         have, of = about_rules.completeness(document, tag)
         rows.append(
-            {"tag": tag, "name": language_name(tag), "have": have, "of": of, "done": tag not in open_ones}
+            {
+                "tag": tag,
+                "name": language_name(tag),
+                "have": have,
+                "of": of,
+                "done": tag not in open_ones,
+                "old": _told_old(draft, tag),
+            }
         )
     page = render_template(
         "workspace/languages.html",
@@ -180,6 +212,7 @@ def _show_list(
         file_form=file_form or LanguageFileForm(formdata=None),
         own=language_name(own) if own else "",
         rows=rows,
+        common=sorted(((tag, language_name(tag)) for tag in COMMON), key=lambda one: one[1]),
         step="questions",
     )
     return page, status
@@ -194,20 +227,22 @@ def upload_languages(draft_id: str) -> Page:
         return _show_list(draft, file_form=form, status=422)
     try:
         with form.file.data.stream as file:
-            given = strict_json.loads(file.read(LARGEST_FILE + 1))
-        document = _with_file(draft.document, given)
-        drafts.save(get_store(), replace(draft, document=document), posted_revision())
+            given = about_rules.without_originals(strict_json.loads(file.read(LARGEST_FILE + 1)))
+        changed = _with_file(draft, given)
+        drafts.save(get_store(), changed, posted_revision())
     except StaleDraft:
-        flash(_STALE, "problem")
+        flash(str(_STALE), "problem")
         return redirect(url_for("workspace.languages", draft_id=draft.id))
     except HushpollError as error:
-        form.file.errors = [f"This file was refused and nothing was kept: {error}."]
+        told = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+        form.file.errors = [told]
         return _show_list(draft, file_form=form, status=422)
-    flash(f"Taken from the file: {', '.join(given)}.", "done")
+    flash(_("Taken from the file: %(list)s.", list=", ".join(given)), "done")
     return redirect(url_for("workspace.languages", draft_id=draft.id))
 
 
-def _with_file(document: Document, given: Any) -> Document:
+def _with_file(draft: Draft, given: Any) -> Draft:
+    document = draft.document
     if not isinstance(given, dict) or not given:
         raise SurveyError(
             ("translations",), "must be an object", 'write {"fr": {...}}, one entry for each language'
@@ -215,7 +250,10 @@ def _with_file(document: Document, given: Any) -> Document:
     all_of_them = {**document.get("translations", {}), **given}
     own = {tag: given.get(tag, about_rules.with_text(document, lambda _: "")) for tag in all_of_them}
     check_texts(document, own)
-    return {**document, "translations": all_of_them}
+    after, fitting = {**document, "translations": all_of_them}, draft.fitting
+    for tag in given:
+        fitting = originals.rewritten(document, after, fitting, tag)
+    return replace(draft, document=after, fitting=fitting)
 
 
 # One language ---------------------------------------------------------------------------------------------------
@@ -232,7 +270,7 @@ def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
     texts = _texts_of(draft, tag)
     fields: dict[str, Any] = {}
     values: dict[str, Any] = {"revision": draft.revision}
-    for place, (at, _) in enumerate(about_rules.pieces(draft.document)):
+    for place, (at, _original) in enumerate(about_rules.pieces(draft.document)):
         several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
         label = piece_label(draft.document, at)
         fields[f"t_{place}"] = (TextAreaField if several else StringField)(label)
@@ -245,19 +283,27 @@ def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
 def piece_label(document: Document, at: Path) -> str:
     """Say what a text is, such as "Question 2, option 3"."""
     head = {
-        "title": "Title",
-        "intro": "Introduction",
-        "consent": "Consent",
-        "thanks": "Thanks",
-        "help": "Help",
+        "title": _("Title"),
+        "intro": _("Introduction"),
+        "consent": _("Consent"),
+        "thanks": _("Thanks"),
+        "help": pgettext("where people find it", "Help"),
     }
     if at[0] in head:
         return head[str(at[0])]
     if at[0] == "sections":
-        return f"Section {int(at[1]) + 1}, {at[2]}"
+        n = int(at[1]) + 1
+        return _("Section %(n)s, title", n=n) if at[2] == "title" else _("Section %(n)s, text", n=n)
     number = [one["id"] for one in document["questions"]].index(at[1]) + 1
-    what = {"decoy": "harmless question", "options": "option", "labels": "label"}.get(str(at[2]), str(at[2]))
-    return f"Question {number}, {what}" + (f" {int(at[3]) + 1}" if len(at) > 3 else "")
+    if at[2] == "decoy":
+        return _("Question %(n)s, harmless question", n=number)
+    if at[2] == "options":
+        return _("Question %(n)s, option %(place)s", n=number, place=int(at[3]) + 1)
+    if at[2] == "labels":
+        return _("Question %(n)s, label %(place)s", n=number, place=int(at[3]) + 1)
+    if at[2] == "unit":
+        return _("Question %(n)s, unit", n=number)
+    return _("Question %(n)s, text", n=number)
 
 
 def _limit(at: Path) -> int:
@@ -290,7 +336,7 @@ def language(draft_id: str, tag: str) -> Page:
     except StaleDraft:
         form.revision.data = draft.revision
         return _show_table(draft, tag, form, 409, stale=True)
-    flash("Saved.", "done")
+    flash(_("Saved."), "done")
     return redirect(url_for("workspace.languages", draft_id=draft.id))
 
 
@@ -312,7 +358,10 @@ def _with_typed(draft: Draft, tag: str, form: RevisionForm) -> Draft:
 
     texts = about_rules.with_text(draft.document, typed)
     check_texts(draft.document, {tag: texts})
-    return replace(draft, document=with_language(draft.document, tag, texts))
+    after = with_language(draft.document, tag, texts)
+    right = {at for at, place in places.items() if str(place) in request.form.getlist("right")}
+    fitting = originals.rewritten(draft.document, after, draft.fitting, tag, right)
+    return replace(draft, document=after, fitting=fitting)
 
 
 def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
@@ -320,14 +369,15 @@ def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
     at = error.path[2:]
     listed = about_rules.pieces(document)
     place = next((n for n, (one, _) in enumerate(listed) if at[: len(one)] == one), 0)
-    line = f"line {int(at[1]) + 1}: " if at[:1] == ("help",) and len(at) > 1 else ""
-    form[f"t_{place}"].errors = [sentence(f"{line}{error.problem}; {error.remedy}")]
+    line = _("line %(n)s", n=int(at[1]) + 1) if at[:1] == ("help",) and len(at) > 1 else ""
+    form[f"t_{place}"].errors = [sentence(f"{line}: {both(error)}" if line else both(error))]
 
 
 def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:
     have, of = about_rules.completeness(draft.document, tag)
+    old = originals.outdated(draft.document, draft.fitting, tag)
     rows = [
-        {"field": form[f"t_{place}"], "original": text, "limit": _limit(at)}
+        {"field": form[f"t_{place}"], "original": text, "limit": _limit(at), "old": at in old, "place": place}
         for place, (at, text) in enumerate(about_rules.pieces(draft.document))
     ]
     page = render_template(
@@ -348,10 +398,10 @@ def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, s
 @bp.get("/drafts/<draft_id>/languages/<tag>/texts.json")
 @designer
 def language_file(draft_id: str, tag: str) -> Response:
-    """Send a language as a file, with every text that it needs; those that are open are empty."""
+    """Send a language as a file, with every text that it needs beside its original; those that are open are empty."""
     draft = open_draft(draft_id)
-    texts = _texts_of(draft, tag)
-    shaped = about_rules.with_text(draft.document, lambda at: about_rules.text_at(texts, at))
+    _texts_of(draft, tag)
+    shaped = about_rules.beside_originals(draft.document, tag)
     return download(pretty({tag: shaped}), "application/json", f"{draft.id}-{tag}.json")
 
 
@@ -364,7 +414,7 @@ def remove_language(draft_id: str, tag: str) -> Response:
     try:
         changed = replace(draft, document=without_language(draft.document, tag))
         drafts.save(get_store(), changed, posted_revision())
-        flash(f"“{tag}” is removed. “Undo” brings it back.", "done")
+        flash(_("“%(language)s” is removed. “Undo” brings it back.", language=tag), "done")
     except StaleDraft:
-        flash(_STALE, "problem")
+        flash(str(_STALE), "problem")
     return redirect(url_for("workspace.languages", draft_id=draft.id))

@@ -8,9 +8,13 @@ replaced by one known for the people asked.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
+
+from flask_babel import LazyString
+from flask_babel import lazy_gettext as later
+
+from hushpoll_server.spoken import gettext, language
 
 from .kinds import PREFER_NOT
 
@@ -21,9 +25,9 @@ __all__ = ["TEMPLATES", "Template", "document_of"]
 class Template:
     """One ready survey with the plan that suits it."""
 
-    topic: str
-    summary: str
-    why: str
+    topic: LazyString
+    summary: LazyString
+    why: LazyString
     expected_n: int
     margin: float
     epsilon: str
@@ -74,52 +78,77 @@ def _survey(title: str, intro: str, *questions: dict[str, Any], invitation: bool
     return {"hushpoll": 1, "title": title, "intro": intro, "questions": list(questions), "settings": settings}
 
 
+_TEXTS: set[str] = set()
+# Keys whose values are names and not texts.
+_NAMES = ("id", "question", "kind", "name")
+
+
+def noted(text: str) -> str:
+    """Note a text of a template, which the catalogues have."""
+    _TEXTS.add(text)
+    return text
+
+
 TEMPLATES: dict[str, Template] = {
     "exam": Template(
-        topic="Cheating in an exam",
-        summary="How many used unauthorised help, and what pushed them to it. For a course of a few hundred students.",
-        why="Two questions at a moderate epsilon: the share is what a teacher acts on, the reason tells how.",
+        topic=later("Cheating in an exam"),
+        summary=later(
+            "How many used unauthorised help, and what pushed them to it. For a course of a few hundred students."
+        ),
+        why=later(
+            "Two questions at a moderate epsilon: the share is what a teacher acts on, the reason tells how."
+        ),
         expected_n=400,
         margin=0.09,
         epsilon="2",
         document=_survey(
-            "Exam honesty",
-            "Two short questions about the last exam. They shall show what to change in this course, and are not"
-            " about single people.",
+            noted("Exam honesty"),
+            noted(
+                "Two short questions about the last exam. They shall show what to change in this course, and are not"
+                " about single people."
+            ),
             _yes_no(
                 "unauthorised_help",
-                "In the last exam of this course, did you use any help that was not allowed?",
+                noted("In the last exam of this course, did you use any help that was not allowed?"),
                 "2",
             ),
             _choice(
                 "reason",
-                "If somebody used help that was not allowed, what do you think was the main reason?",
+                noted("If somebody used help that was not allowed, what do you think was the main reason?"),
                 [
-                    "Too little time to prepare",
-                    "Fear of failing",
-                    "Others did it too",
-                    "The rules were unclear",
+                    noted("Too little time to prepare"),
+                    noted("Fear of failing"),
+                    noted("Others did it too"),
+                    noted("The rules were unclear"),
                 ],
                 "2",
             ),
         ),
     ),
     "tax": Template(
-        topic="Undeclared income",
-        summary="The share of people who left income out of their tax return. For a survey of the public.",
-        why="A harmless second question, and a coin on top: people follow it easily, and the coin gives a finite"
-        " epsilon even to an onlooker who knows the answer to the harmless question.",
+        topic=later("Undeclared income"),
+        summary=later(
+            "The share of people who left income out of their tax return. For a survey of the public."
+        ),
+        why=later(
+            "A harmless second question, and a coin on top: people follow it easily, and the coin gives a finite"
+            " epsilon even to an onlooker who knows the answer to the harmless question."
+        ),
         expected_n=2000,
         margin=0.05,
         epsilon="1.4",
         document=_survey(
-            "Income and taxes",
-            "One question about tax returns and one that has nothing to do with it. Your device combines both answers"
-            " before it mixes the result with chance.",
+            noted("Income and taxes"),
+            noted(
+                "One question about tax returns and one that has nothing to do with it. Your device combines both"
+                " answers before it mixes the result with chance."
+            ),
             _or_poll(
                 "undeclared",
-                "In your last tax return, did you leave out any income that you knew should be declared?",
-                "Is your mother's birthday in January, February or March?",
+                noted(
+                    "In your last tax return, did you leave out any income that you knew should be declared?"
+                ),
+                noted("Is your mother's birthday in January, February or March?"),
                 "0.25",
                 "1.4",
             ),
@@ -127,136 +156,193 @@ TEMPLATES: dict[str, Template] = {
         linked=("undeclared",),
     ),
     "drugs": Template(
-        topic="Drug use",
-        summary="Use of cannabis and of other illegal drugs in the past twelve months. For a school, club or city.",
-        why="A low epsilon, because an answer could have legal consequences; it takes more respondents.",
+        topic=later("Drug use"),
+        summary=later(
+            "Use of cannabis and of other illegal drugs in the past twelve months. For a school, club or city."
+        ),
+        why=later(
+            "A low epsilon, because an answer could have legal consequences; it takes more respondents."
+        ),
         expected_n=3000,
         margin=0.06,
         epsilon="0.7",
         document=_survey(
-            "Drugs in the past twelve months",
-            "Two questions. The results help to plan advice and treatment.",
-            _yes_no("cannabis", "In the past 12 months, have you used cannabis?", "0.7"),
+            noted("Drugs in the past twelve months"),
+            noted("Two questions. The results help to plan advice and treatment."),
+            _yes_no("cannabis", noted("In the past 12 months, have you used cannabis?"), "0.7"),
             _yes_no(
                 "other_drugs",
-                "In the past 12 months, have you used any other illegal drug (for example cocaine, ecstasy or speed)?",
+                noted(
+                    "In the past 12 months, have you used any other illegal drug (for example cocaine, ecstasy or"
+                    " speed)?"
+                ),
                 "0.7",
             ),
         ),
     ),
     "harassment": Template(
-        topic="Harassment at work",
-        summary="Whether people were harassed, whether they told anybody, and how safe telling feels.",
-        why="Not answering is itself meaningful here, so every question offers it inside the randomized set.",
+        topic=later("Harassment at work"),
+        summary=later("Whether people were harassed, whether they told anybody, and how safe telling feels."),
+        why=later(
+            "Not answering is itself meaningful here, so every question offers it inside the randomized set."
+        ),
         expected_n=900,
         margin=0.08,
         epsilon="1.4",
         document=_survey(
-            "Respect at work",
-            "Three questions about the past twelve months at this workplace. Harassment means unwanted remarks,"
-            " touching, threats or pressure, in person or in writing. If you need help now, please turn to"
-            " somebody you trust: this survey cannot answer you.",
+            noted("Respect at work"),
+            noted(
+                "Three questions about the past twelve months at this workplace. Harassment means unwanted remarks,"
+                " touching, threats or pressure, in person or in writing. If you need help now, please turn to"
+                " somebody you trust: this survey cannot answer you."
+            ),
             _yes_no(
                 "experienced",
-                "In the past 12 months, have you been harassed at this workplace?",
+                noted("In the past 12 months, have you been harassed at this workplace?"),
                 "1.4",
                 prefer_not=True,
             ),
             _yes_no(
                 "witnessed",
-                "In the past 12 months, have you seen or heard somebody else being harassed at this workplace?",
+                noted(
+                    "In the past 12 months, have you seen or heard somebody else being harassed at this workplace?"
+                ),
                 "1.4",
                 prefer_not=True,
             ),
             _choice(
                 "reporting",
-                "If it happened to you tomorrow, would you report it here?",
-                ["Yes, without hesitation", "Yes, but with worries", "No"],
+                noted("If it happened to you tomorrow, would you report it here?"),
+                [noted("Yes, without hesitation"), noted("Yes, but with worries"), "No"],
                 "1.4",
             ),
             invitation=True,
         ),
     ),
     "alcohol": Template(
-        topic="Alcohol and stress",
-        summary="How often, how much, on which occasions, and whether people tried to cut down. For a company or a"
-        " university.",
-        why="Every kind of answer in one survey: a scale, a number, ticks, and a question that is asked only of some."
-        " Nobody can tell from a report who was asked it.",
+        topic=later("Alcohol and stress"),
+        summary=later(
+            "How often, how much, on which occasions, and whether people tried to cut down. For a company or a"
+            " university."
+        ),
+        why=later(
+            "Every kind of answer in one survey: a scale, a number, ticks, and a question that is asked only of some."
+            " Nobody can tell from a report who was asked it."
+        ),
         expected_n=6000,
         margin=0.1,
         epsilon="0.7",
         document=_survey(
-            "Alcohol in everyday life",
-            "Five questions about the past four weeks. The results help to plan advice and relief. If you want help"
-            " now, your doctor or a local advice centre is there for you.",
+            noted("Alcohol in everyday life"),
+            noted(
+                "Five questions about the past four weeks. The results help to plan advice and relief. If you want help"
+                " now, your doctor or a local advice centre is there for you."
+            ),
             _scale(
                 "stress",
-                "In the past 4 weeks, how stressed were you by your work or studies?",
+                noted("In the past 4 weeks, how stressed were you by your work or studies?"),
                 5,
-                ["Not at all", "Extremely"],
+                [noted("Not at all"), noted("Extremely")],
                 "cumulative",
                 "0.7",
             ),
             _number(
                 "drinks",
-                "In the past 4 weeks, how many alcoholic drinks did you have in a typical week?",
+                noted("In the past 4 weeks, how many alcoholic drinks did you have in a typical week?"),
                 "40",
-                "drinks",
+                noted("drinks"),
                 "0.7",
             ),
             _ticks(
                 "occasions",
-                "In the past 4 weeks, on which of these occasions did you drink?",
-                ["With meals", "With friends", "At work or on campus", "Alone at home", "To fall asleep"],
+                noted("In the past 4 weeks, on which of these occasions did you drink?"),
+                [
+                    noted("With meals"),
+                    noted("With friends"),
+                    noted("At work or on campus"),
+                    noted("Alone at home"),
+                    noted("To fall asleep"),
+                ],
                 2,
                 "0.7",
             ),
-            _yes_no("too_much", "In the past 4 weeks, did you ever drink more than you wanted to?", "0.7"),
+            _yes_no(
+                "too_much", noted("In the past 4 weeks, did you ever drink more than you wanted to?"), "0.7"
+            ),
             _asked_after(
-                _yes_no("cut_down", "Have you tried to drink less since then?", "0.7"), "too_much", ["Yes"]
+                _yes_no("cut_down", noted("Have you tried to drink less since then?"), "0.7"),
+                "too_much",
+                ["Yes"],
             ),
         ),
     ),
     "vote": Template(
-        topic="How people will vote",
-        summary="Vote intention among a few parties, where saying it openly can cost a friend or a job.",
-        why="One question at a higher epsilon: with five options each share needs more accuracy, and it is the"
-        " only question a person answers.",
+        topic=later("How people will vote"),
+        summary=later(
+            "Vote intention among a few parties, where saying it openly can cost a friend or a job."
+        ),
+        why=later(
+            "One question at a higher epsilon: with five options each share needs more accuracy, and it is the"
+            " only question a person answers."
+        ),
         expected_n=2500,
         margin=0.04,
         epsilon="2",
         document=_survey(
-            "If there were an election on Sunday",
-            "One question. Replace the parties by those on your ballot before you publish.",
+            noted("If there were an election on Sunday"),
+            noted("One question. Replace the parties by those on your ballot before you publish."),
             _choice(
                 "vote",
-                "If there were a general election next Sunday, which party would you vote for?",
-                ["Party A", "Party B", "Party C", "Another party", "I would not vote"],
+                noted("If there were a general election next Sunday, which party would you vote for?"),
+                [
+                    noted("Party A"),
+                    noted("Party B"),
+                    noted("Party C"),
+                    noted("Another party"),
+                    noted("I would not vote"),
+                ],
                 "2",
             ),
         ),
     ),
     "health": Template(
-        topic="Mental health",
-        summary="Thoughts of self-harm and whether people know where to get help. For a university or a company.",
-        why="A very low epsilon on the most sensitive question is worth more honesty than it costs in accuracy.",
+        topic=later("Mental health"),
+        summary=later(
+            "Thoughts of self-harm and whether people know where to get help. For a university or a company."
+        ),
+        why=later(
+            "A very low epsilon on the most sensitive question is worth more honesty than it costs in accuracy."
+        ),
         expected_n=3000,
         margin=0.06,
         epsilon="0.7",
         document=_survey(
-            "How are you?",
-            "Two questions about the past twelve months. What is sent is mixed with chance, so nobody can react to it:"
-            " if you are in danger now, please call your local emergency number or a crisis line.",
-            _yes_no(
-                "thoughts", "In the past 12 months, have you thought seriously about harming yourself?", "0.7"
+            noted("How are you?"),
+            noted(
+                "Two questions about the past twelve months. What is sent is mixed with chance, so nobody can react to"
+                " it: if you are in danger now, please call your local emergency number or a crisis line."
             ),
-            _yes_no("knows_help", "Do you know where you could get help within a week?", "0.7"),
+            _yes_no(
+                "thoughts",
+                noted("In the past 12 months, have you thought seriously about harming yourself?"),
+                "0.7",
+            ),
+            _yes_no("knows_help", noted("Do you know where you could get help within a week?"), "0.7"),
         ),
     ),
 }
 
 
 def document_of(key: str) -> dict[str, Any]:
-    """Give a fresh copy of a template's document."""
-    return copy.deepcopy(TEMPLATES[key].document)
+    """Give a fresh copy of a template's document, in the designer's language."""
+    document: dict[str, Any] = _said(TEMPLATES[key].document)
+    return document if language() == "en" else {**document, "language": language()}
+
+
+def _said(part: Any) -> Any:
+    """Say every text of a part of a document in the designer's language; what is no text of ours stays."""
+    if isinstance(part, dict):
+        return {name: value if name in _NAMES else _said(value) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_said(value) for value in part]
+    return gettext(part) if part in _TEXTS else part

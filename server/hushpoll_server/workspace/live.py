@@ -7,6 +7,7 @@ from typing import Any
 from flask import flash, jsonify, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts, planner
@@ -42,10 +43,14 @@ def margin_line(draft: Draft, written: Document) -> str:
         planner.margin_at(question, draft.expected_n),
         draft.margins.get(question.id, draft.margin),
     )
-    said = f"With {planner.whole(draft.expected_n)} answers: {margin_text(question, margin)}"
+    about = {"n": planner.whole(draft.expected_n), "margin": margin_text(question, margin)}
     if margin <= wanted * 1.0005:
-        return f"{said}, as precise as you need."
-    return f"{said}. You need {margin_text(question, wanted)}: more answers or less privacy, in step 2."
+        return _("With %(n)s answers: %(margin)s, as precise as you need.", **about)
+    return _(
+        "With %(n)s answers: %(margin)s. You need %(wanted)s: more answers or less privacy, in step 2.",
+        **about,
+        wanted=margin_text(question, wanted),
+    )
 
 
 @bp.post("/drafts/<draft_id>/undo")
@@ -55,11 +60,12 @@ def undo(draft_id: str) -> Response:
     draft = open_draft(draft_id)
     try:
         if drafts.undo(get_store(), draft.id, posted_revision()):
-            flash("Undone. The draft is as it was before the last change.", "done")
+            flash(_("Undone. The draft is as it was before the last change."), "done")
         else:
-            flash("There is nothing to undo.", "problem")
+            flash(_("There is nothing to undo."), "problem")
     except StaleDraft:
         flash(
-            "Nothing was undone: this draft was edited in another tab. This is how it stands now.", "problem"
+            _("Nothing was undone: this draft was edited in another tab. This is how it stands now."),
+            "problem",
         )
     return redirect(url_for("workspace.draft", draft_id=draft.id))

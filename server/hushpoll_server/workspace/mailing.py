@@ -13,12 +13,14 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hushpoll_client import HushpollError
+from hushpoll_client.said import Said, said
 from sqlalchemy import Connection, insert, select, update
 
 from hushpoll_server.collect import invitations
@@ -56,6 +58,15 @@ class Mailing:
     round: int = 1
     busy: bool = False
     problem: str = ""
+    remedy: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    """What stands in the places of the problem's sentence."""
+
+    @property
+    def failed(self) -> MailError | None:
+        """Why the last letters were not sent, to be said in the reader's language."""
+        problem = Said(self.problem, self.values) if self.values else self.problem
+        return MailError(problem, self.remedy) if problem else None
 
     @property
     def reached(self) -> int:
@@ -72,7 +83,10 @@ def read_addresses(text: str) -> list[str]:
     """Read addresses, one a line or with commas between, each once; MailError names the first that is none."""
     found = [part for line in text.splitlines() for part in line.replace(";", ",").split(",") if part.strip()]
     if len(found) > MOST_ADDRESSES:
-        raise MailError(f"these are {len(found):,} addresses", f"send to at most {MOST_ADDRESSES:,}")
+        raise MailError(
+            said("these are {count:,} addresses", count=len(found)),
+            said("send to at most {most:,}", most=MOST_ADDRESSES),
+        )
     once: dict[str, str] = {}
     for address in map(check_address, found):
         once.setdefault(address.lower(), address)
@@ -90,7 +104,9 @@ def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | N
     known = {one.to.lower() for one in read(store, survey_hash).people}
     fresh = [address for address in addresses if address.lower() not in known]
     if len(known) + len(fresh) > MOST_ADDRESSES:
-        raise MailError("there would be too many addresses", f"send to at most {MOST_ADDRESSES:,}")
+        raise MailError(
+            "there would be too many addresses", said("send to at most {most:,}", most=MOST_ADDRESSES)
+        )
     if not fresh:
         return 0
     codes = invitations.invite(store, survey_hash, len(fresh), group)
@@ -110,7 +126,7 @@ def start(
         mailing = _open(tx, store, survey_hash)
         if remind and not _due(tx, store, survey_hash, mailing):
             mailing = replace(mailing, round=mailing.round + 1)
-        _keep(tx, store, survey_hash, replace(mailing, problem=""))
+        _keep(tx, store, survey_hash, replace(mailing, problem="", remedy="", values={}))
         due = _due(tx, store, survey_hash, mailing)
         note(
             tx, actor, "reminders sent" if remind else "invitations sent", survey_hash, f"{len(due)} letters"
@@ -131,7 +147,7 @@ def _due(tx: Connection, store: Store, survey_hash: str, mailing: Mailing) -> li
 
 
 def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Person], Letter]) -> None:
-    problem = ""
+    failed: dict[str, Any] = {}
     # In an order that says nothing of the list.
     waiting = sorted(due, key=lambda _: os.urandom(8))
     try:
@@ -140,10 +156,15 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
             told = {part[letter].code: taken for letter, taken in send(store.config, part)}
             _change(store, survey_hash, partial(_marked, told), _BUSY_SECONDS)
     except HushpollError as error:
-        problem = str(error)
+        values = error.problem.values if isinstance(error.problem, Said) else {}
+        failed = {
+            "problem": error.problem.template if isinstance(error.problem, Said) else error.problem,
+            "remedy": str(error.remedy),
+            "values": {name: str(value) for name, value in values.items()},
+        }
         _LOG.error("letters were not sent: %s", error.problem)
     finally:
-        _change(store, survey_hash, lambda mailing: replace(mailing, problem=problem))
+        _change(store, survey_hash, lambda mailing: replace(mailing, **failed))
 
 
 def _marked(told: dict[str, bool], mailing: Mailing) -> Mailing:

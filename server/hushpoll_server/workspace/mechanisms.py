@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from flask_babel import lazy_gettext as later
 from hushpoll_client import MechanismError, Question
 from hushpoll_client.exact import read_number, spell
 from hushpoll_client.kind import KINDS
@@ -13,7 +14,9 @@ from hushpoll_client.mechanism import MECHANISMS, Parameter
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from hushpoll_client.words import epsilon_text
 
-from hushpoll_server.fields import decimal, decimals
+from hushpoll_server.fields import decimal, decimals, either, option, shown
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits
 
 from .kinds import EDITORS, Fields, editor_of
 
@@ -29,8 +32,8 @@ __all__ = [
 ]
 
 RECOMMENDED = (
-    "Recommended",
-    "The most precise one for this question at the privacy level you set for the whole survey.",
+    later("Recommended"),
+    later("The most precise one for this question at the privacy level you set for the whole survey."),
 )
 OFFERED = {
     name: one
@@ -49,7 +52,7 @@ PARAMETERS = {
 """The parameters that have one field each; the decoy's share may come from elsewhere and has several."""
 
 _DECOY_FIELDS = ("decoy", "decoy_from", "decoy_yes", "decoy_of", "decoy_survey")
-_COIN = "A coin on the device keeps the epsilon, whatever anybody knows about the harmless answer."
+_COIN = later("A coin on the device keeps the epsilon, whatever anybody knows about the harmless answer.")
 
 
 def fields_of(name: str) -> set[str]:
@@ -73,32 +76,39 @@ def what_it_reveals(question: Question) -> str:
     """Say in one sentence what is not simply epsilon-private about a question; nothing for the others."""
     mechanism = question.mechanism
     if math.isfinite(mechanism.epsilon):
-        return _COIN if mechanism.has_decoy else ""
-    said = f"{_given_away(question)} Its privacy has no finite epsilon"
+        return str(_COIN) if mechanism.has_decoy else ""
+    given_away = _given_away(question)
     if mechanism.epsilon_conditional is None:
-        return f"{said}."
+        return f"{given_away} " + _("Its privacy has no finite epsilon.")
     # A conditional figure never stands without its condition.
-    conditional = epsilon_text(mechanism.epsilon_conditional, 2)
-    return f"{said}; it is {conditional} on condition that nobody knows more of the harmless answer than its share."
+    bound = _(
+        "Its privacy has no finite epsilon; it is %(epsilon)s on condition that nobody knows more of the harmless"
+        " answer than its share.",
+        epsilon=in_digits(epsilon_text(mechanism.epsilon_conditional, 2)),
+    )
+    return f"{given_away} {bound}"
 
 
 def _given_away(question: Question) -> str:
     facts = question.mechanism.facts
     if not facts:
-        return "Somebody who knows a person's harmless answer can tell true answers from the report."
+        return _("Somebody who knows a person's harmless answer can tell true answers from the report.")
     fact = facts[0]
     label, left = question.report_labels[fact.report], [question.options[answer] for answer in fact.leaves]
-    whose = f"a true {' or '.join(left)}" + (" to both questions" if fact.decoy is not None else "")
-    return f"A recorded {label} reveals {whose}."
+    about = {"recorded": option(label), "true": either([option(one) for one in left], marks=False)}
+    if fact.decoy is not None:
+        return _("A recorded %(recorded)s reveals a true %(true)s to both questions.", **about)
+    return _("A recorded %(recorded)s reveals a true %(true)s.", **about)
 
 
 def read_question(question: Mapping[str, Any]) -> Fields:
     """Give the form's fields of a question of a draft."""
-    kind, fields = editor_of(question)
-    own = KINDS[question["kind"]].in_mechanism
+    editor, fields = editor_of(question)
+    kind = KINDS[question["kind"]]
+    own = (*kind.in_mechanism, *kind.wishes)
     given = question.get("mechanism", {})
     mechanism = {key: value for key, value in given.items() if key not in own}
-    return {"id": question["id"], "text": question["text"], "kind": kind, **fields} | _read_mechanism(
+    return {"id": question["id"], "text": question["text"], "kind": editor, **fields} | _read_mechanism(
         mechanism
     )
 
@@ -112,7 +122,7 @@ def _read_mechanism(given: Mapping[str, Any]) -> Fields:
             yes, of = value
             fields |= {"decoy_from": "counts", "decoy_yes": str(yes), "decoy_of": str(of)}
         elif key != "name":
-            fields[key] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            fields[key] = shown(value)
     return fields
 
 
@@ -124,6 +134,7 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
     editor = EDITORS[fields["kind"]]
     question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
     name, own = fields.get("mechanism") or "", editor.in_mechanism(fields)
+    own |= {} if name else editor.wishes(fields)
     if before is not None and name and name not in OFFERED:
         return {**question, "mechanism": before["mechanism"] | own, "channel": before["channel"]}
     written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own}
@@ -171,7 +182,7 @@ def _written(parameter: Parameter, text: str) -> Any:
 
 
 def _share(text: Any) -> Any:
-    """Read 25% as the 0.25 that it means; what is no number stays as it was typed and is refused beside its field."""
+    """Read 25% as the 0.25 that it means; what is not a number stays as typed and is refused beside its field."""
     if not isinstance(text, str) or not text.endswith("%"):
         return text
     try:

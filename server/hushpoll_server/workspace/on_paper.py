@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from flask import flash, redirect, render_template, request, url_for
+from flask_babel import lazy_gettext as later
 from hushpoll_client import Mechanism, Question, Survey, SurveyError
 from hushpoll_client.channel import SCALE
 from hushpoll_client.kind import KINDS
@@ -13,8 +15,10 @@ from hushpoll_client.mechanism import Instruction
 from hushpoll_client.words import epsilon_text
 from wtforms import SelectField
 
-from hushpoll_server.fields import choices, sentence
+from hushpoll_server.fields import choices, sentence, together
 from hushpoll_server.respond.paper import by_hand
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words, ngettext
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts
@@ -25,8 +29,8 @@ from .pages import Page, bp, designer, open_draft
 
 __all__ = ["Point", "paper_items", "points_of", "tools_of"]
 
-_COINS = {2: "two coins", 3: "three coins", 4: "four coins"}
-_ROLLS = {1: "one die", 2: "a die rolled twice", 3: "a die rolled three times"}
+_COINS = {2: later("two coins"), 3: later("three coins"), 4: later("four coins")}
+_ROLLS = {1: later("one die"), 2: later("a die rolled twice"), 3: later("a die rolled three times")}
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,17 @@ class Point:
         assert how is not None
         kept = 100 * channel.kept // SCALE
         epsilon = epsilon_text(self.mechanism.epsilon, 2)
-        return f"works with {tools_of(how)}: {kept} of 100 recorded as chosen, epsilon {epsilon}"
+        return _(
+            "works with %(tools)s: %(kept)s of 100 recorded as chosen, epsilon %(epsilon)s",
+            tools=tools_of(how),
+            kept=kept,
+            epsilon=in_digits(epsilon),
+        )
 
 
 def tools_of(how: Instruction) -> str:
     """Say what somebody needs who answers on paper."""
-    return _COINS[how.coins] if how.coins else _ROLLS.get(how.rolls, "nothing but a pencil")
+    return str(_COINS[how.coins] if how.coins else _ROLLS.get(how.rolls, _("nothing but a pencil")))
 
 
 def points_of(question: Question) -> list[Point]:
@@ -68,15 +77,33 @@ def points_of(question: Question) -> list[Point]:
 
 def paper_items(survey: Survey) -> list[tuple[str, str]]:
     """Say before publishing whether a survey can be answered on paper."""
-    without = [str(n) for n, one in enumerate(survey.questions, 1) if by_hand(one) is None]
+    without = [n for n, one in enumerate(survey.questions, 1) if by_hand(one) is None]
     if not without:
-        return [("ok", "It can be answered on paper too, with coins or dice.")]
-    some = f"Question{'s' if len(without) > 1 else ''} {' and '.join(without)}"
-    return [
-        (
-            "ok",
-            f"Not for paper: {some} would need odds that coins or dice can make. See “On paper” in step 1.",
+        return [("ok", _("It can be answered on paper too, with coins or dice."))]
+    if len(without) == len(survey.questions) > 1:
+        all_of_them = _(
+            "Not for paper: all questions would need odds that coins or dice can make. See “On paper” in step 1."
         )
+        return [("ok", all_of_them)]
+    told = ngettext(
+        "Not for paper: Question %(list)s would need odds that coins or dice can make. See “On paper” in step 1.",
+        "Not for paper: Questions %(list)s would need odds that coins or dice can make. See “On paper” in step 1.",
+        len(without),
+        list=together(_ranges(without)),
+    )
+    return [("ok", told)]
+
+
+def _ranges(numbers: Sequence[int]) -> list[str]:
+    """Write rising numbers, three or more that follow each other as a range: 1–4, 6."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [
+        one for run in runs for one in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(n) for n in run])
     ]
 
 
@@ -85,8 +112,15 @@ def _form(draft: Draft, survey: Survey, data: Any) -> RevisionForm:
     for place, question in enumerate(survey.questions):
         offered = [(str(n), point.label) for n, point in enumerate(points_of(question))]
         if offered:
-            kept = ("", f"as it is: {question.mechanism.label}, epsilon {epsilon_text(question.epsilon, 2)}")
-            fields[f"point_{place}"] = SelectField(f"Question {place + 1}", choices=choices([kept, *offered]))
+            told = _(
+                "as it is: %(mechanism)s, epsilon %(epsilon)s",
+                mechanism=in_words(question.mechanism.label),
+                epsilon=in_digits(epsilon_text(question.epsilon, 2)),
+            )
+            kept = ("", told)
+            fields[f"point_{place}"] = SelectField(
+                _("Question %(n)s", n=place + 1), choices=choices([kept, *offered])
+            )
     made = type("PaperForm", (RevisionForm,), fields)
     form: RevisionForm = made(formdata=data, **({} if data is not None else {"revision": draft.revision}))
     return form
@@ -108,12 +142,12 @@ def on_paper(draft_id: str) -> Page:
     try:
         drafts.save(get_store(), _with_points(draft, survey, form), form.read_revision())
     except SurveyError as error:
-        flash(f"Nothing was changed: {error}.", "problem")
+        flash(_("Nothing was changed: %(problem)s.", problem=in_words(error)), "problem")
         return _show(draft, survey, form, 422)
     except StaleDraft:
         form.revision.data = draft.revision
         return _show(draft, survey, form, 409, stale=True)
-    flash("Saved.", "done")
+    flash(_("Saved."), "done")
     return redirect(url_for("workspace.on_paper", draft_id=draft.id))
 
 

@@ -10,12 +10,16 @@ from typing import cast
 
 from flask import Blueprint, Flask, abort, current_app, flash, redirect, request, send_file, url_for
 from hushpoll_client import Survey
+from hushpoll_client.said import said
 from hushpoll_client.words import factor_text
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.fields import either, option, sentence
 from hushpoll_server.people.access import can_edit, current_user, guard_forms, keep_private, role_required
 from hushpoll_server.problems import respond
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.store.surveys import get_store
 
 from . import drafts, history, opens
@@ -36,7 +40,13 @@ bp.add_app_template_filter(lambda draft: history.can_undo(get_store(), draft.id)
 bp.add_app_template_filter(points, "points")
 bp.add_app_template_filter(whole, "whole")
 bp.add_app_template_filter(epsilon_text, "epsilon")
-bp.add_app_template_filter(factor_text, "factor")
+bp.add_app_template_filter(lambda epsilon: in_digits(factor_text(epsilon)), "factor")
+bp.add_app_template_filter(in_words, "said")
+bp.add_app_template_filter(either, "either")
+bp.add_app_template_filter(option, "option")
+bp.add_app_template_filter(sentence, "sentence")
+bp.add_app_template_filter(lambda number, digits: in_digits(f"{number:.{digits}f}"), "decimals")
+bp.add_app_template_filter(lambda number: in_digits(f"{number:g}"), "brief")
 
 
 def own_draft(draft_id: str) -> Draft:
@@ -58,7 +68,7 @@ def open_draft(draft_id: str) -> Draft:
 @bp.app_errorhandler(DraftIsPublished)
 def _already_published(error: DraftIsPublished) -> BaseResponse:
     flash(
-        "This draft is published already. A published survey cannot be changed; you can make a copy.",
+        _("This draft is published already. A published survey cannot be changed; you can make a copy."),
         "problem",
     )
     return redirect(url_for("workspace.survey", survey_hash=error.hash))
@@ -78,8 +88,11 @@ def _too_large(_: RequestEntityTooLarge) -> BaseResponse:
     most = current_app.config["MAX_CONTENT_LENGTH"] >> 20
     return respond(
         413,
-        f"this file is larger than {most} MB and nothing was kept of it; a survey document is far smaller, and a logo"
-        " has at most 10 KB: go back and choose a smaller file",
+        said(
+            "this file is larger than {most} MB and nothing was kept of it; a survey document is far smaller, and a"
+            " logo has at most 10 KB: go back and choose a smaller file",
+            most=most,
+        ),
     )
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from hushpoll_client import Question, Survey, words
 
 from hushpoll_server.fields import sentence
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words, ngettext
 
 from . import block_rules
 from .drafts import Draft
@@ -42,12 +44,12 @@ def stops() -> tuple[str, ...]:
 
 def epsilon_text(epsilon: float) -> str:
     """Write an epsilon for people: a bound, so rounded up."""
-    return words.epsilon_text(epsilon, 2)
+    return in_digits(words.epsilon_text(epsilon, 2))
 
 
 def whole(number: int | None) -> str:
     """Write a count for people."""
-    return f"{number:,}" if number is not None else "out of reach"
+    return in_digits(f"{number:,}") if number is not None else _("out of reach")
 
 
 @dataclass(frozen=True)
@@ -91,44 +93,49 @@ class QuestionPlan:
         return {
             "mechanism": self.question.mechanism.name,
             "epsilon": self._epsilon_text(),
-            "share": f"{self.share * 100:.0f} %"
+            "share": in_digits(f"{self.share * 100:.0f} %")
             if self.share is not None and self.leads_block is not False
             else "–",
             "margin": margin_text(self.question, plan.margin),
             "wanted": margin_text(self.question, self.wanted),
-            "state": "as precise as needed"
+            "state": _("as precise as needed")
             if self.met
-            else f"needs {margin_text(self.question, self.wanted)}",
+            else _("needs %(margin)s", margin=margin_text(self.question, self.wanted)),
             "margin_sampling": margin_text(self.question, plan.margin_sampling_only),
             "margin_curator": margin_text(self.question, plan.margin_trusted_curator),
-            "recorded": f"{words.at_least(100 * recorded, 2)} of 100"
+            "recorded": _("at least %(n)s of 100", n=in_digits(words.at_least(100 * recorded, 2)))
             if recorded is not None
-            else "not as an answer",
+            else _("not as an answer"),
             "recorded_help": self._recorded_help(),
-            "odds": f"× {words.at_most(odds)}" if math.isfinite(odds) else "without limit",
+            "odds": f"× {in_digits(words.at_most(odds))}" if math.isfinite(odds) else _("without limit"),
             "needed_5": whole(self.needed[0]),
             "needed_3": whole(self.needed[1]),
-            "needed_5_for": f"Answers for {self._needed_text(NEEDED[0])}",
-            "needed_3_for": f"Answers for {self._needed_text(NEEDED[1])}",
+            "needed_5_for": _("Answers for %(margin)s", margin=self._needed_text(NEEDED[0])),
+            "needed_3_for": _("Answers for %(margin)s", margin=self._needed_text(NEEDED[1])),
         }
 
     def _epsilon_text(self) -> str:
         """Write the epsilon; that of a block once, beside its first question."""
         if self.leads_block is None:
             return epsilon_text(self.question.epsilon)
-        return f"{epsilon_text(self.question.epsilon)}, the block" if self.leads_block else "in the block"
+        if not self.leads_block:
+            return _("in the block")
+        return _("%(epsilon)s, the block", epsilon=epsilon_text(self.question.epsilon))
 
     def _needed_text(self, margin: float) -> str:
-        return margin_text(self.question, margin).replace("±", "± ").replace(".0 ", " ")
+        return margin_text(self.question, margin).replace("±", "± ")
 
     def _recorded_help(self) -> str:
-        """Say what "recorded as chosen" means here; where reports are no answers, what a report tells instead."""
+        """Say what "recorded as chosen" means here; where reports are not answers, what a report tells instead."""
         if self.plan.recorded_as_chosen is not None:
-            return "People whose recorded answer is the one they chose."
+            return _("People whose recorded answer is the one they chose.")
         if not math.isfinite(self.plan.odds_factor):
-            return "What is recorded is no answer."
-        factor = words.at_most(self.plan.odds_factor)
-        return f"What is sent could come from any answer; it is at most {factor} times likelier from a person's own."
+            return _("What is recorded is not an answer.")
+        factor = in_digits(words.at_most(self.plan.odds_factor))
+        return _(
+            "What is sent could come from any answer; it is at most %(factor)s times likelier from a person's own.",
+            factor=factor,
+        )
 
 
 def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
@@ -180,7 +187,7 @@ def _answers_for(question: Question, margin: float) -> int | None:
 
 def _moved(one: QuestionPlan, epsilon: float) -> Question:
     """Give the question with another epsilon: the recommended mechanism there, or the same one."""
-    from hushpoll_analysis.designing.designs import recommended
+    from hushpoll_analysis.designing.precision import recommended
 
     question = one.question
     made = recommended(question, epsilon) if one.recommended else question.mechanism.at(epsilon)
@@ -232,16 +239,30 @@ def advice(found: Budget) -> str:
 def _needs(found: Budget) -> str:
     moved = [one for one in found.questions if one.spent is not None and not one.locked and one.leads]
     if not moved:
-        return "Every question is locked or set by hand: there is nothing to find."
+        return _("Every question is locked or set by hand: there is nothing to find.")
     n = whole(found.n)
     if len(moved) == 1 and moved[0].whole is None:
         wanted = margin_text(moved[0].spender.question, moved[0].needed)
-        return (
-            f"{wanted} with {n} answers needs epsilon {epsilon_text(moved[0].epsilon)} for {moved[0].name}."
+        return _(
+            "%(margin)s with %(n)s answers needs epsilon %(epsilon)s for %(question)s.",
+            margin=wanted,
+            n=n,
+            epsilon=epsilon_text(moved[0].epsilon),
+            question=in_words(moved[0].name),
         )
-    each = ", ".join(f"{epsilon_text(one.epsilon)} for {one.payer}" for one in moved[:6])
-    more = f" and more for {len(moved) - 6} others" if len(moved) > 6 else ""
-    return f"With {n} answers the margins need epsilon {each}{more}: a total of {epsilon_text(found.total)} per person."
+    each = ", ".join(
+        _("%(epsilon)s for %(question)s", epsilon=epsilon_text(one.epsilon), question=in_words(one.payer))
+        for one in moved[:6]
+    )
+    if len(moved) > 6:
+        others = ngettext("more for %(num)s other", "more for %(num)s others", len(moved) - 6)
+        each = _("%(list)s and %(last)s", list=each, last=others)
+    return _(
+        "With %(n)s answers the margins need epsilon %(each)s: a total of %(total)s per person.",
+        n=n,
+        each=each,
+        total=epsilon_text(found.total),
+    )
 
 
 def _x(epsilon: float, low: float, high: float) -> float:
@@ -281,7 +302,7 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     y = _y_scale(top)
     here = focus.question.epsilon
     inside = low * 0.999 <= here <= high * 1.001
-    ticks = [(y(top * part / 4), f"{top * part / 4 * unit:.3g}") for part in range(5)]
+    ticks = [(y(top * part / 4), in_digits(f"{top * part / 4 * unit:.3g}")) for part in range(5)]
     ends = [margin_text(focus.question, one) for one in (plans[0].margin, plans[-1].margin)]
     alone = margin_text(focus.question, plans[0].margin_sampling_only)
     return Curve(
@@ -290,13 +311,19 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
         sampling_y=y(plans[0].margin_sampling_only),
         point=(_x(here, low, high), y(focus.plan.margin)) if inside else None,
         needed_y=y(margin) if margin <= top else None,
-        x_ticks=tuple((_x(stop, low, high), f"{stop:g}") for stop in SLIDER_STOPS),
+        x_ticks=tuple((_x(stop, low, high), in_digits(f"{stop:g}")) for stop in SLIDER_STOPS),
         y_ticks=tuple(ticks),
-        description=(
-            f"Margin at {whole(n)} answers against epsilon: {ends[0]} at {low:g}, falling to {ends[1]} at {high:g};"
-            f" without privacy {alone}."
+        description=_(
+            "Margin at %(n)s answers against epsilon: %(widest)s at %(low)s, falling to %(narrowest)s at %(high)s;"
+            " without privacy %(alone)s.",
+            n=whole(n),
+            widest=ends[0],
+            low=in_digits(f"{low:g}"),
+            narrowest=ends[1],
+            high=in_digits(f"{high:g}"),
+            alone=alone,
         ),
-        y_label=f"margin, ± {_unit_name(focus.question)}",
+        y_label=_("margin, ± %(unit)s", unit=_unit_name(focus.question)),
     )
 
 
@@ -317,7 +344,7 @@ def _unit(question: Question) -> float:
 
 
 def _unit_name(question: Question) -> str:
-    return margin_text(question, 0.5).partition(" ")[2] or "in its unit"
+    return EDITORS[question.kind.name].unit(question) or _("in its unit")
 
 
 def _nice_top(value: float) -> float:
@@ -350,7 +377,7 @@ class TotalScale:
 def total_scale(total: float) -> TotalScale:
     """Place a total on a logarithmic bar from 0.1 to 20."""
     low, high = 0.1, 20.0
-    marks = tuple((_x(epsilon, low, high), f"{epsilon:g}", name) for epsilon, name in DEPLOYMENTS)
+    marks = tuple((_x(epsilon, low, high), in_digits(f"{epsilon:g}"), name) for epsilon, name in DEPLOYMENTS)
     return TotalScale(_x(total, low, high) if math.isfinite(total) else None, marks, _x(WARN_FROM, low, high))
 
 
@@ -360,13 +387,16 @@ def total_text(survey: Survey) -> tuple[str, str]:
     open_ones = [number for number, one in enumerate(survey.questions, 1) if not math.isfinite(one.epsilon)]
     if open_ones:
         named = ", ".join(str(number) for number in open_ones)
-        return "unbounded", (
-            f"Question {named} has no finite epsilon: one of its reports reveals an answer. Give it an epsilon to"
-            " add a coin on the device, or be sure that what it reveals is harmless."
+        return _("unbounded"), _(
+            "Question %(list)s has no finite epsilon: one of its reports reveals an answer. Give it an epsilon to add a"
+            " coin on the device, or be sure that what it reveals is harmless.",
+            list=named,
         )
     if total >= WARN_FROM:
-        return epsilon_text(total), (
-            f"A total of {epsilon_text(total)} lets one person's whole report multiply an onlooker's odds by up to"
-            f" {words.factor_text(total)}. Ask fewer questions, or move the slider toward privacy."
+        return epsilon_text(total), _(
+            "A total of %(total)s lets one person's whole report multiply an onlooker's odds by up to %(factor)s. Ask"
+            " fewer questions, or move the slider toward privacy.",
+            total=epsilon_text(total),
+            factor=in_digits(words.factor_text(total)),
         )
     return epsilon_text(total), ""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from hushpoll_client import HushpollError, SurveyError
+from hushpoll_client.said import said
 from hushpoll_client.translations import MOST_LANGUAGES, read_language
 
 from . import about_rules
@@ -24,7 +25,7 @@ def with_plan(draft: Draft) -> Document:
     """Give the draft's document with its plan, as a file that can be imported again."""
     plan: Document = {"answers": draft.expected_n, "margin": draft.margin, "epsilon": draft.epsilon}
     more = {"margins": dict(draft.margins), "locks": dict(draft.locks), "linked": list(draft.linked)}
-    # A language that is not finished is no part of the survey yet.
+    # A language that is not finished is not part of the survey yet.
     open_ones = {tag: draft.document["translations"][tag] for tag in about_rules.unfinished(draft.document)}
     more["unfinished"] = open_ones
     kept = {key: value for key, value in more.items() if value}
@@ -42,9 +43,12 @@ def with_unfinished(document: Document, given: Any) -> Document:
         or "language" not in document
         or set(kept) & {*done, document["language"]}
     ):
-        raise _wrong("unfinished", "must be an object with a language of its own for each entry")
+        raise _wrong("unfinished", said("must be an object with a language of its own for each entry"))
     if len(kept) + len(done) > MOST_LANGUAGES - 1:
-        raise _wrong("unfinished", f"makes more than {MOST_LANGUAGES} languages with those of the survey")
+        raise _wrong(
+            "unfinished",
+            said("makes more than {most} languages with those of the survey", most=MOST_LANGUAGES),
+        )
     found = {}
     for tag, texts in kept.items():
         read_language(tag, ("plan", "unfinished"))
@@ -57,7 +61,7 @@ def read_plan(given: Any, questions: set[str]) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping) or set(given) - _KEYS:
-        raise _wrong("", f"must be an object with keys from {', '.join(sorted(_KEYS))}")
+        raise _wrong("", said("must be an object with keys from {known}", known=", ".join(sorted(_KEYS))))
     plan: dict[str, Any] = {}
     if "answers" in given:
         plan["expected_n"] = _answers(given["answers"])
@@ -78,13 +82,13 @@ def _wrong(key: str, problem: str) -> SurveyError:
 
 def _answers(value: Any) -> int:
     if type(value) is not int or not 1 <= value <= LARGEST_N:
-        raise _wrong("answers", f"must be a whole number from 1 to {LARGEST_N:,}")
+        raise _wrong("answers", said("must be a whole number from 1 to {most:,}", most=LARGEST_N))
     return value
 
 
 def _margin(key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0.001 <= float(value) <= 0.5:
-        raise _wrong(key, "must be a part of 1, from 0.001 to 0.5")
+        raise _wrong(key, said("must be a part of 1, from 0.001 to 0.5"))
     return float(value)
 
 
@@ -95,17 +99,17 @@ def _lock(key: str, value: Any) -> str:
         if not isinstance(value, str) or not math.isfinite(float(read_lock(value))):
             raise ValueError
     except (HushpollError, ValueError):
-        raise _wrong(key, 'must be an epsilon as text, such as "1"') from None
+        raise _wrong(key, said('must be an epsilon as text, such as "1"')) from None
     return value
 
 
 def _by_question(key: str, value: Any, questions: set[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or set(value) - questions:
-        raise _wrong(key, "must be an object whose keys are questions of the survey")
+        raise _wrong(key, said("must be an object whose keys are questions of the survey"))
     return value
 
 
 def _linked(value: Any, questions: set[str]) -> list[str]:
     if not isinstance(value, list) or any(not isinstance(one, str) or one not in questions for one in value):
-        raise _wrong("linked", "must be a list of questions of the survey")
+        raise _wrong("linked", said("must be a list of questions of the survey"))
     return value

@@ -5,8 +5,11 @@ from __future__ import annotations
 from base64 import b64encode
 
 from flask import abort, g, render_template, request, url_for
+from flask_babel import force_locale
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
+
+from hushpoll_server.spoken import LANGUAGES, in_words, language
 
 from . import about_rules
 from .forms import QuestionForm
@@ -24,7 +27,13 @@ def _compiled(draft_id: str) -> Survey:
     try:
         return draft.survey(cap())
     except HushpollError as error:
-        abort(422, str(error))
+        abort(422, in_words(error))
+
+
+def _spoken() -> str:
+    """Give the language of a preview: the one that was chosen for it, else the workspace's."""
+    asked = request.args.get("lang", "").split("-")[0]
+    return asked if asked in LANGUAGES else language()
 
 
 @bp.get("/drafts/<draft_id>/preview")
@@ -34,7 +43,8 @@ def preview(draft_id: str) -> Response:
     from hushpoll_server.respond.page import render_preview
 
     document = url_for("workspace.preview_document", draft_id=draft_id)
-    return render_preview(_compiled(draft_id), document)
+    with force_locale(_spoken()):
+        return render_preview(_compiled(draft_id), document)
 
 
 @bp.post("/drafts/<draft_id>/preview")
@@ -48,7 +58,8 @@ def preview_question(draft_id: str) -> Response:
 
     survey = sketch(own_draft(draft_id), QuestionForm(), request.form.get("instead_of") or None)
     inside = f"data:application/json;base64,{b64encode(survey.canonical).decode('ascii')}"
-    page = render_preview(survey, inside, at_questions=True)
+    with force_locale(_spoken()):
+        page = render_preview(survey, inside, at_questions=True)
     g.csp["connect-src"] = "'self' data:"
     return page
 

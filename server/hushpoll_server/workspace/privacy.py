@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import current_app, flash, jsonify, redirect, render_template, request, url_for
 from hushpoll_client import Survey, SurveyError
 from werkzeug.wrappers import Response
 
 from hushpoll_server.fields import choices, decimal
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.store.surveys import get_store
 
 from . import block_rules, drafts, planner
@@ -20,6 +22,9 @@ from .kinds import EDITORS, editor_of, margin_text
 from .mechanisms import what_it_reveals
 from .pages import Page, bp, designer, open_draft
 from .planner import QuestionPlan
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.designing.budgeting import Budget
 
 MOST_SHOWN = 24  # options of one question in a list of questions
 
@@ -35,8 +40,8 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
         return []
     from hushpoll_analysis.designing.recommending import recommend_for
 
-    rows, texts = [], {one["id"]: one["text"] for one in draft.questions}
-    survey = draft.compiled()
+    rows, survey = [], draft.compiled()
+    by_id = {one.id: one for one in survey.questions}
     for source, question in zip(draft.questions, survey.questions, strict=True):
         automatic = "name" not in source.get("mechanism", {"name": ""})
         shown = EDITORS[question.kind.name].described(question)
@@ -48,14 +53,14 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
                 "shown": shown[:MOST_SHOWN],
                 "more": max(0, len(shown) - MOST_SHOWN),
                 "at_most": question.answers.about().get("at_most"),
-                "decider": texts[question.after.question] if question.after else "",
+                "decider": by_id[question.after.question].text if question.after else "",
                 "automatic": automatic,
                 "linked": draft.follows_slider(source),
                 "kind": EDITORS[editor_of(source)[0]].label,
                 "reported": EDITORS[question.kind.name].reported(question),
-                "mechanism": question.mechanism.label,
-                "reason": advice.reason if automatic else "",
-                "proof": advice.proof if automatic else "",
+                "mechanism": in_words(question.mechanism.label),
+                "reason": in_words(advice.reason) if automatic else "",
+                "proof": in_words(advice.proof) if automatic else "",
                 "note": what_it_reveals(question),
                 "block": survey.block_of(question),
                 "margin": margin_text(question, planner.margin_at(question, draft.expected_n)),
@@ -85,7 +90,7 @@ def readout(draft: Draft, asked: str | None) -> dict[str, Any]:
         "over_cap": over_cap,
         "green": green,
         "advice": planner.advice(found),
-        "remedies": list(found.advice),
+        "remedies": _remedies(found),
         "verdict": _verdict(focus, green),
         "curve": planner.curve(focus, draft.expected_n, focus.wanted),
         "scale": planner.total_scale(survey.epsilon_total),
@@ -96,19 +101,21 @@ def _over_cap(survey: Survey) -> str:
     try:
         survey.check_cap(cap())
     except SurveyError:
-        return (
-            f"This server publishes nothing above a total of {cap()} per person. Ask fewer questions, or move the"
-            " slider toward privacy."
+        return _(
+            "This server publishes nothing above a total of %(cap)s per person. Ask fewer questions, or move the slider"
+            " toward privacy.",
+            cap=in_digits(cap()),
         )
     return ""
 
 
 def _verdict(focus: QuestionPlan, green: bool) -> str:
     if not focus.met:
-        return "This is less precise than you need." + (" It is locked." if focus.lock else "")
-    return (
-        "This is as precise as you need." if green else "Precise enough, but one person's total is too high."
-    )
+        less = _("This is less precise than you need.")
+        return f"{less} " + _("It is locked.") if focus.lock else less
+    if green:
+        return _("This is as precise as you need.")
+    return _("Precise enough, but one person's total is too high.")
 
 
 @bp.route("/drafts/<draft_id>/privacy", methods=["GET", "POST"])
@@ -126,12 +133,12 @@ def privacy(draft_id: str) -> Page:
     if not form.validate():
         return _show(draft, form, form.focus.data, 422)
     wanted = _with_plan(draft, form)
-    solved, said = "solve" in request.form, ("Saved.", "done")
+    solved, said = "solve" in request.form, (_("Saved."), "done")
     if solved:
         wanted, words, good = _solved(wanted)
         said = (words, "done" if good else "problem")
     elif not _in_the_green(wanted):
-        said = ("Saved.", "plain")
+        said = (_("Saved."), "plain")
     try:
         drafts.save(get_store(), wanted, form.read_revision(), form.read_opened())
     except StaleDraft:
@@ -163,7 +170,7 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
         if margin.data is not None:
             margins[question["id"]] = margin.data / 100
         may_lock = draft.follows_slider(question) or question["id"] in in_blocks
-        if (lock.data or "").strip() and may_lock:
+        if lock.data and lock.data.strip() and may_lock:
             locks[question["id"]] = decimal(lock.data)
     plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
     wanted = replace(draft, **plan, margins=margins, locks=locks)
@@ -189,27 +196,40 @@ def _in_the_green(draft: Draft) -> bool:
     return not (planner.total_text(survey)[1] or _over_cap(survey))
 
 
+def _remedies(found: Budget) -> list[str]:
+    """Say what would help, without what the sentence above the button says already."""
+    above = planner.advice(found)
+    return [told for told in map(in_words, found.advice) if told not in above]
+
+
+def _brief(share: float) -> float | int:
+    """Give a margin in points as people write it: 8, not 8.0."""
+    points = round(share * 100, 4)
+    return int(points) if points == int(points) else points
+
+
 def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     stops = planner.stops()
     values: dict[str, Any] = {
         "expected_n": draft.expected_n,
-        "margin": round(draft.margin * 100, 4),
+        "margin": _brief(draft.margin),
         "epsilon": draft.epsilon if draft.at_one_epsilon else OWN,
     }
     for place, question in enumerate(draft.questions):
         own = draft.margins.get(question["id"])
-        values[f"margin_{place}"] = None if own is None else round(own * 100, 4)
+        values[f"margin_{place}"] = None if own is None else _brief(own)
         values[f"lock_{place}"] = draft.locks.get(question["id"], "")
     meta = {} if csrf else {"csrf": False}
     made = plan_form(len(draft.questions))
     form = made(formdata=data, meta=meta, revision=draft.revision, **values)
     # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
     offered = sorted({*stops, draft.epsilon}, key=float)
-    ends = {offered[0]: " (best privacy)", offered[-1]: " (best accuracy)"}
-    listed = [(stop, f"epsilon {stop}{ends.get(stop, '')}") for stop in offered]
-    form.epsilon.choices = choices([*listed, (OWN, "each question its own epsilon")])
+    listed = {stop: _("epsilon %(epsilon)s", epsilon=in_digits(stop)) for stop in offered}
+    listed[offered[0]] = _("%(epsilon)s (best privacy)", epsilon=listed[offered[0]])
+    listed[offered[-1]] = _("%(epsilon)s (best accuracy)", epsilon=listed[offered[-1]])
+    form.epsilon.choices = choices([*listed.items(), (OWN, _("each question its own epsilon"))])
     form.focus.choices = choices(
-        (one["id"], f"Question {place}") for place, one in enumerate(draft.questions, 1)
+        (one["id"], _("Question %(n)s", n=place)) for place, one in enumerate(draft.questions, 1)
     )
     return form
 
@@ -226,12 +246,21 @@ def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, st
         form=form,
         stale=stale,
         step="privacy",
-        cap=cap(),
+        cap=in_digits(cap()),
         warn_from=planner.WARN_FROM,
         size=(planner.WIDTH, planner.HEIGHT),
         **seen,
     )
     return page, status
+
+
+def _named(field: str) -> str:
+    """Name a field of the plan where it is not beside what is said of it."""
+    what, _line, place = field.rpartition("_")
+    if place.isdecimal():
+        n = int(place) + 1
+        return _("Question %(n)s, lock", n=n) if what == "lock" else _("Question %(n)s, margin", n=n)
+    return {"expected_n": _("Answers"), "margin": _("Margin")}.get(field, field)
 
 
 @bp.get("/drafts/<draft_id>/plan.json")
@@ -241,7 +270,8 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     draft = open_draft(draft_id)
     form = _plan_form(draft, request.args, csrf=False)
     if not draft.questions or not form.validate():
-        return jsonify(errors={name: errors[0] for name, errors in form.errors.items()}), 422
+        told = {name: f"{_named(name)}: {errors[0]}" for name, errors in form.errors.items()}
+        return jsonify(errors=told), 422
     seen = readout(_with_plan(draft, form), request.args.get("focus"))
     focus, drawn, scale = seen["focus"], seen["curve"], seen["scale"]
     texts = {**focus.texts(), "number": str(focus.number), "total": seen["total"]}

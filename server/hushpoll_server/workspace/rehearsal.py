@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flask import render_template, request
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.report import FEWEST_REPORTS
@@ -15,10 +16,14 @@ from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import sentence
 from hushpoll_server.results.paging import shown_page
+from hushpoll_server.said.speech import speech
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, language
 
 from .kinds import EDITORS
 from .kinds.rehearsing import TruthProblem
 from .pages import Page, bp, designer, open_draft
+from .planner import whole
 
 MOST_SIMULATED = 100_000
 
@@ -27,13 +32,17 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
     """Make a form that asks for a made-up truth of every question."""
     fields: dict[str, Any] = {
         "n": IntegerField(
-            "Simulated respondents",
+            later("Simulated respondents"),
             [
-                InputRequired("Type a whole number."),
+                InputRequired(later("Type a whole number.")),
                 NumberRange(
                     FEWEST_REPORTS,
                     MOST_SIMULATED,
-                    f"Type a whole number from {FEWEST_REPORTS} to {MOST_SIMULATED:,}.",
+                    _(
+                        "Type a whole number from %(least)s to %(most)s.",
+                        least=FEWEST_REPORTS,
+                        most=whole(MOST_SIMULATED),
+                    ),
                 ),
             ],
             default=min(max(n, FEWEST_REPORTS), MOST_SIMULATED),
@@ -58,10 +67,14 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
             # What was typed balances itself: the form shows the shares that are rehearsed.
             if "shape" not in given:
                 for part, percentage in editor.balanced(question, given).items():
-                    form[start + part].data, form[start + part].raw_data = percentage, [f"{percentage:g}"]
+                    form[start + part].data, form[start + part].raw_data = (
+                        percentage,
+                        [in_digits(f"{percentage:g}")],
+                    )
         except TruthProblem as problem:
             field = form[start + problem.field]
-            field.errors = [*field.errors, f"The percentages of question {place + 1} {problem}."]
+            told = _("The percentages of question %(n)s %(problem)s.", n=place + 1, problem=problem)
+            field.errors = [*field.errors, told]
     return truth
 
 
@@ -91,7 +104,7 @@ def simulated(
             part.question, part.to_dict(), truth[part.id], asked[part.id]
         )
         parts.append({"question": part.question, "rows": rows})
-    return Rehearsed(parts, as_body(made, heading=3, method=False))
+    return Rehearsed(parts, as_body(made, heading=3, method=False, language=language(), speech=speech()))
 
 
 def asked_shares(survey: Survey, truth: dict[str, Any]) -> dict[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hushpoll_client import Question, Survey, SurveyError
+from hushpoll_client.said import said
 
 __all__ = ["check_order", "deciders", "follow", "read_rule", "write_rule"]
 
@@ -71,7 +72,10 @@ def check_order(document: Document) -> None:
         if rule is not None and rule["question"] not in seen:
             raise SurveyError(
                 ("questions", place),
-                f'it is asked only after certain answers to "{rule["question"]}", which has to come before it',
+                said(
+                    'it is asked only after certain answers to "{question}", which has to come before it',
+                    question=rule["question"],
+                ),
                 "change or remove that rule first",
                 question["id"],
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flask import abort, flash, redirect, render_template, request, url_for
+from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from hushpoll_client import Survey
 from hushpoll_client.group import named_group
@@ -19,21 +20,24 @@ from hushpoll_server.collect import invitations
 from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.people.access import audit
 from hushpoll_server.respond import paper
+from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import get_store
 
 from .pages import Page, address, bp, designer, editable_survey
+from .printed import printed
 
 __all__ = ["MOST_SLIPS", "SlipsForm"]
 
 MOST_SLIPS = 500
-_WHOLE = f"Type a whole number from 1 to {MOST_SLIPS}."
+_WHOLE = later("Type a whole number from 1 to %(most)s.", most=MOST_SLIPS)
 
 
 class SlipsForm(FlaskForm):  # type: ignore[misc]
     """How many slips to print, and for which group."""
 
-    n = IntegerField("Number of slips", [InputRequired(_WHOLE), NumberRange(1, MOST_SLIPS, _WHOLE)])
-    group = SelectField("Group", choices=[], validate_choice=False)
+    n = IntegerField(later("Number of slips"), [InputRequired(_WHOLE), NumberRange(1, MOST_SLIPS, _WHOLE)])
+    group = SelectField(later("Group"), choices=[], validate_choice=False)
+    lang = SelectField(later("Language"), choices=[], validate_choice=False)
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ def slips(survey_hash: str) -> Page:
     named = form.group.data if survey.groups else None
     if not form.n.validate(form) or (survey.groups and named not in survey.groups):
         if not form.n.errors:
-            form.group.errors = ["Choose the group that the slips are for."]
+            form.group.errors = [_("Choose the group that the slips are for.")]
         return _slips_page(survey, form, [], 422)
     group = named_group(survey.groups, named)
     codes = [""] * form.n.data
@@ -77,6 +81,8 @@ def _slip(link: str, code: str) -> Slip:
 
 
 def _slips_page(survey: Survey, form: SlipsForm, made: list[Slip], status: int = 200) -> Page:
+    words = printed(survey)
+    form.lang.choices, form.lang.data = list(words.offered.items()), words.language
     page = render_template(
         "workspace/slips.html",
         survey=survey,
@@ -84,6 +90,7 @@ def _slips_page(survey: Survey, form: SlipsForm, made: list[Slip], status: int =
         slips=made,
         group=form.group.data if made and survey.groups else "",
         short=address() + url_for("respond.page", survey_hash=survey.hash[:12]),
+        printed=words,
     )
     return page, status
 
@@ -94,20 +101,20 @@ def _slips_page(survey: Survey, form: SlipsForm, made: list[Slip], status: int =
 def _sheet_form(survey: Survey) -> FlaskForm:
     """Make the form of one sheet: for every question the number of what is ticked on it, counted from 1."""
     fields: dict[str, Any] = {
-        "id": HiddenField(validators=[Regexp(r"^[0-9a-f]{32}\Z", message="Load the page again.")]),
+        "id": HiddenField(validators=[Regexp(r"^[0-9a-f]{32}\Z", message=later("Load the page again."))]),
         "done": HiddenField(),
     }
     if survey.groups:
-        fields["group"] = SelectField("Group", choices=list(survey.groups))
+        fields["group"] = SelectField(later("Group"), choices=list(survey.groups))
     if survey.settings.invitation:
-        missing = "Copy the code from the sheet."
+        missing = _("Copy the code from the sheet.")
         checks = [InputRequired(missing), Length(max=64, message=missing)]
-        fields["invitation"] = StringField("Code", checks)
+        fields["invitation"] = StringField(later("Code"), checks)
     for index, question in enumerate(survey.questions):
         most = question.channel.outcomes
-        said = f"Type a whole number from 1 to {most}."
+        said = _("Type a whole number from 1 to %(most)s.", most=most)
         fields[f"q{index}"] = IntegerField(
-            f"Question {index + 1}", [InputRequired(said), NumberRange(1, most, said)]
+            _("Question %(n)s", n=index + 1), [InputRequired(said), NumberRange(1, most, said)]
         )
     return type("SheetForm", (FlaskForm,), fields)()
 
@@ -149,15 +156,17 @@ def _stored(survey: Survey, form: FlaskForm) -> Page:
     outcome = get_store().writer.submit([sheet])[0]
     done = _counted(form["done"].data or "")
     if outcome is Outcome.NOT_INVITED:
-        form["invitation"].errors = ["This code is not known or was used already. The sheet was not stored."]
+        form["invitation"].errors = [
+            _("This code is not known or was used already. The sheet was not stored.")
+        ]
         return _sheet_page(survey, form, 422)
     if outcome is Outcome.NEW:
         done += 1
     else:
         told = {
-            Outcome.KNOWN: "This sheet was stored before; it is counted once.",
-            Outcome.OTHER_CONTENT: "This page was sent before with other answers. Nothing was changed.",
-            Outcome.CLOSED: "This survey is closed. The sheet was not stored.",
+            Outcome.KNOWN: _("This sheet was stored before; it is counted once."),
+            Outcome.OTHER_CONTENT: _("This page was sent before with other answers. Nothing was changed."),
+            Outcome.CLOSED: _("This survey is closed. The sheet was not stored."),
         }
         flash(told[outcome], "problem")
     named = form["group"].data if survey.groups else None

@@ -7,6 +7,7 @@ from sqlalchemy import delete, insert, select
 from werkzeug.wrappers import Response
 
 from hushpoll_server.people.access import current_user
+from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import Store, get_store
 from hushpoll_server.store.workspace_schema import archived
 
@@ -34,7 +35,8 @@ def _archive(subject: str, title: str) -> Response:
         tx.execute(delete(archived).where(archived.c.subject == subject))
         if away:
             tx.execute(insert(archived).values(subject=subject))
-    flash(f"“{title}” is {'in the archive' if away else 'in the list again'}.", "done")
+    told = _("“%(title)s” is in the archive.", title=title)
+    flash(told if away else _("“%(title)s” is in the list again.", title=title), "done")
     return redirect(url_for("workspace.home", archived=None if away else "yes"))
 
 
@@ -58,7 +60,7 @@ def archive_survey(survey_hash: str) -> Response:
 def duplicate_draft(draft_id: str) -> Response:
     """Copy a draft with its plan."""
     draft = open_draft(draft_id)
-    document = {**draft.document, "title": f"{draft.title[:190]} (copy)"}
+    document = {**draft.document, "title": _("%(title)s (copy)", title=draft.title[:190])}
     copy = drafts.create(get_store(), current_user.name, document, **draft.plan)
-    flash("This is a copy. The other draft stays as it is.", "done")
+    flash(_("This is a copy. The other draft stays as it is."), "done")
     return redirect(url_for("workspace.draft", draft_id=copy.id))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from flask import abort, flash, redirect, url_for
 
 from hushpoll_server.people.access import audit
+from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import get_store
 
 from .groups import sizes_form
 from .pages import Page, bp, designer, editable_survey
-from .publish import show_survey
+from .survey import show_survey
 
 
 @bp.post("/surveys/<survey_hash>/sizes")
@@ -25,12 +26,12 @@ def group_sizes(survey_hash: str) -> Page:
     given = [field.data for field in fields]
     if valid and any(given) and not all(given):
         for field in fields:
-            field.errors = [] if field.data else ["Type this one too, or leave all of them empty."]
+            field.errors = [] if field.data else [_("Type this one too, or leave all of them empty.")]
         valid = False
     if not valid:
         return show_survey(survey_hash, 422, sizes=form)
     sizes = dict(zip(survey.groups, given, strict=True)) if all(given) else None
     get_store().set_group_sizes(survey_hash, sizes)
     audit("group sizes", survey_hash, "" if sizes is None else ", ".join(map(str, given)))
-    flash("Results are weighted by group." if sizes else "Results are not weighted by group.", "done")
+    flash(_("Results are weighted by group.") if sizes else _("Results are not weighted by group."), "done")
     return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#sizes")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, Survey, SurveyError
 from hushpoll_client.kind import DEFAULT
 
@@ -19,14 +20,18 @@ __all__ = ["sketch"]
 
 _KEPT = ("hushpoll", "title", "language", "look")
 _MOST_REPAIRS = 12
-_STAND_INS = {"text": "Your question", "decoy": "The harmless question", "decoy_share": "0.25"}
+_STAND_INS = {
+    "text": later("Your question"),
+    "decoy": later("The harmless question"),
+    "decoy_share": "0.25",
+}
 
 
 def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
     """Give a survey of this question alone, as far as it is written; without a rule or a block that could hide it."""
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
     fields: Fields = {**form.data, "kind": editor.kind.name, "id": "q", "decoy_from": "share"}
-    fields["text"] = (fields["text"] or "").strip() or _STAND_INS["text"]
+    fields["text"] = (fields["text"] or "").strip() or str(_STAND_INS["text"])
     slider = draft.own_epsilon(draft.question(question_id) if question_id else None)
     for _ in range(_MOST_REPAIRS):
         try:
@@ -49,7 +54,7 @@ def _repaired(fields: Fields, editor: EditorKind, error: HushpollError) -> Field
     for part in reversed([part for part in path if isinstance(part, str)]):
         name = field_name(editor, part)
         typed = str(fields.get(name) or "")
-        stand_in = _STAND_INS.get(name) or editor.stand_in(name, typed)
+        stand_in = str(_STAND_INS[name]) if name in _STAND_INS else editor.stand_in(name, typed)
         if stand_in is not None and stand_in != typed:
             return {**fields, name: stand_in}
     return {**fields, "mechanism": ""}

@@ -10,18 +10,20 @@ const FEW = 5; // options of a set that are named
 
 export const page = JSON.parse(document.getElementById("page-data").textContent);
 export const language = document.documentElement.lang;
+/** Western digits everywhere, as in the sentences; the decimal mark is the language's. */
+export const locale = `${language}-u-nu-latn`;
 const announcer = document.getElementById("announcer");
 
 // SHA-256 of the sentences in each language: whoever checks this script has checked them. Written by pin_words.py.
 const PINNED = {
   ar: "ed76b6cb36196261f47d65fa4dc03bd94418af6a59732151d078d716b11b66bb",
-  de: "00aacab471a8637e6873b70fa91fa2c7b047ea8500ae79b3e9d0228929fb5f1c",
-  en: "7c19e6b877a9bfc56422e0b6cdb78436724e1a6116ce54d5804f40ac7f8ab99f",
-  es: "6e283275f67b879085bb067e08c127eedadfa5eb301879600ebd8f39abd8f893",
-  fr: "b14f872d6965d4867d1a3e4583fa9a665c5cdbaa2f3c31969a1ec4ba2ae64e42",
+  de: "ae7ba8cc6d1196120aff35cbf10fc57020abb97203a18cbedf625d5867e6e693",
+  en: "258a99c9aff852061bdb85e29196410d82617183fc073bdb0e6afa40697a9004",
+  es: "073be844ba6e9256ba59c7827d9d174ad04a0cbdf8bb42d2e1e485cf7a35faed",
+  fr: "422d4bd959afc2b16f4f029ccac4b3cf2ef32ffe642c94db11b79df7e0b62378",
 };
 const words = readWords(document.getElementById("words").textContent, PINNED[language]);
-// Sentences that only some surveys need; their hashes stand among those that are pinned above.
+// Sentences that only some surveys need, pinned above too.
 for (const more of document.querySelectorAll("[data-words]")) addWords(more.dataset.words, more.textContent);
 
 // Nothing but sentences whose SHA-256 the scripts state is ever shown as ours.
@@ -30,6 +32,17 @@ function readWords(text, pinned) {
   const why = "The sentences of this page are not those of its scripts. Do not answer here; tell whoever sent you the link.";
   document.querySelector("main").replaceChildren(el("h1", {}, why));
   throw new Error(why);
+}
+
+/** Load a module, held against its published SHA-256. */
+export async function bring(path) {
+  if (!page.more[path]) throw new Error(path); // nothing is run unchecked
+  const { href } = new URL(`../${path}`, import.meta.url);
+  const link = el("link", { rel: "modulepreload", href, integrity: page.more[path] });
+  const checked = new Promise((resolve, reject) => Object.assign(link, { onload: resolve, onerror: reject }));
+  document.head.append(link);
+  if (link.relList.supports("modulepreload")) await checked;
+  return import(href);
 }
 
 export function addWords(group, text) {
@@ -72,13 +85,14 @@ export function announce(text) {
 
 /** The day when all reports are deleted, where there is one. */
 export function deletion() {
-  const date = page.delete_on && new Date(page.delete_on).toLocaleDateString(`${language}-u-nu-latn`, { dateStyle: "long", timeZone: "UTC" });
+  const date = page.delete_on && new Date(page.delete_on).toLocaleDateString(locale, { dateStyle: "long", timeZone: "UTC" });
   return date && el("p", { class: "small" }, say("deletion", { date }));
 }
 
-/** What a report may do for the respondent, as strong as the odds allow: the lead of the first view. */
-export function lead({ assurance: { tier, oneSided, weakest, factor, kept }, questions }) {
-  const where = weakest.length && questions.length > 1 ? `${numbered(weakest)}. ` : "";
+/** The lead of the first view, as strong as the odds allow. */
+export function lead(survey) {
+  const { assurance: { tier, oneSided, weakest, factor, kept }, questions } = survey;
+  const where = weakest.length && questions.length > 1 ? `${numbered(survey, weakest.map((n) => questions[n - 1]))}. ` : "";
   const n = kept ?? factorAtMost(factor);
   const weak = where + say(kept ? "weak_kept" : weakest.length ? "weak_any" : "weak_total", { n });
   if (oneSided) return tier === "weak" ? `${say("lead_open")} ${weak}` : say("lead_open");
@@ -103,7 +117,7 @@ export const warned = ({ warnings }) => warnings.length > 0 && el("p", { class: 
 export const paragraphs = ({ how, odds, so, assumes, skip }, told) =>
   [how, odds.join(" "), so, assumes, skip].filter((line) => line && line !== told).map((line) => el("p", {}, line));
 
-/** Explain one question in sentences, or lists of them (odds, warnings), and say what the icon array shows. */
+/** Explain one question in sentences, and say what the icon array shows. */
 export function explain(question) {
   const { mechanism, channel, after, block } = question;
   const labels = rowLabels(question).map(isolated);
@@ -132,7 +146,9 @@ export function optionLabels({ id, kind, options, answers }) {
   if (kind.fixedWords) return [say("no"), say("yes")];
   const { options: given, labels } = translated[id] ?? {};
   const own = given ?? (answers.ends?.length ? null : labels) ?? options;
-  return own.map((text) => (text === "Prefer not to say" ? say("prefer_not") : text));
+  const decline = "Prefer not to say";
+  const ours = own.join() === `No,Yes,${decline}`;
+  return own.map((text, at) => (text === decline ? say("prefer_not") : ours ? say(at ? "yes" : "no") : text));
 }
 
 // All true answers that a report may come from.
@@ -164,7 +180,7 @@ export function isolated(text) {
 
 export const isOpen = ({ channel }) => channel.ratio === null;
 
-/** A 10 by 10 array of people, grouped: the kept ones first, since scattered ones look like more. */
+/** A 10 by 10 array of people, grouped: scattered ones look like more. */
 export function iconArray(kept) {
   const svg = svgElement("svg", { viewBox: "0 0 100 100", class: "icons", "aria-hidden": "true" });
   for (let i = 0; i < 100; i++) {
@@ -174,8 +190,19 @@ export function iconArray(kept) {
   return svg;
 }
 
-export function numbered(numbers) {
-  return numbers.length === 1 ? say("question", { n: numbers[0] }) : say("questions", { list: list(numbers.map(String)) });
+/** The numbers of questions as they are asked: a block has as many as it asks, whichever chance draws. */
+export function numbersOf({ entries }, questions) {
+  const meant = questions.map((one) => one.block ?? one);
+  let n = 0;
+  return entries.flatMap((entry) => {
+    const own = count(entry.places ? entry.channel.sends.n : 1).map(() => String(++n));
+    return meant.includes(entry) ? own : [];
+  });
+}
+
+export function numbered(survey, questions) {
+  const numbers = numbersOf(survey, questions);
+  return numbers[1] ? say("questions", { list: list(numbers) }) : say("question", { n: numbers[0] });
 }
 
 // Bounds: "at most" is rounded up to three digits in exact integers, so that no bound is printed below its value.
@@ -262,10 +289,9 @@ const any = (labels) => new Intl.ListFormat(language, { type: "disjunction" }).f
 
 export const list = (items) => new Intl.ListFormat(language).format(items);
 
-// Western digits everywhere, as in the sentences; the decimal mark is the language's.
-const number = (value) => new Intl.NumberFormat(language, { numberingSystem: "latn", maximumSignificantDigits: 3 }).format(value);
+const number = (value) => value.toLocaleString(locale, { maximumSignificantDigits: 3 });
 
-export const whole = (value) => new Intl.NumberFormat(language, { numberingSystem: "latn" }).format(value);
+export const whole = (value) => value.toLocaleString(locale);
 
 function svgElement(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);

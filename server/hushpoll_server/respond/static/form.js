@@ -2,34 +2,27 @@
 // else; no input has a name, so that no form could ever carry it.
 
 import { isShown } from "../client/report.js";
-import { announce, designer, el, explain, folded, list, numbered, optionLabels, page, say, textOf } from "./explain.js";
+import { announce, bring, designer, el, explain, folded, list, optionLabels, page, say, textOf } from "./explain.js";
 
 /** What a kind asks for; each gives {group, problem(), answer()}, where the answer is null while there is none. */
 const WIDGETS = { options };
 let search = null; // for long lists
 
-/** Load a module that only some surveys need, held against its published SHA-256 like all others. */
-export async function bring(path) {
-  if (!page.more[path]) throw new Error(path); // nothing is run unchecked
-  const { href } = new URL(`../${path}`, import.meta.url);
-  const link = el("link", { rel: "modulepreload", href, integrity: page.more[path] });
-  const checked = new Promise((resolve, reject) => Object.assign(link, { onload: resolve, onerror: reject }));
-  document.head.append(link);
-  if (link.relList.supports("modulepreload")) await checked;
-  return import(href);
-}
-
-/** Bring all that this survey's questions need, before the first one is shown. */
+/** Bring what the questions need; give what makes the form. */
 export async function prepare({ questions }) {
   if (questions.some(({ kind }) => !WIDGETS[kind.widget])) Object.assign(WIDGETS, (await bring("respond/widgets.js")).WIDGETS);
   if (questions.some(({ options }) => options.length > page.long)) search = await bring("respond/search.js");
+  return Form;
 }
 
 /** The form of a survey; `send` is called with the true answers once there are all of them. */
-export class Form {
+class Form {
   constructor(survey, send, asked, ...below) {
     this.questions = survey.questions;
     Object.assign(this, { send, asked });
+    // As this person is asked them: a question that a rule hides keeps its number, so that nothing kept tells of it.
+    const drawn = this.questions.filter((_, index) => asked(index));
+    this.numbers = this.questions.map((question) => ({ n: drawn.indexOf(question) + 1, total: drawn.length }));
     this.cards = survey.questions.map((question, index) => this.#card(question, index));
     this.summary = el("div", { class: "summary", tabindex: "-1", hidden: "" });
     const cards = this.cards.map(({ card }) => card).filter((_, index) => asked(index));
@@ -50,7 +43,7 @@ export class Form {
     const card = el(
       "section",
       { class: "card" },
-      el("p", { class: "eyebrow" }, say("question_of", { n: index + 1, total: this.questions.length })),
+      el("p", { class: "eyebrow" }, say("question_of", this.numbers[index])),
       own.group,
       second && el("p", { class: "eyebrow" }, say("second")),
       second && second.group,
@@ -77,7 +70,7 @@ export class Form {
     this.questions.forEach((question, index) => {
       const { card } = this.cards[index];
       const hidden = !this.asked(index) || !isShown(question, answers);
-      if (card.hidden !== hidden) moved[hidden ? "skip_less" : "skip_more"].push(numbered([index + 1]));
+      if (card.hidden !== hidden) moved[hidden ? "skip_less" : "skip_more"].push(say("question", this.numbers[index]));
       card.hidden = hidden;
     });
     const told = Object.entries(moved).filter(([, cards]) => cards.length);
@@ -153,7 +146,7 @@ export function rows(id, inputs, labels, refresh) {
  * Make radio buttons of inputs without a name: what a name does (arrow keys, one tab stop, "2 of 4") is done here.
  * Gives `chosen`, the index or null, and `refresh` for when some were hidden or shown.
  */
-export function pickOne(inputs, picked) {
+function pickOne(inputs, picked) {
   const shown = () => inputs.filter((input) => !input.closest("[hidden]"));
   const refresh = () => {
     const here = shown();
@@ -187,7 +180,8 @@ export function pickOne(inputs, picked) {
   return { refresh, chosen: () => (inputs.some((input) => input.checked) ? inputs.findIndex((input) => input.checked) : null) };
 }
 
-function options({ id, text, question, describedBy, changed }) {
+/** One of the options, in rows or laid out otherwise. */
+export function options({ id, text, question, describedBy, changed }, layOut = rows) {
   const labels = optionLabels(question);
   const inputs = labels.map((_, index) => control("radio", `${id}-${index}`));
   const { chosen, refresh } = pickOne(inputs, () => {
@@ -195,6 +189,6 @@ function options({ id, text, question, describedBy, changed }) {
     changed();
   });
   const problem = () => (chosen() === null ? say("open_here") : "");
-  const made = frame({ id, text, describedBy }, { problem, answer: chosen, content: rows(id, inputs, labels, refresh) });
+  const made = frame({ id, text, describedBy }, { problem, answer: chosen, content: layOut(id, inputs, labels, refresh) });
   return made;
 }

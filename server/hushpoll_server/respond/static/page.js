@@ -5,10 +5,9 @@ import { isGroup, Memory, newReport, reportBytes, Sender } from "../client/repor
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  announce, anyAnswer, deletion, designer, el, explain, isolated, isOpen, language, lead, list, numbered, optionLabels, page, picture,
-  reportLabel, say, warned,
+  announce, anyAnswer, bring, deletion, designer, el, explain, isolated, isOpen, language, lead, list, locale, numbered, numbersOf, optionLabels, page,
+  picture, reportLabel, say, warned,
 } from "./explain.js";
-import { bring, Form, prepare } from "./form.js";
 
 const LEDGER = "hushpoll:ledger";
 const main = document.querySelector("main");
@@ -17,6 +16,7 @@ const link = readLink(location.hash);
 let survey, memory, sender, earlier;
 let study = null; // what stands around the questions, where the survey has any of it
 let texts; // the survey's own, in the respondent's language
+let forming; // brings what makes it
 let form; // lives in memory only, and only until Send
 let whole; // gives the whole explanation, once somebody has asked for it
 
@@ -105,7 +105,6 @@ async function readSurvey(bytes, named) {
       await fetched(bring(`client/${needs}.js`));
     }
   }
-  await fetched(prepare(read));
   if (read.about) study = await fetched(bring("respond/study.js").then((module) => module.study(read)));
   return read;
 }
@@ -158,6 +157,7 @@ function showStart(notice) {
       ),
   );
   if (notice) announce(notice);
+  prepare();
 }
 
 // A survey with a quick way out leaves one entry in the history, which that way replaces.
@@ -171,13 +171,13 @@ function goBack() {
 
 // How many questions this person will be asked at most, and for how long: reading, and a moment for each answer.
 function howLong() {
-  const { entries, intro, questions } = survey;
-  const n = entries.reduce((sum, { places, channel }) => sum + (places ? channel.sends.n : 1), 0);
+  const { intro, questions } = survey;
+  const n = numbersOf(survey, questions).length;
   const texts = [intro, ...questions.flatMap(({ text, options }) => [text, ...options.slice(0, 10)])];
   const reading = (texts.join(" ").split(/\s+/).length / 3) * (n / questions.length);
   const minutes = Math.ceil((reading + 8 * n) / 60);
-  const time = new Intl.NumberFormat(language, { style: "unit", unit: "minute", unitDisplay: "long", numberingSystem: "latn" });
-  return say(n === 1 ? "long_one" : "long_many", { n, time: time.format(minutes) });
+  const time = minutes.toLocaleString(locale, { style: "unit", unit: "minute", unitDisplay: "long" });
+  return say(n === 1 ? "long_one" : "long_many", { n, time });
 }
 
 // Two sentences as strong as the odds allow, and a picture of the question that tells most.
@@ -190,9 +190,11 @@ function promise() {
 
 // Where a report can show an answer for certain, that is told before anything else.
 function openTruths() {
-  const told = survey.questions.map((question, index) => [explain(question), index + 1]).filter(([about]) => about.warnings.length);
-  const several = survey.questions.length > 1;
-  return told.map(([about, n]) => el("div", {}, several && el("p", { class: "eyebrow" }, numbered([n])), warned(about)));
+  const { questions } = survey;
+  const told = questions.map((question) => [explain(question), question]).filter(([about]) => about.warnings.length);
+  return told.map(([about, question]) =>
+    el("div", {}, questions.length > 1 && el("p", { class: "eyebrow" }, numbered(survey, [question])), warned(about)),
+  );
 }
 
 async function explainAll() {
@@ -225,12 +227,17 @@ function languages() {
 
 // During
 
-function showQuestions() {
-  form ??= makeForm();
+const prepare = () =>
+  (forming ??= bring("respond/form.js").then((module) => module.prepare(survey)).catch(() => showFailure(say("fail_load"))));
+
+async function showQuestions() {
+  const Form = await prepare();
+  if (!Form) return;
+  form ??= makeForm(Form);
   show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && say("no_memory")), form.element);
 }
 
-function makeForm() {
+function makeForm(Form) {
   const made = new Form(
     survey,
     send,
@@ -304,13 +311,11 @@ function showClosed() {
 }
 
 function whatWasSent(record) {
-  const { questions, entries } = survey;
-  const items = entries.map((entry, index) => {
+  const items = survey.entries.map((entry, index) => {
     const report = record.reports[index];
-    const told = entry.line?.(report, optionLabels) ?? [[questions.indexOf(entry) + 1], [reportLabel(entry, report)]];
     const any = anyAnswer(entry);
-    const recorded = list(told[1].map(isolated));
-    return el("li", {}, `${numbered(told[0])}. `, say("recorded_as", { recorded }), any && `. ${any}`);
+    const recorded = list((entry.line?.(report, optionLabels) ?? [reportLabel(entry, report)]).map(isolated));
+    return el("li", {}, `${numbered(survey, [entry])}. `, say("recorded_as", { recorded }), any && `. ${any}`);
   });
   const sent = new TextDecoder().decode(reportBytes(record, invitation()));
   const bytes = el("pre", { dir: "ltr", tabindex: "0" }, sent);

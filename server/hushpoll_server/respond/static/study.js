@@ -100,7 +100,8 @@ function help(addresses) {
 function arrange(form, survey, sections, steps) {
   const heads = sections.map(({ title, text }, place) => {
     const { before } = survey.about.sections[place];
-    const { card } = form.cards[survey.questions.findIndex(({ id }) => id === before)];
+    const first = survey.questions.findIndex(({ id }) => id === before);
+    const { card } = form.cards.find((_, index) => index >= first && form.asked(index)); // chance may leave out the first
     const head = el("div", { class: "section" }, el("h2", { ...designer }, title), text && el("p", { ...designer, class: "intro" }, text));
     card.before(head);
     return { head, card };
@@ -136,7 +137,7 @@ function inSteps({ element, cards }, heads) {
     shown.tabIndex = -1;
     shown.focus({ preventScroll: true });
     scrollTo(0, 0);
-    announce(last ? say("review") : say("question_of", { n: at + 1, total: here.length }));
+    announce(last ? say("review") : shown.firstChild.textContent);
   }
 
   function forward() {
@@ -196,7 +197,7 @@ function addExit() {
 // The picture whose SHA-256 the document states, or none.
 async function picture(hash) {
   try {
-    const response = await fetch(page.logo, { credentials: "omit" });
+    const response = await fetch(page.logo); // on its way since the page began
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (!response.ok || sha256(bytes) !== hash) return null;
     const type = response.headers.get("Content-Type");

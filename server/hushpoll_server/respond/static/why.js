@@ -2,8 +2,76 @@
 // stored, and how all of that can be checked. Loaded when somebody asks for it, before the first question.
 
 import {
-  addWords, deletion, el, epsilonAtMost, explain, factorAtMost, isOpen, list, numbered, page, paragraphs, picture, say, warned,
+  addWords, deletion, el, epsilonAtMost, explain, factorAtMost, isOpen, list, numbered, numbersOf, page, paragraphs, picture,
+  say, style, warned,
 } from "./explain.js";
+
+// Rules that only this module's elements need.
+style(`
+.odds {
+  display: grid;
+  grid-template-columns: minmax(6.5rem, 9.5rem) 1fr;
+  gap: 0 1.25rem;
+  align-items: start;
+}
+
+.odds > .eyebrow,
+.odds > div:only-child,
+.odds > .eyebrow + div:last-child {
+  grid-column: 1 / -1;
+}
+
+.odds figure {
+  margin: 0.2rem 0 0;
+}
+
+table {
+  width: 100%;
+  border-collapse: collapse;
+  font-size: 0.95rem;
+  margin-block-end: 0.75rem;
+}
+
+th,
+td {
+  text-align: start;
+  vertical-align: top;
+  padding-block: 0.5rem;
+  padding-inline: 0 0.75rem;
+  border-block-end: 1px solid var(--hush-line);
+  font-weight: 400;
+}
+
+thead th {
+  font-size: 0.8rem;
+  font-weight: 600;
+  color: var(--hush-muted);
+}
+
+td {
+  font-weight: 600;
+}
+
+.scripts {
+  padding: 0;
+  list-style: none;
+  font-size: 0.85rem;
+}
+
+@media (max-width: 25rem) {
+  .odds {
+    grid-template-columns: 1fr;
+    gap: 0.9rem;
+  }
+
+  .odds figure {
+    display: grid;
+    grid-template-columns: 6.5rem 1fr;
+    gap: 0.9rem;
+    align-items: center;
+  }
+}
+`);
 
 /** Bring the sentences, then give the elements. */
 export async function why(survey, inFragment) {
@@ -33,18 +101,18 @@ const section = (heading, ...children) => el("section", {}, el("h2", {}, say(hea
 
 // Questions with the same sentences share one card.
 function oddsCards(survey) {
-  const explained = survey.questions.map(explain);
   const cards = new Map();
-  explained.forEach((about, index) => {
+  for (const question of survey.questions) {
+    const about = explain(question);
     const key = JSON.stringify(about);
-    if (!cards.has(key)) cards.set(key, { about, numbers: [] });
-    cards.get(key).numbers.push(index + 1);
-  });
-  return [...cards.values()].map(({ about, numbers }) =>
+    if (!cards.has(key)) cards.set(key, { about, questions: [] });
+    cards.get(key).questions.push(question);
+  }
+  return [...cards.values()].map(({ about, questions }) =>
     el(
       "section",
       { class: "card odds" },
-      explained.length > 1 && el("h2", { class: "eyebrow" }, numbered(numbers)),
+      survey.questions.length > 1 && el("h2", { class: "eyebrow" }, numbered(survey, questions)),
       picture(about),
       el("div", {}, ...paragraphs(about), warned(about)),
     ),
@@ -67,11 +135,11 @@ function whoTable(survey) {
 
 function howWeKnow(survey) {
   const { ratio, questions, entries } = survey;
-  const open = questions.flatMap((question, index) => (isOpen(question) ? [index + 1] : []));
+  const open = questions.filter(isOpen);
   const total = open.length === 0 ? "know_epsilon" : open.length < questions.length ? "know_open" : "know_only_open";
-  const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((n) => numbered([n]))) };
-  const rows = entries.map((one) => [one.numbers ?? String(questions.indexOf(one) + 1), one.mechanism.name, epsilonOf(one)]);
-  const scripts = [...document.querySelectorAll("[integrity]")];
+  const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((one) => numbered(survey, [one]))) };
+  const rows = entries.map((one) => [range(numbersOf(survey, [one])), one.mechanism.name, epsilonOf(one)]);
+  const scripts = [...document.querySelectorAll("link[integrity]")].filter((one, at, all) => at === all.findIndex(({ href }) => href === one.href));
   return el(
     "details",
     {},
@@ -86,7 +154,9 @@ function howWeKnow(survey) {
   );
 }
 
-const name = (script) => (script.href || script.src).split("/").slice(-2).join("/");
+const range = (numbers) => [...new Set([numbers[0], numbers.at(-1)])].join("–");
+
+const name = ({ href }) => href.split("/").slice(-2).join("/");
 
 // In the spelling of sha256sum.
 function digest({ integrity }) {

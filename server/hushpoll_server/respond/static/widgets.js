@@ -2,8 +2,8 @@
 // ledger, below, which most first visits do without.
 
 import { sha256 } from "../client/sha256.js";
-import { announce, designer, el, language, optionLabels, say, style, textOf } from "./explain.js";
-import { control, frame, pickOne, rows } from "./form.js";
+import { announce, designer, el, language, locale, optionLabels, say, style, textOf } from "./explain.js";
+import { control, frame, options, rows } from "./form.js";
 
 // Rules that only this module's elements need.
 style(`
@@ -20,19 +20,16 @@ style(`
 }
 
 .point {
-  display: flex;
   flex-direction: column;
   gap: 0.3rem;
-  align-items: center;
   justify-content: center;
   min-height: 4rem;
-  border: 1px solid var(--hush-field-line);
-  border-radius: 0.55rem;
-  cursor: pointer;
+  margin: 0;
+  padding: 0;
 }
 
-.point:hover {
-  background: var(--hush-accent-soft);
+.point span {
+  flex: none;
 }
 
 .ends {
@@ -77,19 +74,11 @@ export const WIDGETS = { scale, number, ticks };
 const SHORT = 3; // characters of labels that fit beside each other
 
 // Points beside each other, or below each other where each has a label of its own that is longer.
-function scale({ id, text, question, describedBy, changed }) {
-  const labels = optionLabels(question);
+function scale(asked) {
+  const { question } = asked;
   const ends = question.answers.ends.length ? textOf({ ...question, labels: question.answers.ends }, "labels") : [];
-  const inputs = labels.map((_, index) => control("radio", `${id}-${index}`));
-  const { chosen, refresh } = pickOne(inputs, () => {
-    made.tell("");
-    changed();
-  });
-  const problem = () => (chosen() === null ? say("open_here") : "");
-  const abreast = labels.every((label) => [...label].length <= SHORT);
-  const content = abreast ? points(inputs, labels, ends) : rows(id, inputs, labels, refresh);
-  const made = frame({ id, text, describedBy }, { problem, answer: chosen, content });
-  return made;
+  const abreast = optionLabels(question).every((label) => [...label].length <= SHORT);
+  return options(asked, abreast ? (id, inputs, labels) => points(inputs, labels, ends) : rows);
 }
 
 function points(inputs, labels, ends) {
@@ -98,7 +87,7 @@ function points(inputs, labels, ends) {
   const made = inputs.map((input, index) =>
     el(
       "label",
-      { class: "point" },
+      { class: "option point" },
       input,
       el("span", { ...designer }, labels[index]),
       meaning(index) && el("span", { class: "unseen" }, meaning(index)),
@@ -151,7 +140,7 @@ function number({ id, text, question, describedBy, changed }) {
   return made;
 }
 
-/** Read what somebody typed, as [numerator, denominator]; null where it is no number, or could be two. */
+/** Read what somebody typed, as [numerator, denominator]; null where it is not a number, or could be two. */
 export function readNumber(typed, places) {
   const digits = /[\u0660-\u0669\u06f0-\u06f9]/g;
   const plain = typed
@@ -170,8 +159,8 @@ export function readNumber(typed, places) {
 
 // A published decimal with the language's own mark; a sign stays before its number in every direction.
 function local(spelled) {
-  const mark = new Intl.NumberFormat(language, { numberingSystem: "latn" }).formatToParts(0.5).find(({ type }) => type === "decimal");
-  return `${spelled.startsWith("-") ? "\u200e" : ""}${spelled.replace(".", mark.value)}`;
+  const mark = (0.5).toLocaleString(locale)[1];
+  return `${spelled.startsWith("-") ? "\u200e" : ""}${spelled.replace(".", mark)}`;
 }
 
 // Any of the options; "none of these" has to be said, so that an empty answer is never an oversight.

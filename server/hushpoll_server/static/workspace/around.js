@@ -7,7 +7,7 @@ const largest = Number(form.dataset.largest);
 const tooLarge = () => (file.files[0]?.size ?? 0) > largest;
 
 file.addEventListener("change", () => {
-  said.textContent = tooLarge() ? `This file has more than ${largest / 1000} KB. Make the picture smaller; a width of 300 pixels is plenty.` : "";
+  said.textContent = tooLarge() ? said.dataset.said : "";
 });
 form.addEventListener("submit", (event) => {
   if (!tooLarge()) return;

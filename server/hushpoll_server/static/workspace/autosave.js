@@ -8,6 +8,15 @@ const UNWATCHED = ["csrf_token", "revision", "opened"];
 const state = document.querySelector("[data-saved-state]");
 const undo = document.querySelector("[data-undo]");
 
+// A page that moves between pressing a button and letting go of it loses the click: what changes waits until then.
+let pressed = false;
+addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => { pressed = false; });
+
+async function released() {
+  for (let times = 0; pressed && times < 60; times += 1) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
 for (const form of document.querySelectorAll("form[data-autosave]")) watch(form);
 
 function values(form) {
@@ -16,10 +25,17 @@ function values(form) {
   return String(fields);
 }
 
+// The form as the server sent it: keys may be pressed, or a browser may fill in, before this file has come.
+function served(form) {
+  const copy = form.cloneNode(true);
+  copy.reset();
+  return values(copy);
+}
+
 function watch(form) {
   const refused = flagged(form);
   const live = form.dataset.autosave;
-  let kept = values(form);
+  let kept = served(form);
   let timer;
   let running = null;
   form.elements.opened.value ||= form.elements.revision.value;
@@ -29,20 +45,21 @@ function watch(form) {
     const fields = new URLSearchParams(new FormData(form));
     fields.set("autosave", "yes");
     if (live) fields.set("instead_of", form.dataset.insteadOf);
-    if (sent !== kept) say("Saving…");
+    if (sent !== kept) say("saving");
     const answer = await fetch(live || form.action, { method: "POST", body: fields })
       .then((response) => (response.ok && !response.redirected ? response.json() : null)).catch(() => null);
-    if (!answer) return say("Not saved: the server cannot be reached. Your text is still here.");
+    await released();
+    if (!answer) return say("unreached");
     for (const id of refused) tell(id, answer.errors[id] ?? "");
     if (answer.revision) {
       if (sent !== kept) {
         undo.hidden = false;
         for (const frame of document.querySelectorAll("iframe[data-follows]")) frame.contentWindow.location.reload();
       }
-      if (sent !== kept || !undo.hidden) say("All changes are saved.");
+      if (sent !== kept || !undo.hidden) say("saved");
       kept = sent;
       renumber(answer.revision);
-    } else if (sent !== kept) say(answer.stale ?? "Not saved yet: something is missing or not right.");
+    } else if (sent !== kept) say("refused", answer.stale);
     form.dispatchEvent(new CustomEvent("autosaved", { detail: { answer, kept } }));
   };
 
@@ -50,9 +67,8 @@ function watch(form) {
     clearTimeout(timer);
     while (running) await running;
     if (form.dataset.sending || values(form) === kept) return;
-    running = send();
+    running = send().finally(() => { running = null; });
     await running;
-    running = null;
   };
 
   const later = () => {
@@ -71,10 +87,12 @@ function watch(form) {
     await running;
     form.requestSubmit(by);
   });
-  if (live) running = send().then(() => { running = null; });
+  if (live) running = send().finally(() => { running = null; });
+  else if (values(form) !== kept) later();
 }
 
-function say(text) {
+// The sentences come with the page, in its language.
+function say(key, text = state?.dataset[key]) {
   if (state && state.textContent !== text) state.textContent = text;
 }
 

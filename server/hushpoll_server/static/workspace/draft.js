@@ -33,9 +33,10 @@ async function move(card, by, control) {
   scrollBy(0, moved.getBoundingClientRect().top - before);
   (moved.querySelector(control) ?? moved.querySelector("[data-drag]")).focus({ preventScroll: true });
   const place = cards().indexOf(moved) + 1;
-  const said = fresh.querySelector("main > .notice-problem")?.textContent ?? `Question ${place} of ${cards().length}.`;
-  section.querySelector("[data-moved]").textContent = said;
-  section.querySelector("[data-moved]").classList.toggle("visually-hidden", !said.startsWith("Nothing"));
+  const refused = fresh.querySelector("main > .notice-problem")?.textContent;
+  const said = section.querySelector("[data-moved]");
+  said.textContent = refused ?? said.dataset.said.replace("{n}", place).replace("{all}", cards().length);
+  said.classList.toggle("visually-hidden", !refused);
 }
 
 section.addEventListener("submit", (event) => {

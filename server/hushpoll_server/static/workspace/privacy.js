@@ -8,6 +8,11 @@ let timer;
 const list = form.elements.epsilon;
 if (list.options) makeSlider();
 
+// A number as the page's language writes it.
+function written(text) {
+  return Number(text).toLocaleString(document.documentElement.lang, { maximumFractionDigits: 6 });
+}
+
 // The slider stands for the list: same label, same value when the form is sent.
 function makeSlider() {
   const all = [...list.options].map((option) => option.value);
@@ -18,13 +23,15 @@ function makeSlider() {
   value.htmlFor = slider.id;
   const ticks = Object.assign(document.createElement("div"), { className: "slider-ticks" });
   ticks.setAttribute("aria-hidden", "true");
-  ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: stop })));
+  ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: written(stop) })));
   // Where questions have their own, the slider waits at its last stop; a move gives all of them the same again.
   const show = () => {
     const own = list.value === OWN;
     slider.value = stops.indexOf(own ? list.closest("[data-stops]").dataset.last : list.value);
-    slider.setAttribute("aria-valuetext", own ? "each question its own epsilon" : `epsilon ${list.value}`);
-    value.textContent = own ? "each question its own" : `epsilon ${list.value} per question`;
+    const { own: each, ownShort, one, oneLong } = list.closest("[data-stops]").dataset;
+    const filled = (text) => text.replace("{epsilon}", written(list.value));
+    slider.setAttribute("aria-valuetext", own ? each : filled(one));
+    value.textContent = own ? ownShort : filled(oneLong);
   };
   const label = document.querySelector(`label[for="${list.id}"]`);
   label.htmlFor = slider.id;
@@ -51,17 +58,15 @@ async function refresh() {
   for (const name of ["csrf_token", "revision"]) query.delete(name);
   try {
     const response = await fetch(`${form.dataset.plan}?${query}`, { signal: running.signal });
-    if (response.status === 422) return say((await response.json()).errors);
+    if (response.status === 422) return say(Object.values((await response.json()).errors));
     if (response.ok) draw(await response.json());
   } catch (error) {
-    if (error.name !== "AbortError") say({ expected_n: "The server cannot be reached; the figures are those of before." });
+    if (error.name !== "AbortError") say([form.dataset.unreached]);
   }
 }
 
 function say(errors) {
-  const labels = { expected_n: "Answers", margin: "Margin" };
-  const named = (name) => labels[name] ?? name.replace(/^(\w+)_(\d+)$/, (_, what, place) => `Question ${Number(place) + 1}, ${what}`);
-  const text = Object.entries(errors).map(([name, message]) => `${named(name)}: ${message}`).join(" ");
+  const text = errors.join(" ");
   if (text) setText(document, "[data-readout=advice]", text);
 }
 

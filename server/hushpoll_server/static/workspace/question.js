@@ -26,7 +26,8 @@ function show() {
   }
   const mechanism = chosen("mechanism");
   const label = form.querySelector("input[name=mechanism]:checked")?.labels[0]?.firstChild.textContent.trim();
-  form.querySelector("[data-mechanism-said]").textContent = mechanism ? `Your choice: ${label}` : "Recommended";
+  const said = form.querySelector("[data-mechanism-said]");
+  said.textContent = mechanism ? said.dataset.chosen.replace("{mechanism}", label) : said.dataset.recommended;
   for (const part of form.querySelectorAll("[data-mechanisms]")) {
     part.hidden = !among(part.dataset.mechanisms, mechanism);
   }

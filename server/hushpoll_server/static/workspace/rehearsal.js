@@ -13,7 +13,7 @@ for (const set of document.querySelectorAll("[data-balance]")) {
       // What rounding leaves over goes to the largest.
       const largest = rounded.indexOf(Math.max(...rounded));
       rounded[largest] = Math.round((rounded[largest] + rest - rounded.reduce((sum, one) => sum + one, 0)) * 10) / 10;
-      others.forEach((one, place) => { one.value = String(rounded[place]); });
+      others.forEach((one, place) => { one.value = rounded[place].toLocaleString(document.documentElement.lang, { useGrouping: false }); });
     });
   }
 }

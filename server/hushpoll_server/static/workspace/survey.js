@@ -7,7 +7,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
     const said = button.textContent;
     try {
       await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
-      button.textContent = "Copied";
+      button.textContent = button.dataset.copied;
     } catch {
       document.getElementById(button.dataset.copy).select();
     }

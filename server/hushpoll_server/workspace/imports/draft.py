@@ -92,7 +92,7 @@ class Builder:
         decider, labels = self._known.get(rule.question, ("", {}))
         kind = next((one["kind"] for one in self.questions[:-1] if one["id"] == decider), None)
         if kind is None or not KINDS[kind].may_be_skipped:
-            return f"{rule.question} is no earlier choice or yes/no question of the draft"
+            return f"{rule.question} is not an earlier choice or yes/no question of the draft"
         if any(code not in labels for code in rule.codes):
             return f"it names an answer that {rule.question} does not have"
         chosen = {labels[code] for code in rule.codes}

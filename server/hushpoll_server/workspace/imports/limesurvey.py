@@ -43,7 +43,7 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise HushpollError(
-            f"{path.name}: this is no UTF-8 text", "export the structure as tab-separated file"
+            f"{path.name}: this is not UTF-8 text", "export the structure as tab-separated file"
         ) from None
     rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
     if not rows or "class" not in rows[0]:

@@ -77,7 +77,7 @@ def _repeat(builder: Builder, row: dict[str, str], where: str, repeats: list[str
         return False
     if kind == REPEAT[0]:
         repeats.append(row.get("name", ""))
-        builder.skip(where, "a repeat is no question: what stands in it is asked once")
+        builder.skip(where, "a repeat is not a question: what stands in it is asked once")
         builder.leave(where, row, {"type", "name"})
     elif repeats:
         repeats.pop()
@@ -115,7 +115,7 @@ def _question(
     before = len(builder.questions)
     used: set[str] = set()
     if row["type"].lower() in QUIET:
-        builder.skip(where, f"{row['type']} is no question")
+        builder.skip(where, f"{row['type']} is not a question")
         builder.leave(where, row, {"type", "name"})
         return
     if kind in ("select_one", "select_multiple"):

@@ -32,7 +32,7 @@ def read_sheets(path: Path) -> dict[str, list[list[str]]]:
             return sheets
     except (zipfile.BadZipFile, KeyError, ElementTree.ParseError):
         raise HushpollError(
-            f"{path.name}: this is no .xlsx workbook", "save it as Excel workbook (.xlsx)"
+            f"{path.name}: this is not an .xlsx workbook", "save it as Excel workbook (.xlsx)"
         ) from None
 
 

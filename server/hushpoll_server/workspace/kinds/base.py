@@ -10,9 +10,14 @@ from abc import ABC
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.kind import Kind
 from hushpoll_client.mechanism import Mechanism
+from hushpoll_client.words import brief_text
+
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
 
 from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
 
@@ -42,7 +47,7 @@ def lines(text: str) -> list[str]:
 def enough_options(typed: str) -> str:
     """Give a list that can be shown: each option once, and at least two."""
     listed = list(dict.fromkeys(lines(typed)))
-    names = (f"Option {number}" for number in range(1, 4))
+    names = (_("Option %(n)s", n=number) for number in range(1, 4))
     missing = [name for name in names if name not in listed][: max(0, 2 - len(listed))]
     return "\n".join([*listed, *missing])
 
@@ -52,11 +57,13 @@ def whole_or_text(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
-def points(share: float | None, digits: int = 1) -> str:
+def points(share: float | None) -> str:
     """Write the margin of a share: percentage points."""
     if share is None or not math.isfinite(share):
-        return "out of reach"
-    return f"±{share * 100:.{digits}f} points" if share < 1 else "more than ±100 points"
+        return _("out of reach")
+    if share >= 1:
+        return _("more than ±100 points")
+    return _("±%(n)s points", n=in_digits(brief_text(100.0 * share)))
 
 
 class EditorKind(ABC):
@@ -79,7 +86,7 @@ class EditorKind(ABC):
     @property
     def fields(self) -> tuple[str, ...]:
         """Fields of the form that only some kinds use."""
-        own = (*self.kind.keys, *self.kind.later, *self.kind.in_mechanism)
+        own = (*self.kind.keys, *self.kind.later, *self.kind.in_mechanism, *self.kind.wishes)
         own += ("prefer_not",) if self.declinable else ()
         return own + (("after_question",) if self.kind.may_be_skipped else ())
 
@@ -91,12 +98,12 @@ class EditorKind(ABC):
     @property
     def label(self) -> str:
         """What the editor calls it."""
-        return self.words or self.kind.label
+        return in_words(self.words or self.kind.label)
 
     @property
     def help(self) -> str:
         """One sentence beside the name."""
-        return self.kind.help
+        return in_words(self.kind.help)
 
     @property
     def target_field(self) -> str:
@@ -116,6 +123,10 @@ class EditorKind(ABC):
         """Give the kind's own keys of the mechanism's object."""
         return {}
 
+    def wishes(self, fields: Fields) -> dict[str, Any]:
+        """Give what the recommended mechanism shall tell beside the shares, as the mechanism's object says it."""
+        return {key: True for key in self.kind.wishes if fields.get(key)}
+
     def stand_in(self, field: str, typed: str) -> str | None:
         """Give what the preview shows in a field that is not right yet: nothing where the field may be empty.
 
@@ -133,7 +144,8 @@ class EditorKind(ABC):
             for key, value in question.get("mechanism", {}).items()
             if key in self.kind.in_mechanism
         }
-        found = {key: _shown(value) for key, value in own.items()}
+        found: Fields = {key: _shown(value) for key, value in own.items()}
+        found |= {key: True for key in self.kind.wishes if question.get("mechanism", {}).get(key)}
         if self.reports:
             found[self.target_field] = found.pop("target", self.kind.targets[0])
         return found
@@ -146,14 +158,18 @@ class EditorKind(ABC):
         """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
         return points(part)
 
+    def unit(self, question: Question) -> str:
+        """Name the unit of its margins; nothing where it has none."""
+        return _("points")
+
     @property
     def always_reported(self) -> str:
         """What is reported of a kind that leaves no choice, as a sentence."""
-        return "The share of each answer."
+        return _("The share of each answer.")
 
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
-        return "the share of each answer"
+        return _("the share of each answer")
 
     def described(self, question: Question) -> tuple[str, ...]:
         """Give the answers as a list of questions shows them."""
@@ -165,7 +181,7 @@ class EditorKind(ABC):
         """Give the fields that ask for a made-up truth: a percentage per answer, or a shape for a long list."""
         options = question.options
         if len(options) > MOST_TYPED:
-            return {"shape": select("Suppose that", LISTS)}
+            return {"shape": select(later("Suppose that"), LISTS)}
         each = round(100 / len(options), 1)
         last = round(100 - each * (len(options) - 1), 1)
         shares = [*[each] * (len(options) - 1), last]
@@ -178,7 +194,7 @@ class EditorKind(ABC):
         percents = [given[str(place)] for place in range(len(question.options))]
         total = sum(percents)
         if not total > 0:
-            raise TruthProblem(str(len(percents) - 1), "are all 0: give at least one of them a share")
+            raise TruthProblem(str(len(percents) - 1), _("are all 0: give at least one of them a share"))
         return [one / total for one in percents]
 
     def balanced(self, question: Question, given: Mapping[str, Any]) -> dict[str, float]:
@@ -211,9 +227,9 @@ def average(question: Question, part: float | None, unit: str) -> str:
     values = question.answers.values
     assert values is not None
     if part is None or not math.isfinite(part):
-        return "out of reach"
+        return _("out of reach")
     if part >= 1:
-        return "more than the whole range"
+        return _("more than the whole range")
     amount = part * float(values[-1] - values[0])
     written = f"{amount:,.0f}" if amount >= 100 else f"{amount:.2g}"
-    return f"±{written} {unit}".rstrip()
+    return f"±{in_digits(written)} {unit}".rstrip()

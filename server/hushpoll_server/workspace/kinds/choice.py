@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from hushpoll_client.kind import KINDS
 
+from hushpoll_server.spoken import gettext as _
+
 from .base import PREFER_NOT, EditorKind, Fields, enough_options, lines
 
 __all__ = ["ChoiceEditor"]
@@ -27,7 +29,7 @@ class ChoiceEditor(EditorKind):
     @property
     def help(self) -> str:
         """Say how long the list may be."""
-        return "2 to 1,000 options, one of them chosen."
+        return _("2 to 1,000 options, one of them chosen.")
 
     def write(self, fields: Fields) -> dict[str, Any]:
         """Give the options, "Prefer not to say" last where it is offered."""

@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 
-from .base import MOST_TYPED, EditorKind, enough_options, lines, whole_or_text
+from hushpoll_server.spoken import gettext as _
+
+from .base import MOST_TYPED, EditorKind, Fields, enough_options, lines, whole_or_text
 from .rehearsing import LISTS, Row, falling, percent, select, sets_with_shares, share_rows
 
 __all__ = ["MultipleEditor"]
@@ -26,11 +29,18 @@ class MultipleEditor(EditorKind):
         """Fill a list up that has fewer than two options."""
         return enough_options(typed) if field == "options" else super().stand_in(field, typed)
 
+    def read(self, question: Mapping[str, Any]) -> Fields | None:
+        """Find the tick for pairs too where a mechanism was chosen that tells them."""
+        found = super().read(question)
+        if found is not None and question.get("mechanism", {}).get("ask", 1) != 1:
+            found["pairs"] = True
+        return found
+
     def truth_fields(self, question: Question) -> dict[str, Any]:
         """Ask how many people tick each option."""
         options = question.options
         if len(options) > MOST_TYPED:
-            return {"shape": select("Suppose that", LISTS)}
+            return {"shape": select(later("Suppose that"), LISTS)}
         return {str(place): percent(label, 20) for place, label in enumerate(options)}
 
     def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
@@ -66,11 +76,17 @@ class MultipleEditor(EditorKind):
     @property
     def always_reported(self) -> str:
         """The shares of the options."""
-        return "The share of people who tick each option."
+        return _(
+            "The share of people who tick each option; pairs of options where you tick that you want them."
+        )
 
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
-        return "the share of people who tick each option"
+        if question.answers.pairs:
+            return _(
+                "the share of people who tick each option, of each pair of options, and the number ticked"
+            )
+        return _("the share of people who tick each option")
 
 
 def _within(shares: list[float], most: int | None) -> list[float]:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.exact import spell
 from hushpoll_client.kind import KINDS
 
-from hushpoll_server.fields import decimal
+from hushpoll_server.fields import decimal, shown
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits
 
 from .base import EditorKind, Fields, average, points, whole_or_text
 from .rehearsing import SHAPES, Row, bell, mean_row, quantile, select
@@ -20,7 +23,7 @@ __all__ = ["NumberEditor"]
 
 _BINNED = "distribution"
 _DRAWN = 200  # numbers of a made-up distribution, at most one more
-_NAMES = {0.25: "First quartile", 0.5: "Median", 0.75: "Third quartile"}
+_NAMES = {0.25: later("First quartile"), 0.5: later("Median"), 0.75: later("Third quartile")}
 
 
 class NumberEditor(EditorKind):
@@ -33,12 +36,19 @@ class NumberEditor(EditorKind):
     }
     answers = 3  # or more: what fits three answers fits all
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "mean": ("The average", "One number, as precise as possible, whatever people answer."),
+        "mean": (later("The average"), later("One number, as precise as possible, whatever people answer.")),
         _BINNED: (
-            "How the numbers are distributed",
-            "Histogram, median and quartiles, the share above a threshold.",
+            later("How the numbers are distributed"),
+            later("Histogram, median and quartiles, the share above a threshold."),
         ),
     }
+
+    def read(self, question: Mapping[str, Any]) -> Fields | None:
+        """Write the range and the step as the designer's language does."""
+        fields = super().read(question)
+        return fields and {
+            key: shown(value) if key in self.kind.keys else value for key, value in fields.items()
+        }
 
     def stand_in(self, field: str, typed: str) -> str | None:
         """Show 0 to 10 until there is a range that can be."""
@@ -54,17 +64,27 @@ class NumberEditor(EditorKind):
         """Write the margin of an average in the number's unit."""
         if question.answers.target == _BINNED:
             return points(part)
-        return average(question, part, getattr(question.answers, "unit", ""))
+        return average(question, part, self.unit(question))
+
+    def unit(self, question: Question) -> str:
+        """Name the unit of its margins: the number's own."""
+        return (
+            super().unit(question)
+            if question.answers.target == _BINNED
+            else getattr(question.answers, "unit", "")
+        )
 
     def described(self, question: Question) -> tuple[str, ...]:
         """Give the range."""
         shape = question.answers.document()
+        low, high, step = (in_digits(str(shape[key])) for key in ("min", "max", "step"))
         unit = f" {shape['unit']}" if "unit" in shape else ""
-        return (f"{shape['min']} to {shape['max']}{unit}", f"in steps of {shape['step']}")
+        ends = _("%(low)s to %(high)s", low=low, high=high)
+        return (f"{ends}{unit}", _("in steps of %(step)s", step=step))
 
     def truth_fields(self, question: Question) -> dict[str, Any]:
         """Ask for the shape of the distribution."""
-        return {"shape": select("Suppose that the numbers are", SHAPES)}
+        return {"shape": select(later("Suppose that the numbers are"), SHAPES)}
 
     def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
         """Give numbers of the grid with their shares, few enough to draw from at once."""
@@ -87,7 +107,9 @@ class NumberEditor(EditorKind):
             return [mean_row(found, mean, ends, unit)]
         rows = []
         for entry in found["quantiles"]:
-            name = _NAMES[entry["p"]] + (f", in {unit}" if unit else "")
+            name = str(_NAMES[entry["p"]])
+            if unit:
+                name = _("%(figure)s, in %(unit)s", figure=name, unit=unit)
             true = quantile(values, truth["shares"], entry["p"])
             rows.append(
                 Row(name, true, entry["estimate"], entry["low"], entry["high"], ends[0], ends[1], unit)
@@ -97,5 +119,5 @@ class NumberEditor(EditorKind):
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
         if question.answers.target == _BINNED:
-            return f"the distribution, in {len(question.options)} bins"
-        return "the average"
+            return _("the distribution, in %(n)s bins", n=len(question.options))
+        return _("the average")

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from flask_babel import lazy_gettext as later
 from wtforms import SelectField
 from wtforms.fields.core import UnboundField
 from wtforms.validators import InputRequired, NumberRange
 
-from hushpoll_server.fields import DecimalField, choices
+from hushpoll_server.fields import DecimalField, choices, option
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits
 
 __all__ = [
     "LISTS",
@@ -32,15 +35,15 @@ __all__ = [
 MOST_ROWS = 12  # of a long list, the largest ones
 
 LISTS = {
-    "falling": "A few are frequent, most are rare",
-    "even": "All are equally frequent",
+    "falling": later("A few are frequent, most are rare"),
+    "even": later("All are equally frequent"),
 }
 SHAPES = {
-    "bell": "Most in the middle",
-    "low": "Most low, a few high",
-    "high": "Most high, a few low",
-    "two": "Two groups, one low and one high",
-    "even": "All equally frequent",
+    "bell": later("Most in the middle"),
+    "low": later("Most low, a few high"),
+    "high": later("Most high, a few low"),
+    "two": later("Two groups, one low and one high"),
+    "even": later("All equally frequent"),
 }
 
 
@@ -74,8 +77,16 @@ class Row:
     def texts(self) -> tuple[str, str, str]:
         """Truth, estimate and interval for people."""
         shown = self._shown
-        ends = f"{shown(self.low).removesuffix(' %')} to {shown(self.high)}"
+        low = shown(self.low).removesuffix(" %")
+        ends = _("%(low)s to %(high)s", low=low, high=shown(self.high))
         return shown(self.truth), shown(self.estimate), ends
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The ends of its axis for people."""
+        if self.unit == "%":
+            return "0 %", "100 %"
+        return in_digits(f"{self.low_end:,g}"), in_digits(f"{self.high_end:,g}")
 
     @property
     def places(self) -> dict[str, float]:
@@ -89,15 +100,18 @@ class Row:
 
     def _shown(self, value: float) -> str:
         if self.unit == "%":
-            return f"{100 * min(max(value, 0.0), 1.0):.1f} %"
+            return in_digits(f"{100 * min(max(value, 0.0), 1.0):.1f} %")
         digits = max(0, 2 - math.floor(math.log10(max(self.high_end - self.low_end, 1e-9))))
-        return f"{min(max(value, self.low_end), self.high_end):,.{digits}f}"
+        return in_digits(f"{min(max(value, self.low_end), self.high_end):,.{digits}f}")
 
 
 def percent(label: str, default: float) -> UnboundField:
     """Give a field for a percentage."""
-    checks = [InputRequired("Type a percentage."), NumberRange(0, 100, "Type a percentage from 0 to 100.")]
-    return DecimalField(f"{label}, in %", checks, default=default)
+    checks = [
+        InputRequired(later("Type a percentage.")),
+        NumberRange(0, 100, later("Type a percentage from 0 to 100.")),
+    ]
+    return DecimalField(_("%(option)s, in %%", option=option(label)), checks, default=default)
 
 
 def select(label: str, offered: Mapping[str, str]) -> UnboundField:
@@ -146,7 +160,7 @@ def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float])
 def mean_row(found: Mapping[str, Any], truth: float, values: Sequence[float], unit: str = "") -> Row:
     """Put an average beside the truth."""
     mean = found["mean"]
-    label = f"Average, in {unit}" if unit else "Average"
+    label = _("%(figure)s, in %(unit)s", figure=_("Average"), unit=unit) if unit else _("Average")
     return Row(label, truth, mean["estimate"], mean["low"], mean["high"], values[0], values[-1], unit)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
+
+from hushpoll_server.spoken import gettext as _
 
 from .base import EditorKind, Fields, average, lines, points, whole_or_text
 from .rehearsing import Row, mean_row
@@ -22,11 +25,19 @@ class ScaleEditor(EditorKind):
     counted = "points"
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {
         "cumulative": (
-            "“4 or more”, the median and quartiles",
-            "The shares from each point upwards. A good choice when in doubt: the average can be read from it too.",
+            later("“4 or more”, the median and quartiles"),
+            later(
+                "The shares from each point upwards. A good choice when in doubt: the average can be read from it too."
+            ),
         ),
-        "mean": ("The average", "One number, as precise as possible. Medians are less precise then."),
-        "shares": ("The share of each point", "Every point by itself, such as how many chose exactly 3."),
+        "mean": (
+            later("The average"),
+            later("One number, as precise as possible. Medians are less precise then."),
+        ),
+        "shares": (
+            later("The share of each point"),
+            later("Every point by itself, such as how many chose exactly 3."),
+        ),
     }
 
     def stand_in(self, field: str, typed: str) -> str | None:
@@ -39,7 +50,13 @@ class ScaleEditor(EditorKind):
 
     def margin(self, question: Question, part: float | None) -> str:
         """Write the margin of an average in points of the scale."""
-        return average(question, part, "on the scale") if question.answers.target == "mean" else points(part)
+        if question.answers.target == "mean":
+            return average(question, part, self.unit(question))
+        return points(part)
+
+    def unit(self, question: Question) -> str:
+        """Name the unit of its margins."""
+        return _("on the scale") if question.answers.target == "mean" else super().unit(question)
 
     def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
         """Put what will be reported beside the truth: the average, shares from each point upwards, or all shares."""
@@ -51,12 +68,12 @@ class ScaleEditor(EditorKind):
         rows = []
         for place, entry in enumerate(found["cumulative"][:-1], 1):
             last, ends = place == len(question.options) - 1, entry["simultaneous"]
-            label = question.options[place] if last else f"{question.options[place]} or more"
+            label = question.options[place] if last else _("%(point)s or more", point=question.options[place])
             upwards = (1 - entry["estimate"], 1 - ends["high"], 1 - ends["low"])
             rows.append(Row(label, sum(truth[place:]), *upwards))
         return rows
 
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
-        said = {"mean": "the average", "cumulative": "“so much or more”, median and quartiles"}
-        return said.get(str(question.answers.target), "the share of each point")
+        said = {"mean": _("the average"), "cumulative": _("“so much or more”, median and quartiles")}
+        return said.get(str(question.answers.target), _("the share of each point"))

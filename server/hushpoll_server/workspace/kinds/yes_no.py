@@ -9,6 +9,9 @@ from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import Mechanism
 
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import pgettext
+
 from .base import PREFER_NOT, EditorKind, Fields
 from .rehearsing import percent
 
@@ -39,11 +42,15 @@ class YesNoEditor(EditorKind):
     @property
     def always_reported(self) -> str:
         """The share of Yes."""
-        return "The share of Yes."
+        return _("The share of Yes.")
 
     def reported(self, question: Question) -> str:
         """Say what will be reported."""
-        return "the share of Yes" if len(question.labels) == self.answers else super().reported(question)
+        return (
+            pgettext("reported", "the share of Yes")
+            if len(question.labels) == self.answers
+            else super().reported(question)
+        )
 
     def truth_fields(self, question: Question) -> dict[str, Any]:
         """Ask for the share of Yes: No is what remains."""

@@ -1,0 +1,20 @@
+"""Who says the details of results on a page: the reader's language, where the workspace speaks it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hushpoll_server.spoken import WORKSPACE_LANGUAGES, in_words, language
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.results.rendering import Speech
+
+__all__ = ["speech"]
+
+
+def speech() -> Speech:
+    """Let sentences be said in this response's language; in English where nobody translated them."""
+    from hushpoll_analysis.results.rendering import Speech
+
+    spoken = language()
+    return Speech(spoken, in_words) if spoken in WORKSPACE_LANGUAGES and spoken != "en" else Speech()
