@@ -62,11 +62,11 @@ class Case:
 
 
 CASES = (
-    Case("scale-5", "5 points, cumulative shares", "cumulative", 5, 20, 2000),
-    Case("scale-11", "11 points, cumulative shares", "cumulative", 11, 20, 2000),
+    Case("scale-5", "5 points, cumulative shares", "cumulative", 5, 20, 20_000),
+    Case("scale-11", "11 points, cumulative shares", "cumulative", 11, 20, 20_000),
     Case("bins-20", "20 bins, cumulative shares", "cumulative", 20, 20, 2000),
     Case("choice-1000", "1,000 options, all shares", "shares", 1000, 100, 40),
-    Case("mean-11", "11 points, mean", "mean", 11, 10, 3000),
+    Case("mean-11", "11 points, mean", "mean", 11, 10, 20_000),
     Case("number", "A number from 0 to 100, mean, at the worst truth", "mean", 101, 10, 3000, worst=True),
     Case("ticks-8", "8 tick boxes, each share", "ticks", 8, 400, 1200),
 )

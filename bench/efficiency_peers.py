@@ -36,7 +36,7 @@ NOISE = np.random.default_rng()
 
 
 def pure_oracles(options: int, epsilon: float) -> dict[str, Estimator]:
-    """Every frequency oracle that is no sketch: those trade accuracy for huge domains."""
+    """Every frequency oracle that is not a sketch: those trade accuracy for huge domains."""
     from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
     from pure_ldp.frequency_oracles.hadamard_mechanism import HadamardMechClient, HadamardMechServer
     from pure_ldp.frequency_oracles.hadamard_response import HadamardResponseClient, HadamardResponseServer

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-from hushpoll_analysis.data.parts import tally_parts, write_parts
+from hushpoll_analysis.data.parts import ROWS, tally_parts, write_parts
 from hushpoll_client import Survey
 from kept import keep
 from report import ten_questions
@@ -36,7 +35,10 @@ BLOCK = 1_000_000
 
 
 def write(survey: Survey, n: int, folder: Path) -> int:
-    """Write the parts from made-up records, in constant memory; give the bytes they take."""
+    """Write the parts from made-up records, in constant memory, unless they are there; give the bytes they take."""
+    there = list(folder.glob("part-*.parquet"))
+    if there and len(there) == -(-n // ROWS):
+        return sum(path.stat().st_size for path in there)
     outcomes = np.array([question.channel.outcomes for question in survey.questions])
     generator = np.random.default_rng(1)
 
@@ -100,20 +102,24 @@ def main() -> None:
     survey = ten_questions()
     if given.count:
         tally_parts(survey, given.count)
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        # Not getrusage: its peak is inherited from the process that started this one.
+        print(int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024)
         return
     print("respondents     bare   report  ratio  peak MB  bytes each  ns each")
+    growth: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as temporary:
         for n in (int(text) for text in given.sizes.split(",")):
             folder = (given.folder or Path(temporary)) / str(n)
             folder.mkdir(parents=True, exist_ok=True)
             size = write(survey, n, folder)
             ours, theirs = measure(survey, n, folder, given.rounds)
+            most = peak(folder)
             print(
-                f"{n:>11,} {theirs:>7.2f}s {ours:>7.2f}s {ours / theirs:>6.2f} {peak(folder):>8.0f} {size / n:>11.1f}"
+                f"{n:>11,} {theirs:>7.2f}s {ours:>7.2f}s {ours / theirs:>6.2f} {most:>8.0f} {size / n:>11.1f}"
                 f" {1e9 * ours / n:>8.0f}",
                 flush=True,
             )
+            growth |= {f"{n}_seconds": ours, f"{n}_of_duckdb": ours / theirs, f"{n}_peak_mb": most}
     figures = {
         "ns_each": 1e9 * ours / n,
         "bytes_each": size / n,
@@ -121,6 +127,7 @@ def main() -> None:
         "respondents": n,
     }
     keep(given.out, "scale", figures)
+    keep(given.out, "growth", growth | {"load": os.getloadavg()[1]})
     sys.exit(ours / theirs > MOST_RATIO)
 
 

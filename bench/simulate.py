@@ -134,7 +134,7 @@ def forms() -> list[tuple[str, Any, np.ndarray, str]]:
         ),
         *(
             (f"subset, {size} options", mechanisms.subset(size, EPSILON), size, f"subset selection:{size}")
-            for size in (10, 100, 1000)
+            for size in (10, 24, 64, 100, 1000)
         ),
     ]
     found = [

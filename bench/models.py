@@ -1,0 +1,182 @@
+"""Make cross-tables and models of many reports, each in a fresh process: seconds, and the peak of memory.
+
+    python bench/models.py [--respondents 10000000] [--folder DIR] [--no-database]
+
+Parts of ten questions with a year, a town and a weight beside them, and a database of the same survey, are filled with
+reports at random. Each table and model reads them by itself: Parquet parts through DuckDB, the database's records block
+by block. `bare` is DuckDB's own GROUP BY of the same columns, in a process of its own too: what starting Python and
+counting take at least. Exit status 1 where a peak is above 400 MB.
+
+Then models of 3,000 respondents in memory, with rows that are alike put together and without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from kept import keep
+from report import fill, ten_questions
+from tqdm import tqdm
+
+MOST_MEGABYTES = 400
+PART = 1_000_000
+CASES = {
+    "bare: GROUP BY q0, year, town": "bare(folder, 'q0_reported, year, town')",
+    "crosstab q1, q3": "crosstab(parts, survey, 'q1', 'q3')",
+    "crosstab q1, q3, weighted": "crosstab(parts, survey, 'q1', 'q3', weights='weight')",
+    "compare q1 by town": "compare(parts, survey, 'q1', 'town')",
+    "logit q0 ~ year + town": "logit('q0 ~ year + town', parts, survey)",
+    "logit q0 ~ year + town, weighted": "logit('q0 ~ year + town', parts, survey, weights='weight')",
+    "logit q0 ~ q1 + year": "logit('q0 ~ q1 + year', parts, survey)",
+    "multinomial q1 ~ year + town": "multinomial('q1 ~ year + town', parts, survey)",
+    "database: crosstab q1, q3": "crosstab(records(folder), survey, 'q1', 'q3')",
+    "database: logit q0 ~ q1": "logit('q0 ~ q1', records(folder), survey)",
+}
+SMALL = {
+    "logit": ("logit", "q0 ~ year + town"),
+    "logit, a randomized predictor": ("logit", "q0 ~ q1 + year"),
+    "logit, a random intercept": ("logit", "q0 ~ year + (1 | town)"),
+    "multinomial": ("multinomial", "q1 ~ year"),
+    "multinomial, a randomized predictor": ("multinomial", "q1 ~ q0 + year"),
+    "ordinal": ("ordinal", "q1 ~ year"),
+}
+
+
+def made_up(n: int, seed: int) -> pd.DataFrame:
+    """Reports at random, and exact columns beside them."""
+    generator = np.random.default_rng(seed)
+    columns: dict[str, object] = {
+        f"{one.id}_reported": generator.integers(0, one.channel.outcomes, n, dtype=np.uint8)
+        for one in ten_questions().questions
+    }
+    columns["year"] = generator.integers(1, 9, n, dtype=np.uint8)
+    towns = pd.Index([f"town {number}" for number in range(16)])
+    columns["town"] = pd.Categorical.from_codes(generator.integers(0, 16, n), categories=towns)
+    columns["weight"] = generator.choice([0.5, 1.0, 1.5, 3.0], n)
+    return pd.DataFrame(columns)
+
+
+def write(folder: Path, n: int) -> None:
+    """Write the parts that are not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for start in tqdm(range(0, n, PART), unit=" parts", disable=None, leave=False):
+        path = folder / f"part-{start // PART:05d}.parquet"
+        if not path.exists():
+            frame = made_up(min(PART, n - start), start)
+            frame.astype({"town": str}).to_parquet(path, compression="zstd", index=False)
+
+
+def bare(folder: Path, columns: str) -> int:
+    """Count by DuckDB alone."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        query = f"SELECT {columns}, count(*) FROM read_parquet('{folder}/parts/*.parquet') GROUP BY ALL"
+        return len(connection.execute(query).fetchall())
+
+
+def records(folder: Path):  # type: ignore[no-untyped-def]
+    """The database's records."""
+    from hushpoll_server.config import Config
+    from hushpoll_server.store.surveys import Store
+
+    return Store(Config(data=folder / "database")).record_parts(ten_questions().hash)
+
+
+def run_one(case: str, folder: Path) -> None:
+    """Run one case in this process and print its seconds and megabytes."""
+    start = time.perf_counter()
+    names: dict[str, object] = {"folder": folder, "bare": bare, "records": records}
+    if not case.startswith("bare"):
+        from hushpoll_analysis import compare, crosstab, logit, multinomial
+
+        names |= {"compare": compare, "crosstab": crosstab, "logit": logit, "multinomial": multinomial}
+        names |= {"survey": ten_questions(), "parts": str(folder / "parts" / "*.parquet")}
+    found = eval(CASES[case], names)
+    if not case.startswith("bare"):
+        found.to_frame()
+    # Not getrusage: its peak is inherited from the process that started this one.
+    peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+    print(json.dumps([time.perf_counter() - start, peak]))
+
+
+def fresh(case: str, folder: Path) -> tuple[float, float]:
+    """Run one case in a fresh process."""
+    command = [sys.executable, __file__, "--one", case, "--folder", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    seconds, peak = json.loads(done.stdout)
+    return seconds, peak
+
+
+def small() -> None:
+    """Models of 3,000 respondents in memory, with and without putting rows together."""
+    from hushpoll_analysis.regression import models
+
+    frame, survey = made_up(3000, 7), ten_questions()
+    together = models.put_together
+    print("\n3,000 respondents in memory               rows together   each row  ratio")
+    for name, (model, formula) in SMALL.items():
+        times = []
+        for way in (together, lambda *_: None):
+            models.put_together = way
+            start = time.perf_counter()
+            getattr(models, model)(formula, frame, survey)
+            times.append(time.perf_counter() - start)
+        models.put_together = together
+        print(f"{name:<42} {times[0]:>11.2f}s {times[1]:>9.2f}s {times[0] / times[1]:>6.2f}", flush=True)
+
+
+def main() -> int:
+    """Measure every case."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--respondents", type=int, default=10_000_000)
+    parser.add_argument("--folder", type=Path, help="where parts and database go; kept, and used again")
+    parser.add_argument("--no-database", action="store_true")
+    parser.add_argument("--out", type=Path, help="write the figures into this file of measurements")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        run_one(given.one, given.folder)
+        return 0
+    worst, least, figures = 0.0, 0.0, {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        write(folder / "parts", given.respondents)
+        if not given.no_database and not (folder / "database").exists():
+            (folder / "database").mkdir()
+            fill(folder / "database", given.respondents)
+        print(f"{given.respondents:,} respondents                     seconds  of bare  peak MB")
+        for case in CASES:
+            if given.no_database and case.startswith("database"):
+                continue
+            seconds, peak = fresh(case, folder)
+            least = least or seconds
+            worst = max(worst, peak)
+            figures[case] = seconds
+            print(f"{case:<42} {seconds:>7.2f} {seconds / least:>8.2f} {peak:>8.0f}", flush=True)
+    logit = figures["logit q0 ~ year + town"]
+    keep(
+        given.out,
+        "models",
+        {"logit_seconds": logit, "most_megabytes": worst, "respondents": given.respondents},
+    )
+    small()
+    if worst > MOST_MEGABYTES:
+        print(f"{worst:.0f} MB, more than {MOST_MEGABYTES} MB", file=sys.stderr)
+    return int(worst > MOST_MEGABYTES)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
