@@ -37,6 +37,12 @@ def per_million(kept: dict[str, Any]) -> dict[str, float]:
     }
 
 
+def counting(kept: dict[str, Any], n: int) -> float:
+    """Give the seconds that counting the parts of n reports takes; few take as long as the fewest measured."""
+    fewest = min(value for key, value in kept["growth"].items() if key.endswith("_seconds"))
+    return max(fewest, kept["scale"]["ns_each"] * n / 1e9)
+
+
 def money(costs: dict[str, float], n: int) -> float:
     """Give what n respondents cost in euros: processors, and the database for some months."""
     hours = (costs["visit"] + costs["seal"] + costs["count"]) / 3600 * n / MILLION
@@ -78,7 +84,7 @@ def capacity_table(kept: dict[str, Any]) -> str:
         hours = costs["visit"] * n / MILLION / (CORES * USED_SHARE) / 3600
         lines.append(
             f"| {n:,} | {_time(3600 * hours)} | {_size(costs['database'] * n / MILLION)}"
-            f" | {kept['results']['page_ms']:.0f} ms | {_time(costs['count'] * n / MILLION)}"
+            f" | {kept['results']['page_ms']:.0f} ms | {_time(counting(kept, n))}"
             f" | {money(costs, n):,.2f} |"
         )
     day = ", ".join(f"{name} {kept[name]['measured_on']}" for name in sorted(kept))
@@ -99,8 +105,36 @@ def national(kept: dict[str, Any]) -> str:
         f"- One PostgreSQL took {writes:,.0f} reports a second here, sealing meanwhile:"
         f" {writes / busiest:.1f} times the busiest second.\n"
         f"- Afterwards {database} of database and {parts} of Parquet parts, counted in"
-        f" {_time(costs['count'] * n / MILLION)} by one machine.\n"
+        f" {_time(counting(kept, n))} by one machine.\n"
         f"- {money(costs, n):,.0f} euros, machines that stand idle not counted."
+    )
+
+
+def growth_table(kept: dict[str, Any]) -> str:
+    """Write how counting grows with the number of reports."""
+    found = kept["growth"]
+    lines = [
+        "| reports | counted in | of DuckDB alone | each | peak of memory |",
+        "| ---: | ---: | ---: | ---: | ---: |",
+    ]
+    sizes = sorted(int(key.removesuffix("_seconds")) for key in found if key.endswith("_seconds"))
+    for n in sizes:
+        seconds = found[f"{n}_seconds"]
+        lines.append(
+            f"| {n:,} | {seconds:.2f} s | {found[f'{n}_of_duckdb']:.2f} | {1e9 * seconds / n:.0f} ns"
+            f" | {found[f'{n}_peak_mb']:.0f} MB |"
+        )
+    day = f"Measured {found['measured_on']}, at a load of {found['load']:.1f} on {CORES} cores."
+    return "\n".join([*lines, "", day])
+
+
+def models_line(kept: dict[str, Any]) -> str:
+    """Write what a model of many reports took."""
+    found = kept["models"]
+    return (
+        f"`python bench/models.py` makes them of {found['respondents']:,.0f} reports, each in a process of its own: a"
+        f" logit with two covariates took {found['logit_seconds']:.0f} s from the start of Python, and none of the"
+        f" tables and models more than {found['most_megabytes']:.0f} MB. Measured {found['measured_on']}."
     )
 
 
@@ -112,12 +146,22 @@ def _time(seconds: float) -> str:
 
 
 def _size(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count / 1e3:.0f} KB"
 
 
 def page_with_tables(page: str, kept: dict[str, Any]) -> str:
     """Put the tables between their marks."""
-    for name, made in (("costs", costs_table), ("capacity", capacity_table), ("national", national)):
+    tables = (
+        ("models", models_line),
+        ("growth", growth_table),
+        ("costs", costs_table),
+        ("capacity", capacity_table),
+        ("national", national),
+    )
+    for name, made in tables:
         begin, end = MARK.format(name), MARK.format(f"end of {name}")
         before, rest = page.split(begin)
         _, after = rest.split(end)
