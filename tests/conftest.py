@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# The machines that run the tests are shared and noisy: how long an example takes says nothing.
-settings.register_profile("hushpoll", deadline=None)
-settings.load_profile("hushpoll")
+# The machines that run the tests are shared and noisy: how long an example takes says nothing. The short run tries the
+# same examples each time, so that it fails for those who broke something; the long one looks for new ones.
+settings.register_profile(
+    "same", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("new" if config.getoption("--long") else "same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -20,6 +20,7 @@ import urllib.error
 import urllib.request
 import weakref
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from hushpoll_server import create_app
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, tokens
-from hushpoll_server.store.key import forget as forget_key
+from hushpoll_server.store import key
 from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store, get_store, open_store
 from sqlalchemy import select
@@ -70,7 +71,7 @@ class Postgres:
         with tempfile.TemporaryDirectory() as folder:
             store = open_store(Config(data=Path(folder), database_url=self.url("migrated")))
             # Every test has a key of its own, and the copy belongs to it.
-            forget_key(store.database)
+            key.forget(store.database)
             store.close()
 
     def start(self) -> None:
@@ -138,6 +139,29 @@ class Postgres:
         assert done.returncode == 0, done.stdout.decode()
 
 
+@cache
+def migrated_file() -> bytes:
+    """A SQLite database with all tables, which belongs to no key yet: migrated once, and every test gets a copy."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        store = open_store(Config(data=Path(folder)))
+        key.forget(store.database)
+        store.close()
+        assert not list(Path(folder).glob("*-wal")), "all of it is in the file"
+        return store.database.path.read_bytes()
+
+
+def make_ready(config: Config) -> None:
+    """Make the tables and the key of a new store, as `open_store` does but without running every migration."""
+    config.make_folder()
+    store = Store(config)
+    if store.database.is_sqlite:
+        path = store.database.path
+        assert not path.stat().st_size, "a database that has something in it is opened by `open_store`"
+        path.write_bytes(migrated_file())
+    key.check(config, store.secret, store.database)
+    store.close()
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """One PostgreSQL for the session, started by whoever needs it first."""
@@ -180,7 +204,7 @@ def config(folder: Path, database_url: str) -> Config:
 @pytest.fixture
 def app(config: Config) -> Iterator[Flask]:
     """The application on an empty store."""
-    open_store(config).close()
+    make_ready(config)
     application = create_app(config)
     yield application
     with application.app_context():
@@ -292,7 +316,7 @@ class LiveServer:
                 cwd=self.folder,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             with contextlib.suppress(urllib.error.URLError, OSError):
                 urllib.request.urlopen(f"{self.url}/healthz", timeout=5).close()
@@ -302,9 +326,9 @@ class LiveServer:
         raise AssertionError(self.log.read_text())
 
     def status(self, path: str) -> int:
-        """The status of an answer, which comes within seconds."""
+        """The status of an answer, which comes within seconds where the machine is not busy."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=20) as answer:
+            with urllib.request.urlopen(self.url + path, timeout=120) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             with error:
@@ -312,7 +336,7 @@ class LiveServer:
 
     def wait_for(self, path: str, status: int) -> None:
         """Ask until the answer has this status: one about health may be a second old."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while self.status(path) != status:
             assert time.monotonic() < deadline, f"{path} never answered {status}"
             time.sleep(0.2)

@@ -49,8 +49,8 @@ def test_problem_and_remedy_are_two_fields(room: str) -> None:
 
 
 def test_a_text_with_both_is_found() -> None:
-    assert in_one_text('raise SubmitError(f"{url} is no address; copy the link")') == [1]
-    assert in_one_text('raise SubmitError(f"{url} is no address", "copy the link; then open it")') == []
+    assert in_one_text('raise SubmitError(f"{url} is not an address; copy the link")') == [1]
+    assert in_one_text('raise SubmitError(f"{url} is not an address", "copy the link; then open it")') == []
 
 
 def test_the_message_is_the_two_together() -> None:

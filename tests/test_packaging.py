@@ -92,6 +92,8 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
         "hushpoll_server/static/palette.css",
         "hushpoll_server/store/migrations/versions/0001_collect.py",
         "hushpoll_server/respond/translations/de/LC_MESSAGES/messages.po",
+        "hushpoll_server/workspace/translations/de/LC_MESSAGES/messages.mo",
+        "hushpoll_server/said/translations/de/LC_MESSAGES/messages.mo",
     ],
 )
 def test_the_wheel_holds_more_than_python(wheel: Path, part: str) -> None:
@@ -193,3 +195,88 @@ def test_the_build_machine_runs_every_test_once() -> None:
     # What a test checks by calling a tool is not called again.
     tools = set(re.findall(r"docs/tools/\w+\.py", planned.stdout))
     assert tools == {"docs/tools/screenshots.py"}  # its test is a long one, which the build leaves out
+
+
+# Without what is an extra ------------------------------------------------------------------------------------------
+
+WITHOUT = (
+    "import sys; sys.modules['pyarrow'] = None; from hushpoll_server.cli import main; main(sys.argv[1:])"
+)
+DRAFT = """{"hushpoll": 1, "title": "Exam", "questions": [{"id": "cheated", "kind": "yes_no", "text": "Did you?",
+"mechanism": {"name": "warner", "epsilon": 1}}]}"""
+
+
+def without_arrow(folder: Path, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process that cannot import pyarrow."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, *arguments],
+        cwd=folder,
+        env={**os.environ, "DATA": str(folder / "data")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_pyarrow_is_an_extra() -> None:
+    for line in (ROOT / "requirements" / "run.txt").read_text().splitlines():
+        assert not line.startswith(("pyarrow", "duckdb", "ibis", "pyspark", "matplotlib", "pyreadstat")), line
+
+
+def test_csv_files_need_no_pyarrow(tmp_path: Path) -> None:
+    (tmp_path / "survey.json").write_text(DRAFT, encoding="utf-8")
+    truth = ["--truth", '{"cheated": [0.7, 0.3]}', "--seed", "1"]
+    without_arrow(tmp_path, "simulate", "survey.json", "-n", "500", *truth, "--out", "reports.csv")
+    lines = (tmp_path / "reports.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == '"cheated_reported"'
+    assert len(lines) == 501
+    told = without_arrow(tmp_path, "report", "survey.json", "--data", "reports.csv", "--format", "csv").stdout
+    assert told.splitlines()[1].startswith("cheated,Yes,")
+    # What repeats a report names a file that is in the export.
+    whole = without_arrow(tmp_path, "report", "survey.json", "--data", "reports.csv").stdout
+    assert 'report(survey, "reports.csv"' in whole
+    published = without_arrow(tmp_path, "survey", "publish", "survey.json", "--json").stdout
+    survey_hash = re.search(r"[0-9a-f]{64}", published)
+    assert survey_hash is not None
+    out = without_arrow(tmp_path, "export", survey_hash[0], "--out", "out").stdout
+    assert "reports.csv" in out
+    assert "reports.parquet" not in out
+    assert "reports.csv" in (tmp_path / "out" / "reproduce.py").read_text(encoding="utf-8")
+
+
+def test_a_parquet_file_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "survey.json").write_text(DRAFT, encoding="utf-8")
+    truth = ["--truth", '{"cheated": [0.7, 0.3]}']
+    for arguments in (
+        ["simulate", "survey.json", "-n", "5", *truth, "--out", "reports.parquet"],
+        ["report", "survey.json", "--data", "reports.parquet"],
+        ["report", "survey.json", "--data", "*.parquet"],
+        ["report", "survey.json", "--data", "reports.parquet", "--weights", "w"],
+    ):
+        (tmp_path / "reports.parquet").write_bytes(b"PAR1")
+        done = without_arrow(tmp_path, *arguments, status=2)
+        assert "pyarrow" in done.stderr
+        assert 'pip install "hushpoll[parquet]"' in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_the_server_starts_without_pyarrow(tmp_path: Path) -> None:
+    environment = {**os.environ, "DATA": str(tmp_path), "PORT": "0", "HOST": "127.0.0.1", "WORKERS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", WITHOUT, "serve"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = re.search(r"http://[^/\s]+", process.stdout.readline())
+        assert address is not None
+        with urllib.request.urlopen(f"{address[0]}/healthz", timeout=60) as answer:
+            assert answer.status == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import AnalysisError, budget
-from hushpoll_analysis.designing.designs import Design
+from hushpoll_analysis.designing.precision import Precision
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_client.mechanism import Member, sampled
 from hushpoll_server.cli import main
@@ -44,7 +44,7 @@ def margins(questions: list[dict[str, Any]], ask: int, epsilon: str, n: int) -> 
     block = sampled(sizes, epsilon, ask)
     targets = ["cumulative" if one["kind"] == "scale" else "shares" for one in questions]
     made = [Member.of(block, place) for place in range(len(sizes))]
-    return [Design(one, None, Z, target).margin(n) for one, target in zip(made, targets, strict=True)]
+    return [Precision(one, None, Z, target).margin(n) for one, target in zip(made, targets, strict=True)]
 
 
 @pytest.mark.parametrize(("questions", "ask"), [(YES_NO, 1), (YES_NO, 2), (MIXED, 2)])

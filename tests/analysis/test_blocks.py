@@ -21,12 +21,14 @@ from hushpoll_analysis import (
     plan_block,
     report,
     simulate,
+    sum_score,
 )
 from hushpoll_analysis.channel.view import channel_view, sampler
 from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.data.members import pair_table
 from hushpoll_analysis.designing.planning import plan
 from hushpoll_analysis.results.export import write_export
+from hushpoll_analysis.sampling.weighted import weighted_estimate
 from hushpoll_client import SCALE, Survey
 from hushpoll_client.mechanism import Member, sampled
 
@@ -119,6 +121,9 @@ def test_the_planner_compares_splitting_one_and_the_best_number() -> None:
         assert found.one.n_variance == pytest.approx(one, rel=0.01)
         assert found.recommended.n_variance == pytest.approx(best, rel=0.01)
         assert found.options[0].respondents == 1
+        labels = {way.ask: way.label for way in found.options}
+        assert labels[4] == "4 of 5 questions, drawn by chance, answered jointly"
+        assert labels[5] == "All 5 questions, answered jointly", "nothing is drawn"
     tables = plan_block([2] * 5, 1, cross_tables=True)
     assert tables.ask == 2
     assert (
@@ -130,6 +135,12 @@ def test_the_planner_compares_splitting_one_and_the_best_number() -> None:
         plan_block([2], 1)
     with pytest.raises(AnalysisError, match="epsilon"):
         plan_block([2, 2], 0)
+    for sizes, size in (([1, 2], "1"), ([2, 0, 3], "0")):
+        with pytest.raises(AnalysisError, match="needs at least two answers, got one with") as error:
+            plan_block(sizes, 1)
+        assert str(error.value).endswith(f"got one with {size}; add answers to it, or leave it out")
+    with pytest.raises(AnalysisError, match=r"must be a whole number, got 2\.5"):
+        plan_block([2, 2.5], 1)  # type: ignore[list-item]
 
 
 def test_the_planner_s_margin_is_that_of_the_people_asked() -> None:
@@ -463,3 +474,33 @@ def test_numbers_of_a_block_under_weights() -> None:
     assert b.mean.estimate == pytest.approx(a.mean.estimate, abs=1e-9)
     assert b.mean.se == pytest.approx(a.mean.se, rel=5e-3)
     assert made["mood"].n == plain["mood"].n < 2000
+
+
+@pytest.mark.parametrize(("ask", "said"), [(2, True), (3, False)])
+def test_a_coin_is_named_only_where_one_draws(ask: int, said: bool) -> None:
+    read = block_of(*MIXED, ask=ask, epsilon=4)
+    truth = np.random.default_rng(5).integers(0, 2, (600, 3))
+    found = report(read, pd.DataFrame({"block1_reported": drawn(read, truth, 6)})).to_text()
+    assert ("by an open coin" in " ".join(found.split())) is said
+    assert ("by an open coin" in read.blocks[0].text) is said
+
+
+def test_a_member_has_weighted_shares_and_a_place_in_a_sum() -> None:
+    read = block_of(*MIXED, ask=1, epsilon=3, before=(yes_no("o", {"name": "warner", "epsilon": 3}),))
+    rng = np.random.default_rng(7)
+    truth = rng.integers(0, 2, (3000, 3))
+    before = simulate(read.questions[0].mechanism.device, truth[:, 0], seed=8)
+    frame = pd.DataFrame({"o_reported": before, "block1_reported": drawn(read, truth, 9)})
+    weights = rng.lognormal(size=3000)
+    wanted = report(read, frame.assign(w=weights), weights="w")["a"].lines[0].entry
+    found = weighted_estimate(frame, read, "a", weights=weights)
+    assert (found.n, found.shares[1].estimate) == (
+        int(report(read, frame)["a"].n),
+        pytest.approx(wanted.estimate),
+    )
+    assert found.shares[1].se == pytest.approx(wanted.se)
+    whole = sum_score(frame, read, ["o", "a"])
+    assert whole.n == found.n
+    assert abs(whole.mean - 1) < 4 * whole.se
+    with pytest.raises(AnalysisError, match="randomized one by one"):
+        sum_score(frame, read, ["a", "c"])

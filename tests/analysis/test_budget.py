@@ -102,7 +102,7 @@ def test_a_lock_is_never_raised_and_an_odds_factor_is_rounded_down() -> None:
 
 @pytest.mark.parametrize("lock", ["0", "-1", "1-fold", "0.5-fold", "25", "many", "nan", "fold", "1e400-fold"])
 def test_what_is_no_protection_is_refused(lock: str) -> None:
-    with pytest.raises(AnalysisError, match="is no protection; give an epsilon up to 20"):
+    with pytest.raises(AnalysisError, match="is not a level of protection; give an epsilon up to 20"):
         planned(DRUG, n=500, margin=0.08, locks={"drug": lock})
 
 
@@ -110,7 +110,7 @@ def test_a_lock_that_makes_the_margin_unreachable_says_so_with_three_ways_out() 
     found = planned(DRUG, FACULTY, n=500, margins={"drug": 0.05}, locks={"drug": "1"}, margin=0.08)
     (said,) = found.problems
     assert said == (
-        'question "drug" is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5.0 points it'
+        'question "drug" is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5 points it'
         " needs; lock it at epsilon 2.722 instead, ask 1,799 people, or accept the wider margin"
     )
     assert plan("warner", epsilon=1, margin=0.05).n == 1799
@@ -126,7 +126,7 @@ def test_a_lock_that_makes_the_margin_unreachable_says_so_with_three_ways_out() 
 def test_what_stays_as_it_is_and_misses_its_margin_is_said() -> None:
     found = planned(DRUG, {**DRUG, "id": "more"}, n=500, margin=0.08, kept=["drug"])
     assert found.advice[0] == (
-        'Question "drug" stays as it is and gives ±9.5 points, not the ±8.0 points it needs; ask 703 people, change its'
+        'Question "drug" stays as it is and gives ±9.5 points, not the ±8 points it needs; ask 703 people, change its'
         " mechanism, or accept the wider margin."
     )
     assert plan("warner", epsilon=1, margin=0.08).n == 703
@@ -223,7 +223,7 @@ def test_remedies_are_true() -> None:
     assert planned(five, n=500, margin=0.08).questions[0].epsilon == pytest.approx(1.96, abs=0.01)
     assert more == "With 1,000 answers instead of 500 it would need epsilon 1.7."
     assert planned(FACULTY, n=1000, margin=0.08).questions[0].epsilon == pytest.approx(1.7, abs=0.01)
-    assert wider == "With ±11.5 points instead of ±8.0 points it would need epsilon 1.68."
+    assert wider == "With ±11.5 points instead of ±8 points it would need epsilon 1.68."
     assert planned(FACULTY, n=500, margin=0.115).questions[0].epsilon == pytest.approx(1.68, abs=0.01)
     assert together.startswith("Asking each person only ")
 

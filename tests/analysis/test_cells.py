@@ -70,6 +70,7 @@ def test_cells_cover_under_weights(sigma: float, epsilon: float) -> None:
 @pytest.mark.parametrize("n", [100, 400])
 def test_cells_cover_under_weights_everywhere(sigma: float, epsilon: float, n: int) -> None:
     got = cell_coverage(mechanisms.warner(epsilon=epsilon), n, sigma, 1000, 4, (0.0, 0.3))
+    print(got)
     assert got.min() > 0.92
 
 
@@ -97,7 +98,9 @@ def test_cells_beside_a_counted_decoy_cover() -> None:
 @pytest.mark.parametrize("m", [30, 100, 1000])
 @pytest.mark.parametrize("n", [100, 400])
 def test_cells_beside_a_counted_decoy_cover_everywhere(m: int, n: int) -> None:
-    assert decoy_cells_coverage(m, n, 2000, 6).min() > 0.93
+    got = decoy_cells_coverage(m, n, 2000, 6)
+    print(got)
+    assert got.min() > 0.93
 
 
 def together_coverage(epsilon: float, n: int, repetitions: int, seed: int, weighted: bool = False) -> float:
@@ -138,4 +141,6 @@ def test_cells_held_together_cover_together_with_weights() -> None:
 @pytest.mark.parametrize("epsilon", [1, 3, 4, 5])
 @pytest.mark.parametrize("n", [300, 1000, 4000])
 def test_cells_held_together_cover_together_everywhere(epsilon: float, n: int) -> None:
-    assert together_coverage(epsilon, n, 2000, 3) > 0.94
+    got = together_coverage(epsilon, n, 2000, 3)
+    print(got)
+    assert got > 0.94

@@ -69,7 +69,7 @@ def test_coverage_with_many_options() -> None:
         (["warner75"], "at least two columns"),
         (["warner75", "warner75"], "each named once"),
         (["warner75", "nobody"], "no column 'nobody'"),
-        (["warner75", "words"], "no finite numbers"),
+        (["warner75", "words"], "not finite numbers"),
         (["warner75", "constant"], "not above zero"),
     ],
 )

@@ -18,12 +18,12 @@ import pytest
 from hushpoll_analysis import AnalysisError, design
 from hushpoll_analysis.channel.spread import spread
 from hushpoll_analysis.designing import optimal
-from hushpoll_analysis.designing.designs import best_channel
 from hushpoll_analysis.designing.optimal import Found, best, best_worst_case, designed, kept, worst_case_mean
 from hushpoll_analysis.designing.optimal.problem import Problem
 from hushpoll_analysis.designing.optimal.program import solve
 from hushpoll_analysis.designing.optimal.search import search_best, search_worst_case
 from hushpoll_analysis.designing.planning import SLIDER_STOPS
+from hushpoll_analysis.designing.precision import best_channel
 from hushpoll_client import Channel, MechanismError, mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.exact import exp_below, read_decimal
@@ -279,7 +279,8 @@ def test_what_the_slider_asks_for_is_shipped(monkeypatch: pytest.MonkeyPatch) ->
         for options in range(2, 12):
             for target in ("cumulative", "mean", "shares"):
                 assert keeps_the_bound(designed(options, stop, target), stop)
-        assert keeps_the_bound(designed(20, stop, "cumulative"), stop)
+        for bins in range(12, 21):
+            assert keeps_the_bound(designed(bins, stop, "cumulative"), stop)
         for grid in range(2, 22):
             assert keeps_the_bound(worst_case_mean(grid, stop), stop)
 
@@ -436,6 +437,22 @@ def test_progress_is_told() -> None:
     optimal.designed(8, "0.77", "cumulative", progress=gaps.append)
     assert len(gaps) > 1
     assert gaps[-1] < 1e-4
+
+
+def test_searches_are_told_to_who_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    gaps: list[float] = []
+    with optimal.watched(gaps.append):
+        optimal.designed(6, "0.77", "cumulative")
+        assert gaps[0] == 1
+        assert gaps[-1] < 1e-4
+        told = len(gaps)
+        optimal.designed(6, "0.77", "cumulative")
+        assert len(gaps) == told  # it is at hand now
+        optimal.worst_case_mean(5, "1.13")
+        assert gaps[told:] == [1]
+    optimal.designed(6, "0.78", "cumulative")
+    assert len(gaps) == told + 1
 
 
 def test_the_worst_case_is_kept_too() -> None:

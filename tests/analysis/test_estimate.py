@@ -11,7 +11,7 @@ import hushpoll_analysis
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import AnalysisError, Estimate, estimate, functional
+from hushpoll_analysis import AnalysisError, Estimate, constrained_estimate, estimate, functional, mean
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_client import Channel, mechanisms
 from hypothesis import assume, given, settings
@@ -187,6 +187,7 @@ def test_linear_quantities() -> None:
     assert found.mean([1, 2, 3, 4]).estimate == pytest.approx(shares @ [1, 2, 3, 4])
     assert found.mean([1, 2, 3, 4]).interval == "wald"
     difference = found.difference("a", "c")
+    assert found.gap("a", "c") == (difference.estimate, difference.se)
     assert difference.estimate == pytest.approx(shares[0] - shares[2])
     covariance = found.covariance()
     expected = covariance[0, 0] + covariance[2, 2] - 2 * covariance[0, 2]
@@ -227,12 +228,33 @@ def test_counts_with_keys_are_taken_by_their_keys() -> None:
     rare = pd.Series(["c"] * 300 + ["a"] * 200 + ["b"] * 100)
     assert estimate(rare.value_counts(), four, options=labels).counts == (200, 100, 300, 0)
     assert estimate(pd.Series([2, 2, 0]).value_counts(), four).counts == (1, 0, 2, 0)
-    with pytest.raises(AnalysisError, match=r"key 'e' is no report code \(0 to 3\) or one of a, b, c, d"):
+    with pytest.raises(AnalysisError, match=r"key 'e' is not a report code \(0 to 3\) or one of a, b, c, d"):
         estimate({"e": 3}, four, options=labels)
-    with pytest.raises(AnalysisError, match="key 7 is no report code"):
+    with pytest.raises(AnalysisError, match="key 7 is not a report code"):
         estimate(pd.Series([380, 620], index=[6, 7]).iloc[1:], coin)
     with pytest.raises(AnalysisError, match="counted twice"):
         estimate({0: 3, "No": 4}, coin)
+
+
+def test_counts_of_crosswise_are_taken_by_its_own_words() -> None:
+    crosswise = mechanisms.crosswise(decoy_share="1/4")
+    counts = {"same": 380, "different": 620}
+    plain = estimate([620, 380], crosswise)
+    assert estimate(counts, crosswise) == plain
+    assert estimate(pd.Series(counts), crosswise) == plain
+    assert (
+        estimate(counts, crosswise, options=["fine", "cheated"])["cheated"].estimate == plain["Yes"].estimate
+    )
+    assert constrained_estimate(counts, crosswise).counts == (620, 380)
+    assert mean(counts, crosswise, [0, 1]).estimate == plain["Yes"].estimate
+    assert functional(counts, crosswise, [0, 1]).estimate == plain["Yes"].estimate  # type: ignore[arg-type]
+    coin = mechanisms.warner(epsilon=1)
+    both = estimate({"a": counts, "b": [40, 60]}, designs={"a": crosswise, "b": coin})
+    assert both == estimate({"a": [620, 380], "b": [40, 60]}, designs={"a": crosswise, "b": coin})
+    with pytest.raises(AnalysisError, match="or one of different, same"):
+        estimate({"alike": 3}, crosswise)
+    with pytest.raises(AnalysisError, match="key 'same' is not a report code"):
+        estimate(counts, coin)
 
 
 def test_kuk_uses_the_count_linear_solution() -> None:

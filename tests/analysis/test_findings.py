@@ -141,7 +141,15 @@ def test_every_kind_has_its_sentence() -> None:
     assert re.match(r"On average 2\.\d+ on a scale from 1 to 5 \(", found["mood"])
     assert "Half answered" in found["mood"]
     assert re.match(r"On average \d+\.?\d* hours \(", found["hours"])
-    assert found["used"].startswith("Most often a: ")
+    assert found["used"].startswith("Most often “a”: ")
+
+
+def test_a_median_without_doubt_has_no_range() -> None:
+    survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [MOOD]})
+    counts = [10, 20, 1_000_000, 20, 10]
+    said = report(survey, Tally.from_counts(survey, {"mood": counts})).findings()[0].text
+    assert "Half answered 3 or less." in said
+    assert "3 to 3" not in said
 
 
 def test_the_verdict_compares_with_the_plan_and_counts_what_is_missing() -> None:
@@ -258,3 +266,37 @@ def test_options_are_said_as_the_designer_wrote_them() -> None:
             assert "IPhone" not in said
             assert not re.search(r"\bY\b ?:", said)
             assert "iPhone" in said or "y" in said
+
+
+def test_the_share_named_first_is_held_by_its_range_though_the_data_chose_it() -> None:
+    """With 12 equal shares the interval of the largest one alone covers it in two of three surveys."""
+    options = [f"option {k}" for k in range(12)]
+    asked = {"id": "faculty", "kind": "choice", "text": "Which?", "options": options}
+    read = Survey.from_draft(
+        {"hushpoll": 1, "title": "t", "questions": [asked | {"mechanism": {"name": "krr", "epsilon": 1}}]}
+    )
+    rng, runs, held = np.random.default_rng(4), 100, 0
+    for counts in rng.multinomial(500, np.full(12, 1 / 12), size=runs).tolist():
+        found = report(read, Tally.from_counts(read, {"faculty": counts}))
+        largest = max(found["faculty"].lines, key=lambda line: line.entry.estimate)
+        text = found.findings()[0].text.split(".")[0]
+        low, high = largest.simultaneous.shown.low, largest.simultaneous.shown.high
+        assert largest.option in text
+        assert str(math.ceil(100 * high - 1e-9)) in text
+        held += low <= 1 / 12 <= high
+    assert held >= 93
+
+
+def test_a_mean_that_careless_answers_would_move_stays_a_possible_one() -> None:
+    read = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [HOURS]})
+    told = report(read, Tally.from_counts(read, {"hours": [20, 180]})).to_text()
+    assert "the mean would be 80.0 hours" in " ".join(told.split())
+
+
+@pytest.mark.parametrize(("n", "said"), [(20, False), (200, True)])
+def test_totals_reveal_less_only_where_the_figures_say_so(n: int, said: bool) -> None:
+    """For 20 reports the bound is written 1.099, and that of one report 1.0986."""
+    asked = question("cheated") | {"mechanism": {"name": "warner", "epsilon": "1.0986"}}
+    read = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
+    told = report(read, Tally.from_counts(read, {"cheated": [n // 2, n // 2]}), minimum=0).to_text()
+    assert ("reveal less of one person" in " ".join(told.split())) is said

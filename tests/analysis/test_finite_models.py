@@ -133,7 +133,7 @@ def test_a_census_of_exact_answers_has_no_error() -> None:
 
 def test_too_many_reports_to_sum_over_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = census_cases(400)["frame"](np.random.default_rng(1))
-    monkeypatch.setattr("hushpoll_analysis.regression.noise._MOST_REPORTS", 2)
+    monkeypatch.setattr("hushpoll_analysis.regression.noise.MOST_REPORTS", 2)
     assert logit("y ~ x", data, {"y": TWO}, population=900).n == 400
     with pytest.raises(AnalysisError, match="sum over all reports"):
         logit("k ~ x", data, {"k": THREE}, event=1, population=900)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
-from hushpoll_analysis import cumulative, density, estimate, mean, mean_difference, quantiles
+from hushpoll_analysis import cumulative, density, estimate, functional, mean, mean_difference, quantiles
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.bands import critical_value, level_of
 from hushpoll_analysis.shares.quantiles import Places, crossings
 from hushpoll_client import Channel, mechanisms
+from hushpoll_client.channel import SCALE
 from scipy.stats import multivariate_normal
 
 FOUR = mechanisms.krr(options=4, epsilon=1)
@@ -44,6 +46,24 @@ def test_a_mean_is_the_weighted_sum_of_the_shares() -> None:
     assert found.estimate == pytest.approx(sum(k * one.estimate for k, one in enumerate(shares.estimates, 1)))
     assert found.low < found.estimate < found.high
     assert found.se == shares.mean([1, 2, 3, 4]).se
+
+
+@pytest.mark.parametrize("constant", [0, 1, -2.5])
+def test_values_that_are_all_the_same_are_refused(constant: float) -> None:
+    """Their mean is known; searching for its limits ended in a warning and an interval that did not settle."""
+    same, shares = [constant] * 4, estimate(COUNTS, FOUR)
+    told = f"all values are the same, so the result is {constant:g} whatever people answered; give values that differ"
+    ways = {
+        "values": lambda: mean(COUNTS, FOUR, same),
+        "target": lambda: functional(COUNTS, FOUR, same),
+        "mean": lambda: shares.mean(same),
+        "quantity": lambda: shares.functional(same),
+    }
+    for name, way in ways.items():
+        with pytest.raises(AnalysisError, match=f"^{name}: {re.escape(told)}"):
+            way()
+    with pytest.raises(AnalysisError, match="1 - 1: all values are the same"):
+        shares.difference("1", "1")
 
 
 def test_what_is_not_determined_about_privacy_is_a_bound() -> None:
@@ -203,7 +223,7 @@ def test_what_the_channel_cannot_estimate_is_refused() -> None:
         (lambda: mean(COUNTS, FOUR, [1, 2, 3]), "values: 3 given, but this channel has 4"),
         (lambda: cumulative(COUNTS, FOUR, options=["a"]), "options: 4 labels expected"),
         (lambda: cumulative(COUNTS, FOUR).at_most("z"), "option: 'z' is none of"),
-        (lambda: quantiles(COUNTS, FOUR, p=[0]), "p: 0 is no probability"),
+        (lambda: quantiles(COUNTS, FOUR, p=[0]), "p: 0 is not a probability"),
         (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 2, 3]), "values: .* do not rise"),
         (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 3]), "values: 3 answers described"),
         (
@@ -215,12 +235,36 @@ def test_what_the_channel_cannot_estimate_is_refused() -> None:
         (lambda: density(COUNTS, FOUR, [0, 1, 2]), "edges: 3 given for 4 bins; give 5 increasing numbers"),
         (
             lambda: density(COUNTS, FOUR, range(5), "cosine", smoothing=4),
-            "smoothing: 4 is no number of terms",
+            "smoothing: 4 is not a number of terms",
         ),
-        (lambda: density(COUNTS, FOUR, range(5), "kernel", smoothing=0), "smoothing: 0 is no bandwidth"),
+        (lambda: density(COUNTS, FOUR, range(5), "kernel", smoothing=0), "smoothing: 0 is not a bandwidth"),
         (lambda: density(COUNTS, FOUR, range(5), smoothing=1), "smoothing: a histogram has none"),
     ],
 )
 def test_bad_requests_say_what_to_do(call: object, message: str) -> None:
     with pytest.raises(AnalysisError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("place", [0, 5, 10])
+def test_equal_reports_tell_the_median_that_they_name(place: int) -> None:
+    """Every variance is 0 there; the curve was missing, and the median always the last answer."""
+    counts = [0] * 11
+    counts[place] = 20
+    channel = mechanisms.krr(options=11, epsilon="1")
+    assert np.all(np.diff(cumulative(counts, channel).curve) >= 0)
+    assert quantiles(counts, channel, values=range(11)).median.estimate == place
+
+
+@pytest.mark.parametrize("counts", [[20, 0, 0, 0, 0], [19, 1, 0, 0, 0], [0, 0, 1, 1, 18]])
+def test_the_misfit_of_a_mean_is_how_often_the_edge_itself_gives_it(counts: list[int]) -> None:
+    """With the reports' own variance 19 of 20 equal reports had a p-value of 7e-62."""
+    mechanism, values = mechanisms.krr(options=5, epsilon=2), np.arange(1.0, 6.0)
+    found = mean(counts, mechanism, values)
+    weights = np.linalg.solve(np.array(mechanism.analysis.rows) / SCALE, values)
+    truth = 0 if found.estimate < 1 else 4
+    rows = np.random.default_rng(1).multinomial(20, np.array(mechanism.analysis.rows[truth]) / SCALE, 200_000)
+    means = rows @ weights / 20
+    as_far = means <= found.estimate + 1e-9 if truth == 0 else means >= found.estimate - 1e-9
+    assert found.misfit is not None
+    assert 0.2 < found.misfit / max(as_far.mean(), 1e-5) < 20

@@ -12,7 +12,7 @@ import pytest
 from hushpoll_analysis import crosstab, report
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.shares.constrained import Maximum, maximise
-from hushpoll_analysis.tables.cells import shown_limits
+from hushpoll_analysis.tables.within import shown_limits
 from hushpoll_client import Survey, mechanisms
 
 SURVEY = Survey.from_draft(

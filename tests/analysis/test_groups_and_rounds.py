@@ -265,7 +265,7 @@ def test_answers_that_are_no_numbers_make_no_groups() -> None:
         for name in ("a", "b")
     ]
     survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": questions})
-    with pytest.raises(AnalysisError, match="the answers of a are no numbers; take a scale"):
+    with pytest.raises(AnalysisError, match="the answers of a are not numbers; take a scale"):
         clusters(pd.DataFrame({"a": [0, 1], "b": [1, 2]}), survey, ["a", "b"], 2)
 
 

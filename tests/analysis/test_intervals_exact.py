@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 from hushpoll_analysis import compare, estimate
 from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.shares.interval import Resampling, interval, intervals
 from hushpoll_analysis.shares.interval.adaptive import frequency_limits
 from hushpoll_analysis.shares.interval.clopper_pearson import ClopperPearson
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits, least_ratio, ratio_limits
+from hushpoll_analysis.shares.interval.roots import roots
 from hushpoll_analysis.shares.interval.score import linear_score_limits
 from hushpoll_analysis.shares.interval.wilson import Wilson
+from hushpoll_analysis.shares.quantities import quantity
 from hushpoll_client import mechanisms
+from scipy.optimize import brentq
 from scipy.stats import binom
 
 SIZES, SHARES, EPSILONS = (20, 50, 100, 400), (0, 0.01, 0.05, 0.1, 0.2, 0.35, 0.5), (0.5, 1, 2, 3, 4)
@@ -253,3 +257,31 @@ def test_a_score_interval_is_the_brute_force_one(counts: tuple[int, ...]) -> Non
     (low,), (high,) = linear_score_limits(weights[None], f[None], n, 0.95)
     assert low == pytest.approx(min(kept, default=estimate_), abs=5e-3)
     assert high == pytest.approx(max(kept, default=estimate_), abs=5e-3)
+
+
+@pytest.mark.parametrize("method", ["score", "wilson", "clopper-pearson", "jeffreys", "wald"])
+def test_quantities_together_have_the_intervals_that_they_have_alone(method: str) -> None:
+    """Under weights each is worth its own number of answers."""
+    view = channel_view(mechanisms.krr(3, epsilon=1))
+    counts = np.array([40.0, 25.0, 11.0])
+    wanted = [
+        quantity(view, size * counts, view.unit(k), view.shares(counts / counts.sum()), None)
+        for k, size in enumerate((1.0, 0.37, 2.5))
+    ]
+    found = intervals(wanted, method, 0.9, Resampling())
+    for one, together in zip(wanted, found, strict=True):
+        alone = interval(one, method, 0.9)
+        assert (together.low, together.high) == pytest.approx((alone.low, alone.high), abs=1e-10)
+
+
+def test_roots_of_many_functions_are_those_of_each() -> None:
+    """Steep, flat, falling and at an end: one search over all finds what a search for each finds."""
+    scale = np.array([1.0, 1e-3, 50.0, -2.0, 1.0])
+    shift = np.array([0.3, 0.9, 0.01, 0.5, 0.0])
+
+    def values(at: np.ndarray) -> np.ndarray:
+        return scale * (np.expm1(3 * at) - np.expm1(3 * shift)) ** 3 + scale * (at - shift)
+
+    found = roots(values, np.zeros(5), np.ones(5), 1e-12)
+    alone = [brentq(lambda at, k=k: values(np.full(5, at))[k], 0, 1, xtol=1e-13) for k in range(5)]
+    assert found == pytest.approx(alone, abs=1e-11)

@@ -6,13 +6,14 @@ the package's own array functions; `test_many_surveys_at_once_are_what_one_is` h
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hushpoll_analysis import cumulative, mean, quantiles, simulate
+from hushpoll_analysis import cumulative, mean, quantiles
 from hushpoll_analysis.channel.view import ChannelView, channel_view, sampler
 from hushpoll_analysis.designing.optimal import designed, worst_case_mean
 from hushpoll_analysis.shares.bands import critical_value, level_of
@@ -36,7 +37,20 @@ LOW, HIGH = 0.930, 0.975
 SIZES, EPSILONS = (200, 1000, 5000), (0.5, 1.0, 2.0, 4.0)
 SHAPES = ("uniform", "skewed", "bimodal", "first", "middle")
 FEW = 250  # surveys for interquartile ranges, which need nine times the work
+COVERED: dict[str, list[float]] = {}  # what was found, for the line at the end
 THIN = 10  # reports expected more rarely than this leave coverage its lower bound only
+
+
+@pytest.fixture(scope="module", autouse=True)
+def extremes(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Say at the end of a long run between which percentages everything was covered; docs/statisticians.md has them."""
+    yield
+    if not request.config.getoption("--long"):
+        return
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        for what, found in COVERED.items():
+            ends = f"{100 * min(found):.2f} to {100 * max(found):.2f} %"
+            print(f"\n{what}: {len(found):,} coverages, {ends}, {100 * np.mean(found):.2f} % on average")
 
 
 def kary(points: int, epsilon: float) -> Channel:
@@ -134,12 +148,22 @@ def surveys(view: ChannelView, truth: Floats, n: int, repetitions: int, seed: in
     return drawn.astype(np.float64)
 
 
-def check(coverage: float, view: ChannelView, truth: Floats, n: int, repetitions: int, what: object) -> None:
+def check(
+    coverage: float, view: ChannelView, truth: Floats, n: int, repetitions: int, what: object, of: str
+) -> None:
     """Within the band, widened by four standard errors of the simulation; thin reports have no upper bound."""
     slack = 4 * math.sqrt(0.05 * 0.95 / repetitions)
+    thin = n * view.forward(truth).min() < THIN
+    COVERED.setdefault(f"{of}, thin" if thin else of, []).append(coverage)
     assert coverage >= LOW - slack, (what, coverage)
-    if n * view.forward(truth).min() >= THIN:
+    if not thin:
         assert coverage <= HIGH + slack, (what, coverage)
+
+
+def at_least(coverage: float, repetitions: int, what: object, of: str) -> None:
+    """At least the lower bound, less four standard errors of the simulation."""
+    COVERED.setdefault(of, []).append(coverage)
+    assert coverage >= LOW - 4 * math.sqrt(0.05 * 0.95 / repetitions), (what, coverage)
 
 
 def check_means(name: str, points: int, epsilon: float, n: int, repetitions: int) -> None:
@@ -149,7 +173,7 @@ def check_means(name: str, points: int, epsilon: float, n: int, repetitions: int
         counts = surveys(view, truth, n, repetitions, seed)
         low, high = limits_of(view, counts, view.solution(values), 0.95)
         inside = float(np.mean((low <= values @ truth) & (values @ truth <= high)))
-        check(inside, view, truth, n, repetitions, (name, points, epsilon, n, shape))
+        check(inside, view, truth, n, repetitions, (name, points, epsilon, n, shape), "means")
 
 
 def check_cumulative(
@@ -165,15 +189,13 @@ def check_cumulative(
         running = np.cumsum(truth)
         inside = ((low <= running + 1e-9) & (running - 1e-9 <= high)).mean(axis=0)
         for coverage in inside[:-1].tolist():
-            check(coverage, view, truth, n, repetitions, what)
-        least = LOW - 4 * math.sqrt(0.05 * 0.95 / repetitions)
+            check(coverage, view, truth, n, repetitions, what, "cumulative shares")
         for p in (0.25, 0.5, 0.75):
             true = int(np.argmax(running >= p - 1e-12))
             first, last = crossings(low, high, p)
-            assert np.mean((first <= true) & (true <= last)) >= least, (*what, p)
+            at_least(float(np.mean((first <= true) & (true <= last))), repetitions, (*what, p), "quantiles")
         few = counts[:FEW]
-        rough = LOW - 4 * math.sqrt(0.05 * 0.95 / len(few))
-        assert range_coverage(view, few, running) >= rough, (*what, "range")
+        at_least(range_coverage(view, few, running), len(few), what, "interquartile ranges")
 
 
 def range_coverage(view: ChannelView, counts: Floats, running: Floats) -> float:
@@ -220,6 +242,24 @@ def test_cumulative_shares_and_quantiles_cover_everywhere(
     check_cumulative(name, points, epsilon, n, 2000 if points < 20 else 1000, (shape,))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("points", [5, 11, 20])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_cumulative_shares_lie_within_the_band_itself(name: str, points: int, epsilon: float) -> None:
+    """Where no report is thin, by so many surveys that the band needs no room for the simulation's own error."""
+    view = channel_view(CHANNELS[name](points, epsilon))
+    for n, (place, (shape, truth)) in itertools.product(SIZES, enumerate(truths(points).items())):
+        if n * view.forward(truth).min() < THIN:
+            continue
+        low, high = cumulative_limits(view, surveys(view, truth, n, 10_000, 99 + place), 0.95)
+        running = np.cumsum(truth)
+        inside = ((low <= running + 1e-9) & (running - 1e-9 <= high)).mean(axis=0)[:-1]
+        COVERED.setdefault("cumulative shares, 10,000 surveys", []).extend(inside.tolist())
+        assert inside.min() >= LOW, (name, points, epsilon, n, shape, inside.min())
+        assert inside.max() <= HIGH, (name, points, epsilon, n, shape, inside.max())
+
+
 def test_many_surveys_at_once_are_what_one_is() -> None:
     """The arrays above and the public functions give the same limits."""
     for name, points, epsilon, n in (
@@ -262,8 +302,7 @@ def check_bands(
         low, high = cumulative_limits(view, counts, level, together=True)
         running = np.cumsum(truth)
         inside = np.all((low <= running + 1e-9) & (running - 1e-9 <= high), axis=1).mean()
-        least = LOW - 4 * math.sqrt(0.05 * 0.95 / repetitions)
-        assert inside >= least, (name, points, epsilon, n, shape, inside)
+        at_least(float(inside), repetitions, (name, points, epsilon, n, shape), "bands")
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -343,9 +382,8 @@ def test_random_rounding_is_part_of_the_error() -> None:
     theory = float(truth @ view.backward(weights**2) - numbers.mean() ** 2) / 500
     assert np.mean(error**2) / theory == pytest.approx(1, abs=0.1)
     low, high = limits_of(view, counts, weights, 0.95)
-    check(
-        float(np.mean((low <= numbers.mean()) & (numbers.mean() <= high))), view, truth, 500, 4000, "rounded"
-    )
+    inside = float(np.mean((low <= numbers.mean()) & (numbers.mean() <= high)))
+    check(inside, view, truth, 500, 4000, "rounded", "means")
 
 
 def two_humps(at: Floats) -> Floats:
@@ -389,8 +427,8 @@ def top_coverage(options: int, epsilon: float, n: int, truth: Floats, repetition
     whole = sampler(mechanism.device)
     rng, held = np.random.default_rng(7), 0
     for repetition in range(repetitions):
-        codes, _ = whole.read(simulate(mechanism, rng.choice(options, size=n, p=truth), seed=repetition))
-        counts = whole.tally(codes)
+        source = np.random.default_rng([options, repetition]).bytes
+        counts = whole.tally(whole.draw(rng.choice(options, size=n, p=truth), source))
         names = np.argsort(-counts[1::2], kind="stable")[:10]
         for place in names:
             found = top_limits(whole.parts[0].channel, counts[2 * place : 2 * place + 2], options)
@@ -416,8 +454,7 @@ def check_top(options: int, epsilon: float, n: int, repetitions: int) -> None:
     }
     for shape, truth in shapes.items():
         coverage = top_coverage(options, epsilon, n, truth, repetitions)
-        least = LOW - 4 * math.sqrt(0.05 * 0.95 / repetitions)
-        assert coverage >= least, (options, epsilon, n, shape, coverage)
+        at_least(coverage, repetitions, (options, epsilon, n, shape), f"top ten of {options}")
 
 
 def test_the_largest_of_a_long_list_hold_together() -> None:
@@ -427,6 +464,6 @@ def test_the_largest_of_a_long_list_hold_together() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("options", [40, 200])
+@pytest.mark.parametrize("options", [40, 200, 1000])
 def test_the_largest_of_a_long_list_hold_together_everywhere(options: int, epsilon: float, n: int) -> None:
     check_top(options, epsilon, n, 400 if n < 5000 else 100)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import cumulative, estimate, mean, quantiles, report
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.columns import randomized_variable
 from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.curves import axis_labels
 from hushpoll_analysis.results.survey import SurveyResults
@@ -217,7 +220,7 @@ def test_reports_that_are_no_answers_are_not_counted_as_such(whole: SurveyResult
     )
     made = report(square, Tally.from_counts(square, {"stress": [60, 40]}))
     assert [line.entry.reported for line in made["stress"].lines] == [None, None]
-    assert "reports are no answers: each could come from any answer" in made.to_text()
+    assert "reports are not answers: each could come from any answer" in made.to_text()
     assert "at most 2.72 times likelier" in made.to_text()
 
 
@@ -260,7 +263,8 @@ def test_csv_and_frame_have_a_row_for_everything(whole: SurveyResults) -> None:
 
 def test_html_draws_the_distributions(whole: SurveyResults) -> None:
     page = whole.to_html()
-    assert page.count('<figure class="curve">') == 4
+    folded = re.findall("<details.*?</details>", page, flags=re.DOTALL)
+    assert page.count('<figure class="curve">') - "".join(folded).count('<figure class="curve">') == 4
     assert "Share of this answer or less" in page
     assert "Share per unit (years)" in page
     assert "Interquartile range" in page
@@ -409,6 +413,36 @@ def test_means_within_randomized_groups_are_unbiased(survey: Survey) -> None:
 def test_a_question_of_a_mean_makes_no_groups(survey: Survey) -> None:
     data = people(survey, [np.eye(21)[5].tolist()], 200)
     with pytest.raises(
-        AnalysisError, match=r'question "hours", mechanism: .* make no groups; group by another'
+        AnalysisError, match=r'question "hours", mechanism: .* cannot form groups; group by another'
     ):
         report(survey, data, by="hours")
+
+
+def test_a_mean_alone_is_a_picture_too() -> None:
+    """A number that is asked for its mean shows it between its least and largest answer, with its interval."""
+    survey = read_draft(
+        {
+            "hushpoll": 1,
+            "title": "Hours",
+            "questions": [
+                {
+                    "id": "hours",
+                    "kind": "number",
+                    "text": "Hours?",
+                    "min": 20,
+                    "max": 60,
+                    "step": 1,
+                    "unit": "hours",
+                    "mechanism": {"epsilon": 2, "target": "mean"},
+                }
+            ],
+        }
+    )
+    drawn = dict(simulate_survey(survey, 1000, {"hours": {"values": [30, 50], "shares": [0.5, 0.5]}}, seed=1))
+    made = report(survey, pd.DataFrame(drawn).add_suffix("_reported"))
+    shown = made["hours"].numbers.mean.shown
+    card = made.to_html().split('id="question-hours"')[1].split("<details")[0]
+    assert f'cx="{100 * (shown.estimate - 20) / 40:.2f}%"' in card
+    for end in (shown.low, shown.high):
+        assert f'x1="{100 * (end - 20) / 40:.2f}%"' in card
+    assert made.findings()[0].text in card

@@ -12,6 +12,7 @@ from hushpoll_analysis import compare, crosstab, estimate, linear, logit, report
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import channel_view, sampler
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.results import picture
 from hushpoll_client import Survey, mechanisms
 
 N = 6000
@@ -171,6 +172,24 @@ def test_a_long_list_has_a_table_of_its_largest(frame: pd.DataFrame) -> None:
     assert "The 10 largest shares" in shown
     assert sum(f">{option}<" in shown for option in part.question.labels) == 10
     assert all(f">{option}<" in folded for option in part.question.labels)
+    # They are a picture, as every other share is, and what can be downloaded has the same intervals.
+    first = part.top[0].shown
+    limits = f"{100 * first.low:.1f} – {100 * first.high:.1f} %"
+    assert shown.count('class="dot') == 10
+    assert limits in shown
+    assert 'class="privacy"' not in shown, (
+        "that band is of one share alone, and would look small beside these"
+    )
+    assert limits in picture.as_svg(made, "town").replace("</tspan>", "")
+    assert "are wider than in the figures" in page
+    two_answers = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": "Two answers",
+            "questions": [{"id": "did", "kind": "yes_no", "text": "Did you?", "mechanism": {"epsilon": 2}}],
+        }
+    )
+    assert "are wider than in the figures" not in report(two_answers, frame[["did_reported"]]).to_html()
     listed = estimate([300, *[100] * 29], mechanisms.krr(options=30, epsilon=1)).top(3)
     assert listed[0].option == "0"
     assert listed[0].low > 0
@@ -208,7 +227,10 @@ def test_pairs_of_options_are_estimated_where_the_design_allows(frame: pd.DataFr
             "two options of .used. were randomized together",
         ),
         (lambda f: linear("mood ~ did", f, SURVEY), "mood and did were both randomized"),
-        (lambda f: crosstab(f.assign(used_reported=99), SURVEY, "did", "used[bus]"), "holds .*99.*no report"),
+        (
+            lambda f: crosstab(f.assign(used_reported=99), SURVEY, "did", "used[bus]"),
+            "holds .*99.*not a report",
+        ),
     ],
 )
 def test_bad_requests_say_what_to_do(frame: pd.DataFrame, call: Any, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_every_way_in_gives_the_same_groups(tmp_path: Path) -> None:
         assert (counted.joint["why"] == found["frame"].joint["why"]).all(), way
     plain = tally(SURVEY, records(frame))
     assert (plain.n, plain.by) == (450, None)
-    with pytest.raises(AnalysisError, match='"faculty" is no question of the survey'):
+    with pytest.raises(AnalysisError, match='"faculty" is not a question of the survey'):
         tally(SURVEY, records(frame), "faculty")
 
 
@@ -184,10 +185,10 @@ def test_exports_of_surveys_without_groups_stay_as_they_were(tmp_path: Path) -> 
 def test_a_foreign_group_is_named() -> None:
     frame = frame_of([60, 60, 0, 0]).replace({"group": {"Science": "Medicine"}})
     with pytest.raises(
-        AnalysisError, match="'Medicine', which is no group of this survey; its groups are Science"
+        AnalysisError, match="'Medicine', which is not a group of this survey; its groups are Science"
     ):
         tally(SURVEY, frame, "group")
-    with pytest.raises(AnalysisError, match="is no group of this survey"):
+    with pytest.raises(AnalysisError, match="is not a group of this survey"):
         read_frame(SURVEY, frame)
 
 
@@ -221,15 +222,18 @@ def test_results_by_group(tmp_path: Path) -> None:
 
 def test_the_bound_of_totals_counts_the_smallest_group_shown() -> None:
     frame = frame_of([600, 300, 0, 0])
-    whole, split = report(SURVEY, frame), report(SURVEY, frame, by="group")
+    whole, split = (report(SURVEY, frame, by=by, batch=math.inf) for by in (None, "group"))
     epsilon = SURVEY.questions[0].epsilon
     assert whole["cheated"].shuffled == shuffled_epsilon(epsilon, 900)
     assert split["cheated"].shuffled == shuffled_epsilon(epsilon, 300)
     assert any(
-        "shown by group with 300 reports in the smallest, reveal less" in one
-        for one in split["cheated"].remarks
+        "by group with 300 reports in the smallest, reveal less" in one for one in split["cheated"].remarks
     )
     assert not any("shown by group" in one for one in whole["cheated"].remarks)
+    unsaid = report(SURVEY, frame, by="group")["cheated"]
+    assert any(
+        "released once, after the last report, by group with 300 reports" in one for one in unsaid.remarks
+    )
 
 
 def test_the_bound_of_totals_counts_what_is_released_together_while_a_survey_is_open() -> None:
@@ -280,7 +284,7 @@ def test_known_sizes_weight_and_correct() -> None:
     assert weighted.estimate == pytest.approx(expected, abs=1e-9)
     variance = (0.9 * each["Science"].se) ** 2 + (0.1 * each["Arts, fine"].se) ** 2
     assert weighted.se == pytest.approx(variance**0.5, rel=0.05)
-    # The randomization is no part of the population, so only the sampling part shrinks.
+    # The randomization is not part of the population, so only the sampling part shrinks.
     full = report(SURVEY, frame, population=dict.fromkeys(NAMES, 400))["cheated"].lines[0].entry
     open_ended = report(SURVEY, frame, population=dict.fromkeys(NAMES, 4e8))["cheated"].lines[0].entry
     assert full.se < open_ended.se
@@ -303,7 +307,7 @@ def test_known_sizes_from_the_database_and_of_hidden_groups() -> None:
     ("sizes", "said"),
     [
         ({"Science": 100}, "nothing is given for the group 'Arts, fine'"),
-        ({**dict.fromkeys(NAMES, 100), "Medicine": 3}, "'Medicine' is no group of this survey"),
+        ({**dict.fromkeys(NAMES, 100), "Medicine": 3}, "'Medicine' is not a group of this survey"),
         (dict.fromkeys(NAMES, 100), "population is 100, fewer than the 300 in the sample"),
         (dict.fromkeys(NAMES, -1), "population is -1"),
     ],

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import (
+    Replicates,
     anchored,
     compare,
     correlate,
@@ -16,11 +19,14 @@ from hushpoll_analysis import (
     logit,
     multinomial,
     ordinal,
+    report,
     sum_score,
     weighted_estimate,
 )
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_client import mechanisms
+from hushpoll_client import Survey, mechanisms
+from hushpoll_server.cli import main
 
 COIN = mechanisms.warner(epsilon=3)
 HOW = {"y": COIN, "a": COIN}
@@ -36,6 +42,84 @@ CALLS = {
     sum_score: lambda d, **k: sum_score(d, HOW, ["y", "a"], **k),
     anchored: lambda d, **k: anchored(d, HOW, "y", "a", 0, **k),
 }
+
+
+SURVEY = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "T",
+        "questions": [
+            {"id": "y", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 3}},
+            {
+                "id": "town",
+                "kind": "choice",
+                "text": "?",
+                "options": [f"t{k}" for k in range(30)],
+                "mechanism": {"epsilon": 3},
+            },
+        ],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    truth = {"y": [0.7, 0.3], "town": [1 / 30] * 30}
+    codes = dict(simulate_survey(SURVEY, 500, truth, seed=1))
+    frame = pd.DataFrame({f"{name}_reported": values for name, values in codes.items()})
+    return frame.assign(sex=np.arange(500) % 2, w=1.0 + np.arange(500) % 3)
+
+
+def test_a_report_leaves_rows_out_and_says_so(
+    people: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table or a file, missing reports, groups and weights: what remains is the report of the other rows."""
+    holes = people.astype({"y_reported": float})
+    holes.loc[:4, "y_reported"] = np.nan
+    holes.loc[5:7, "town_reported"] = None
+    holes.loc[8:9, "w"] = np.nan
+    holes.loc[10:19, "sex"] = np.nan
+    path = tmp_path / "reports.csv"
+    holes.to_csv(path, index=False)
+    for source in (holes, path):
+        with pytest.raises(AnalysisError):
+            report(SURVEY, source)
+        plain = report(SURVEY, source, na_action="omit")
+        assert (plain.n, plain.left_out) == (492, 8)
+        assert plain["y"].estimate == report(SURVEY, people.iloc[8:]).questions[0].estimate
+        by = report(SURVEY, source, by="sex", weights="w", na_action="omit")
+        assert (by.n, by.left_out) == (480, 20)
+        wanted = report(SURVEY, people.iloc[20:].reset_index(drop=True), by="sex", weights="w")
+        assert by["town"].lines[0].entry.estimate == pytest.approx(wanted["town"].lines[0].entry.estimate)
+        weights = holes["w"].fillna(1.0).to_numpy()
+        beside = report(SURVEY, holes, weights=weights, na_action="omit")
+        assert beside.n == 492
+    for text in (plain.to_text(), plain.to_html()):
+        assert "8 rows with missing values were left out" in text
+    assert plain.to_dict()["left_out"] == 8
+    assert "na_action='omit'" in plain.snippet
+    assert "left_out" not in report(SURVEY, people, na_action="omit").to_dict()
+    with pytest.raises(AnalysisError, match="na_action"):
+        report(SURVEY, people, na_action="drop")
+    document = tmp_path / "survey.json"
+    document.write_bytes(SURVEY.canonical)
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(document), "--data", str(path), "--na-action", "omit", "--json"])
+    assert not ended.value.code
+    assert json.loads(capsys.readouterr().out)["left_out"] == 8
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(document), "--na-action", "omit"])
+    assert ended.value.code == 2
+
+
+def test_replicate_weights_beside_the_table_lose_the_same_rows(data: pd.DataFrame) -> None:
+    holes = data.copy()
+    holes.loc[:9, "y"] = np.nan
+    weights = np.random.default_rng(2).uniform(0.5, 1.5, (len(data), 20))
+    got = weighted_estimate(holes, HOW, "y", replicates=Replicates(weights), na_action="omit")
+    rest = data.iloc[10:].reset_index(drop=True)
+    wanted = weighted_estimate(rest, HOW, "y", replicates=Replicates(weights[10:]))
+    assert got[1].se == pytest.approx(wanted[1].se)
 
 
 @pytest.fixture(scope="module")

@@ -101,12 +101,8 @@ def test_a_file_gives_the_same_groups(frame: pd.DataFrame, tmp_path: Path) -> No
 
 
 def test_what_makes_no_groups_is_refused_with_what_does(frame: pd.DataFrame) -> None:
-    with pytest.raises(AnalysisError, match=r"group by one option, as in 'used\[a\]'"):
-        report(SURVEY, frame, by="used")
-    with pytest.raises(AnalysisError, match=r"group by one option, as in 'town\[t0\]'"):
-        report(SURVEY, frame, by="town")
     with pytest.raises(
-        AnalysisError, match=r"do not determine shares, so they make no groups.*group by another"
+        AnalysisError, match=r"do not determine shares, so they cannot form groups.*group by another"
     ):
         report(SURVEY, frame, by="hours")
     with pytest.raises(AnalysisError, match='"used" has no option "z"; its options are a, b, c'):
@@ -130,15 +126,25 @@ def test_compare_gives_the_difference_of_means_of_a_number(frame: pd.DataFrame) 
         compare(frame, SURVEY, "hours", "site", weights="w")
 
 
-def test_tables_and_models_of_a_whole_question_name_one_option(frame: pd.DataFrame) -> None:
-    told = r"name one option, as in 'town\[t0\]'"
-    with pytest.raises(AnalysisError, match=told):
-        crosstab(frame, SURVEY, "town", "late")
-    with pytest.raises(AnalysisError, match=told):
-        logit("late ~ town", frame, SURVEY)
-    with pytest.raises(AnalysisError, match=r"name one option, as in 'used\[a\]'"):
-        crosstab(frame, SURVEY, "late", "used")
+def test_means_are_compared_within_the_options_of_a_list(frame: pd.DataFrame) -> None:
+    found = compare(frame, SURVEY, "hours", "used")
+    alone = compare(frame, SURVEY, "hours", "used[a]", reference="No").differences[0]
+    assert [(one.group, one.reference) for one in found.differences] == [
+        ("a", "not a"),
+        ("b", "not b"),
+        ("c", "not c"),
+    ]
+    assert found.differences[0].difference == alone.difference
+    assert [one.group for one in found.means] == ["a", "b", "c"]
+
+
+def test_tables_and_models_take_a_whole_list_or_one_option(frame: pd.DataFrame) -> None:
+    whole = crosstab(frame, SURVEY, "town", "late")
     table = crosstab(frame, SURVEY, "town[t3]", "late")
     assert abs(float(table.estimate[1, 1]) - 0.4) < 4 * float(table.se[1, 1])
+    assert whole.estimate[3].tolist() == table.estimate[1].tolist()
+    assert crosstab(frame, SURVEY, "late", "used").estimate.shape == (2, 3)
+    with pytest.raises(AnalysisError, match=r"name one option, as in 'used\[a\]'"):
+        logit("late ~ used", frame, SURVEY)
     with pytest.raises(AnalysisError, match=r"question\[option\]"):
         channel_view(mechanisms.subset(options=12, epsilon=1))

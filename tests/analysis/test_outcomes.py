@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from hushpoll_analysis import estimate, logit, multinomial, ordinal
-from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.data.alike import each_row
+from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.regression import families
 from hushpoll_analysis.regression.models import linear
 from hushpoll_analysis.regression.reading import read_model
@@ -131,7 +135,7 @@ def test_randomized_answers_reach_the_maximum(answers: pd.DataFrame, family: str
 def test_derivatives_are_those_of_the_likelihood(answers: pd.DataFrame, family: families.Family) -> None:
     data = answers.head(300).assign(t=np.random.default_rng(2).integers(0, 2, 300))
     channels = {"rkind": KRR, "t": WARNER}
-    model = read_model("rkind ~ x * t", data, channels, family, None, None)
+    model = read_model("rkind ~ x * t", each_row(data), channels, family, None, None)
     point = 0.3 * np.random.default_rng(1).standard_normal(len(model.scale))
     at, step = model.likelihood.evaluate(point), 1e-5
     for k in range(len(point)):
@@ -200,6 +204,44 @@ def test_effects_of_text_and_randomized_predictors_are_steps(sample: pd.DataFram
     assert given[0] < mean < given[1]
 
 
+def test_effects_of_numbers_taken_as_categories_are_steps(sample: pd.DataFrame) -> None:
+    data = sample.assign(grade=np.arange(len(sample)) % 3 + 1)
+    found = logit("y_true ~ x1 + C(grade)", data, {}).margins()
+    named = logit("y_true ~ x1 + town", data.assign(town=data["grade"].map(str)), {}).margins()
+    assert list(found.index) == [("grade", "2 - 1"), ("grade", "3 - 1"), ("x1", "slope")]
+    wanted = named.loc[["town", "x1"]]
+    assert found[["effect", "se"]].to_numpy() == pytest.approx(wanted[["effect", "se"]].to_numpy(), abs=1e-8)
+
+
+@pytest.mark.parametrize("term", ["C(town)", "town", "C(number)"])
+def test_a_category_that_the_model_never_saw_is_refused(sample: pd.DataFrame, term: str) -> None:
+    data = sample.assign(number=np.arange(len(sample)) % 3, town=np.array(["a", "b", "c"])[sample.index % 3])
+    fit = logit(f"y_true ~ x1 + {term}", data, {})
+    new = pd.DataFrame({"x1": [0.0], "town": ["9"], "number": [9]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # as at work, where a warning stops nothing
+        with pytest.raises(AnalysisError, match=r"not seen .*9") as refused:
+            fit.predict(new)
+    assert "fitted" in refused.value.remedy
+
+
+def test_intervals_of_predictions_hold_the_prediction_however_small(sample: pd.DataFrame) -> None:
+    far = logit("y_true ~ x1", sample, {}).predict(pd.DataFrame({"x1": [-1e3, -80.0, 0.0, 80.0, 1e3]}))
+    assert (far["low"] <= far["estimate"]).all()
+    assert (far["estimate"] <= far["high"]).all()
+
+
+def test_predictions_and_posteriors_keep_the_names_of_the_rows(sample: pd.DataFrame) -> None:
+    """They go back beside the table by themselves, also where rows were left out."""
+    part = sample[sample["x2"] == 1].assign(x1=lambda t: t["x1"].where(t["x1"] < 1))
+    fit = logit("warner75 ~ x1", part, {"warner75": WARNER}, na_action="omit")
+    rows = part.index[part["x1"].notna()]
+    assert 0 < len(rows) < len(part)
+    assert fit.predict().index.equals(rows)
+    assert fit.posterior().index.equals(rows)
+    assert fit.predict()["estimate"].equals(fit.predict(part.loc[rows])["estimate"])
+
+
 def test_predictions_of_a_number_are_those_of_least_squares(sample: pd.DataFrame) -> None:
     peer = smf.ols("yc ~ x1 + x2", sample).fit()
     got = linear("yc ~ x1 + x2", sample, {})
@@ -258,6 +300,7 @@ def test_coverage_with_a_counted_decoy() -> None:
         inside += frame.loc["Intercept", "low"] <= -0.6 <= frame.loc["Intercept", "high"]
         known = logit("y ~ x", data, {"y": mechanisms.or_poll(decoy_share=str(yes / 100))}).to_frame()
         without += known.loc["Intercept", "low"] <= -0.6 <= known.loc["Intercept", "high"]
+    print(inside / 1500, without / 1500)
     assert 0.93 <= inside / 1500 <= 0.98
     assert without / 1500 < 0.85
 
@@ -311,7 +354,7 @@ def test_weights_carry_over_to_predictions_and_effects() -> None:
         (lambda d: logit("x2 ~ x1", d, {}).predict(d.head(0)), "no rows"),
         (lambda d: logit("x2 ~ x1", d, {}).predict(pd.DataFrame({"x1": [np.nan]})), "missing values"),
         (lambda d: logit("x2 ~ C(group)", d, {}).predict(pd.DataFrame({"group": [9]})), "cannot be computed"),
-        (lambda d: logit("x2 ~ x1", d, {}).margins(["x9"]), "no predictor"),
+        (lambda d: logit("x2 ~ x1", d, {}).margins(["x9"]), "not a predictor"),
         (lambda d: logit("x2 ~ 1", d, {}).margins(), "no predictors"),
         (
             lambda d: logit("x2 ~ warner75", d, {"warner75": WARNER}).predict(
@@ -334,3 +377,26 @@ def test_fits_are_json(answers: pd.DataFrame) -> None:
         again = json.loads(json.dumps(got.to_dict()))
         assert again["family"] == got.family
         assert len(again["coefficients"]) == got.parameters
+
+
+def test_answers_that_nobody_gave_are_no_crash() -> None:
+    """Four of six bins are empty: the cut points between them run away, and the error says so."""
+    hours = {"id": "hours", "kind": "number", "text": "?", "min": 0, "max": 80, "step": 1}
+    target = {"mechanism": {"epsilon": 4, "target": "distribution", "bins": 6}}
+    survey = read_draft({"hushpoll": 1, "title": "Hours", "questions": [hours | target]})
+    truth = {"hours": {"values": [10, 40], "shares": [0.5, 0.5]}}
+    data = pd.DataFrame(dict(simulate_survey(survey, 200, truth, seed=1))).add_suffix("_reported")
+    data["age"] = np.random.default_rng(1).integers(18, 80, len(data))
+    with pytest.raises(NotIdentifiedError, match=r"put rare answers together|simplify the model"):
+        ordinal("hours ~ age", data, survey)
+
+
+def test_a_model_of_a_long_list_is_refused_before_it_fills_the_memory() -> None:
+    names = [f"Town {number}" for number in range(300)]
+    town = {"id": "town", "kind": "choice", "text": "?", "options": names, "mechanism": {"epsilon": 2}}
+    survey = read_draft({"hushpoll": 1, "title": "Towns", "questions": [town]})
+    drawn = dict(simulate_survey(survey, 600, {"town": [1 / 300] * 300}, seed=1))
+    data = pd.DataFrame({"town_reported": drawn["town"].tolist(), "age": np.arange(600) % 60})
+    for model in (ordinal, multinomial):
+        with pytest.raises(AnalysisError, match=r"too many for a model of all of them.*event="):
+            model("town ~ age", data, survey)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,12 +16,17 @@ import pandas as pd
 import pyreadstat
 import pytest
 from hushpoll_analysis import report
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.export import write_export
-from hushpoll_analysis.results.packages import data_package, ddi_codebook, r_reproduce, write_statistical
+from hushpoll_analysis.results.labels import WARNING
+from hushpoll_analysis.results.packages import data_package, ddi_codebook, write_statistical
+from hushpoll_analysis.results.reproduce import r_reproduce
+from hushpoll_analysis.results.stata_notes import write_notes
 from hushpoll_client import Survey
 
-DRAFT = {
+DRAFT: dict[str, Any] = {
     "hushpoll": 1,
     "title": "Exam <honesty> & more",
     "intro": "Two questions.",
@@ -77,12 +84,12 @@ def test_sav_and_dta_come_back_with_labels(survey: Survey, frame: pd.DataFrame, 
         table, meta = read(str(tmp_path / name))
         assert table["cheated_reported"].astype(int).to_list() == frame["cheated_reported"].to_list()
         assert meta.variable_value_labels["reason_reported"][1] == 'Fear "of" failure'
-        assert meta.variable_value_labels["reason_reported"][-9] == "No report"
         label = meta.column_names_to_labels["cheated_reported"]
         assert "warner" in label
         assert "eps 1" in label
         assert "not true answers" in meta.file_label
     _, meta = pyreadstat.read_sav(str(tmp_path / "a.sav"), user_missing=True)
+    assert meta.variable_value_labels["reason_reported"][-9] == "No report"
     assert meta.missing_ranges["reason_reported"][0]["lo"] == -9
     notes = "".join(str(line) for line in meta.notes)
     assert '"weight"' in notes
@@ -91,8 +98,69 @@ def test_sav_and_dta_come_back_with_labels(survey: Survey, frame: pd.DataFrame, 
     write_statistical(survey, holes, tmp_path / "b.sav")
     table, _ = pyreadstat.read_sav(str(tmp_path / "b.sav"))
     assert np.isnan(table["cheated_reported"][0])
+    write_statistical(survey, holes, tmp_path / "b.dta")
+    table, _ = pyreadstat.read_dta(str(tmp_path / "b.dta"))
+    assert pd.isna(table["cheated_reported"][0])
+    assert table["cheated_reported"][1] == frame["cheated_reported"][1]
+    table, meta = pyreadstat.read_dta(str(tmp_path / "b.dta"), user_missing=True)
+    assert table["cheated_reported"][0] == "a", "Stata's .a"
+    assert meta.variable_value_labels["cheated_reported"]["a"] == "No report"
+    assert meta.missing_user_values["cheated_reported"] == ["a"]
     with pytest.raises(AnalysisError, match=r"\.sav or \.dta"):
         write_statistical(survey, frame, tmp_path / "a.xyz")
+
+
+def test_a_stata_file_has_channel_and_epsilon_in_its_notes(
+    survey: Survey, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.dta"
+    write_statistical(survey, frame, path)
+    content = path.read_bytes()
+    assert b"<release>118</release>" in content, "119 opens in one edition of Stata only"
+    found = stata_notes(content)
+    assert found["_dta", "note1"] == WARNING
+    assert survey.hash in found["_dta", "note2"]
+    assert found["_dta", "note0"] == "2"
+    for question in survey.questions:
+        told = json.loads(found[f"{question.id}_reported", "note1"])
+        assert told["channel"] == question.channel.to_json()
+        assert told["epsilon"] == question.epsilon
+        assert told["mechanism"] == question.mechanism.name
+    # Two other programs read it as before.
+    assert (
+        pd.read_stata(path, convert_categoricals=False)["tax_reported"].to_list()
+        == frame["tax_reported"].to_list()
+    )
+    table, meta = pyreadstat.read_dta(str(path))
+    assert table["tax_reported"].to_list() == frame["tax_reported"].to_list()
+    assert survey.hash in " ".join(map(str, meta.notes))
+    # A channel that is long stands in several notes.
+    pyreadstat.write_dta(frame, str(path), version=14)
+    write_notes(path, {"_dta": ["x" * 40_000]})
+    assert "".join(stata_notes(path.read_bytes())["_dta", f"note{k}"] for k in (1, 2, 3)) == "x" * 40_000
+
+
+def stata_notes(content: bytes) -> dict[tuple[str, str], str]:
+    """Read characteristics by the published description of the format, places from the map."""
+    at = content.index(b"<map>") + 5
+    places = struct.unpack_from("<14Q", content, at)
+    tags = (b"<stata_dta>", b"<map>", b"<variable_types>", b"<varnames>", b"<sortlist>", b"<formats>")
+    tags += (b"<value_label_names>", b"<variable_labels>", b"<characteristics>", b"<data>", b"<strls>")
+    for place, tag in zip(places, (*tags, b"<value_labels>", b"</stata_dta>"), strict=False):
+        assert content[place:].startswith(tag)
+    assert places[-1] == len(content)
+    found = {}
+    place = places[8] + len(b"<characteristics>")
+    while content.startswith(b"<ch>", place):
+        (length,) = struct.unpack_from("<I", content, place + 4)
+        one = content[place + 8 : place + 8 + length]
+        names = (one[:129], one[129:258])
+        first, second = (name.split(b"\0")[0].decode() for name in names)
+        found[first, second] = one[258:-1].decode()
+        assert content.startswith(b"</ch>", place + 8 + length)
+        place += 8 + length + 5
+    assert content.startswith(b"</characteristics>", place)
+    return found
 
 
 def test_the_data_package_describes_reports(survey: Survey) -> None:
@@ -140,20 +208,112 @@ def rscript(program: str, name: str, folder: Path) -> subprocess.CompletedProces
     )
 
 
+def asked(name: str, kind: str, mechanism: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"id": name, "kind": kind, "text": "?", "mechanism": mechanism, **more}
+
+
+NUMBER: dict[str, Any] = {"min": 0, "max": 10, "step": 1}
+TICKED = ["bus", "car", "bike", "walk"]
+BLOCK = ["first", "second", "third"]
+EVERY_KIND = {
+    "hushpoll": 1,
+    "title": "Every kind",
+    "questions": [
+        *DRAFT["questions"],
+        asked("mood", "scale", {"epsilon": 1, "target": "cumulative"}, points=5),
+        asked("calm", "scale", {"name": "krr", "epsilon": 2}, points=4),
+        asked("often", "scale", {"name": "subset", "epsilon": 1}, points=7),
+        asked("hours", "number", {"epsilon": 1, "target": "mean"}, **NUMBER),
+        asked("money", "number", {"epsilon": 1, "target": "mean"}, min=0, max=900, step=1),
+        asked("age", "number", {"epsilon": 2, "target": "distribution", "bins": 4}, **NUMBER),
+        asked("used", "multiple", {"name": "sampled", "epsilon": 2, "ask": 2}, options=TICKED),
+        asked("most", "multiple", {"name": "padded", "epsilon": 2}, options=TICKED, at_most=2),
+        asked("town", "choice", {"epsilon": 2}, options=[f"t{k}" for k in range(30)]),
+        asked(
+            "forced", "choice", {"name": "forced", "forced": ["0.1", "0.2", "0.1"]}, options=["a", "b", "c"]
+        ),
+        asked("sure", "yes_no", {"name": "mangat", "truth": "0.6"}),
+        asked("cross", "yes_no", {"name": "crosswise", "decoy": "Born in May?", "decoy_counts": [20, 240]}),
+        asked("smokes", "yes_no", {"name": "warner", "epsilon": 2}),
+        asked(
+            "brand",
+            "choice",
+            {"epsilon": 2},
+            options=["p", "q"],
+            after={"question": "smokes", "answers": ["Yes"]},
+        ),
+        *({"id": name, "kind": "yes_no", "text": "?"} for name in BLOCK[:2]),
+        {"id": BLOCK[2], "kind": "choice", "text": "?", "options": ["x", "y", "z"]},
+    ],
+    "blocks": [{"questions": BLOCK, "ask": 2, "epsilon": 3}],
+}
+
+
+def every_report(n: int, seed: int, shares: str) -> tuple[Survey, pd.DataFrame]:
+    """Simulate people; their answers are even, or all but few the first one, so that some reports are rare."""
+    survey = read_draft(EVERY_KIND)
+    truth: dict[str, Any] = {}
+    for question in survey.questions:
+        options = len(question.options)
+        likely = [1 / options] * options if shares == "even" else [1.0] + [0.0] * (options - 1)
+        if question.kind.several:
+            likely = [0.4] * options if shares == "even" else [0.0] * (options - 1) + [0.5]
+        truth[question.id] = likely
+    for name in ("hours", "money", "age"):
+        truth[name] = {"values": [0, 7], "shares": [0.5, 0.5] if shares == "even" else [1.0, 0.0]}
+    truth["most"] = {
+        "sets": [["bus"], ["car", "walk"]],
+        "shares": [0.5, 0.5] if shares == "even" else [1.0, 0.0],
+    }
+    drawn = simulate_survey(survey, n, truth, seed=seed)
+    return survey, pd.DataFrame({f"{name}_reported": codes for name, codes in drawn})
+
+
+def same(written: str, wanted: float | None, name: tuple[str, ...]) -> None:
+    if wanted is None or np.isnan(wanted):
+        assert written == "NA", name
+    else:
+        assert float(written) == pytest.approx(wanted, abs=1e-9, rel=1e-9), name
+
+
 @pytest.mark.long
-def test_r_recomputes_the_table(survey: Survey, frame: pd.DataFrame, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("n", "shares"), [(60, "even"), (60, "few"), (400, "few"), (5000, "even"), (5000, "few")]
+)
+def test_r_recomputes_every_interval(n: int, shares: str, tmp_path: Path) -> None:
     program = shutil.which("Rscript")
     assert program, "Rscript is missing: run `make prove`, or apt-get install r-base-core"
-    write_export(survey, frame, tmp_path)
+    survey, data = every_report(n, n, shares)
+    write_export(survey, data, tmp_path, level=0.9)
     ran = rscript(program, "reproduce.R", tmp_path)
     assert ran.returncode == 0, ran.stderr
     with (tmp_path / "table_R.csv").open(newline="", encoding="utf-8") as file:
-        found = {(row["question"], row["option"]): row for row in csv.DictReader(file)}
-    for part in report(survey, frame).questions:
-        for line in part.lines:
-            row = found[(part.id, line.option)]
-            assert float(row["estimate"]) == pytest.approx(line.entry.estimate, abs=1e-9)
-            assert float(row["se"]) == pytest.approx(line.entry.se, rel=1e-9)
-            assert float(row["epsilon"]) == pytest.approx(part.question.epsilon)
+        found = {(row["question"], row["quantity"], row["option"]): row for row in csv.DictReader(file)}
+    frame = report(survey, data, level=0.9, minimum=2).to_frame()
+    last = {part.id: part.options[-1] for part in survey.questions}
+    compared = set()
+    for row in frame.to_dict(orient="records"):
+        name = (row["question"], row["quantity"], row["option"])
+        certain = row["quantity"] == "cumulative" and row["option"] == last[row["question"]]
+        if row["quantity"] in ("quantile", "iqr") or certain:
+            continue
+        compared.add(name)
+        for column in ("estimate", "se", "low", "high"):
+            same(found[name][column], row[column], (*name, column))
+        if row["quantity"] == "share":
+            for column in ("simultaneous_low", "simultaneous_high"):
+                same(found[name][column], row[column], (*name, column))
+        assert found[name]["interval"] == row["interval"], name
+    assert compared == set(found)
+    assert {one[0] for one in compared} == {one.id for one in survey.questions}
     labels = rscript(program, "labels.R", tmp_path)
     assert labels.returncode == 0, labels.stderr
+
+
+@pytest.mark.long
+def test_r_says_that_there_is_nothing_to_estimate(tmp_path: Path) -> None:
+    survey, data = every_report(60, 1, "even")
+    write_export(survey, data.head(0), tmp_path)
+    ran = rscript(str(shutil.which("Rscript")), "reproduce.R", tmp_path)
+    assert ran.returncode != 0
+    assert "reports.csv has 0 reports; at least 2 are needed" in ran.stderr

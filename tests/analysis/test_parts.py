@@ -134,7 +134,7 @@ def test_long_lists_are_drawn_with_the_chances_of_the_integers(
 
 
 @pytest.mark.parametrize(
-    ("options", "size"), [(63, 2), (64, 31), (65, 5), (128, 60), (1000, 18), (1000, 378)]
+    ("options", "size"), [(24, 6), (63, 2), (64, 31), (65, 5), (128, 60), (1000, 18), (1000, 378)]
 )
 def test_pairs_of_options_of_a_long_list_come_as_often_as_they_should(options: int, size: int) -> None:
     channel, n, answer = mechanisms.subset(options, 1, size).device, 40_000, options - 1
@@ -156,6 +156,28 @@ def test_pairs_of_options_of_a_long_list_come_as_often_as_they_should(options: i
         if expected_pairs >= 20:
             counted = some[:, :20].T @ some[:, 20:40]
             assert np.abs(counted - expected_pairs).max() < 5.5 * np.sqrt(expected_pairs)
+
+
+@pytest.mark.parametrize("options", [4, 5, 8, 13, 20])
+def test_texts_of_sets_are_read_as_the_client_packs_them(options: int) -> None:
+    channel = mechanisms.subset(options, 1, 2).device
+    whole, wire = SubsetSampler(channel), channel.wire
+    reports = sorted(channel.chances(0))
+    packed = b"".join(wire.pack(one) for one in reports)
+    for texts in (np.array(reports), np.array(reports, dtype=object), np.array(reports, dtype="S")):
+        codes, wrong = whole.read(texts)
+        assert wrong is None
+        assert codes.dtype == np.uint8
+        assert codes.tobytes() == packed
+    good = reports[-1]
+    others = (
+        "", "0" + good, good + "0", good + "\0", good[:-1], " " + good, good[:-1] + "g", good[:-1] + "\u0661",
+        good[:-1] + "\U0001d7ce", "f" * len(good), "0" * len(good), good.upper() if good.upper() != good else "A",
+        b"\xff" * len(good), 7, 3.0, None,
+    )  # fmt: skip
+    for other in others:
+        assert not wire.legal(other)
+        assert whole.read(np.array([good, other, good], dtype=object))[1] == 1, other
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -209,7 +231,7 @@ def test_estimates_of_every_kind_are_near_the_truth(frame: pd.DataFrame) -> None
         "town": TRUTH["town"],
         "used": TRUTH["used"],
         "few": [0.8, 0.3, 0, 0, 0, 0, 0, 0.3],
-        "hours": [],  # a mean: the grid points that numbers are rounded to are no answers
+        "hours": [],  # a mean: the grid points that numbers are rounded to are not answers
         "cheated": [0.3],
         "why": [0.3 * 0.4, 0.3 * 0.6, 0.7],
     }
@@ -260,8 +282,13 @@ def test_groups_are_counted_part_by_part(frame: pd.DataFrame) -> None:
     counted = tally(SURVEY, grouped, by="site")
     for question in SURVEY.questions:
         assert counted.joint[question.id].sum(axis=0).tolist() == counted.counts[question.id].tolist()
-    with pytest.raises(AnalysisError, match="make no groups"):
-        tally(SURVEY, frame, by="used")
+    ticked = tally(SURVEY, frame, by="used")
+    options = next(one.labels for one in SURVEY.questions if one.id == "used")
+    assert [one.by for one in ticked.each] == [f"used[{option}]" for option in options]
+    for one in ticked.each:
+        assert one.by is not None
+        alone = tally(SURVEY, frame, by=one.by)
+        assert all(np.array_equal(one.joint[name], table) for name, table in alone.joint.items())
 
 
 @pytest.mark.parametrize("bad", ["00", "zz" * 5, "f" * 10, "0" * 10, None, "0000000001"])

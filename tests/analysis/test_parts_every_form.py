@@ -15,6 +15,7 @@ from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.engines import weighted_counts
 from hushpoll_analysis.data.files import read_frame, tally
 from hushpoll_analysis.data.parts import engine_table, tally_parts, write_parts
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey
 from hushpoll_client.group import FIELD
 from hushpoll_client.record import RecordFormat
@@ -41,16 +42,58 @@ def parts(records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
-@pytest.mark.parametrize("by", [None, "a", "h", FIELD, "d", "e", "f"])
+@pytest.mark.parametrize("by", [None, "a", "h", FIELD, "d", "e", "f", "c", "g", "c[c10]", "g[q]"])
 def test_an_engine_counts_every_form_as_the_records_are_counted(
     records: list[bytes], parts: Path, by: str | None
 ) -> None:
     expected = tally(SURVEY, records, by)
     same_counts(tally_parts(SURVEY, parts, by), expected)
     same_counts(tally(SURVEY, parts, by), expected)
+    same_counts(tally(SURVEY, f"{parts}/part-*.parquet", by), expected)
 
 
-@pytest.mark.parametrize("by", [None, "h", FIELD, "e"])
+SAMPLED = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "Sampled",
+        "questions": [
+            {"id": "y", "kind": "yes_no", "text": "Y?", "mechanism": {"epsilon": 1}},
+            {
+                "id": "used",
+                "kind": "multiple",
+                "text": "Which?",
+                "options": [*"abcdefgh"],
+                "mechanism": {"name": "sampled", "epsilon": 2, "ask": 2},
+            },
+        ],
+    }
+)
+
+
+@pytest.mark.parametrize("by", ["used", "used[c]"])
+@pytest.mark.parametrize("most", [10, 1000], ids=["read", "grouped"])
+def test_people_who_were_not_asked_about_an_option_are_in_no_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, most: int
+) -> None:
+    """Where a question has more different reports than are grouped by, files are read block by block."""
+    monkeypatch.setattr("hushpoll_analysis.data.engine_groups.MOST_REPORTS", most)
+    truth = {"y": [0.5, 0.5], "used": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]}
+    frame = pd.DataFrame(
+        {f"{name}_reported": codes for name, codes in simulate_survey(SAMPLED, 900, truth, 3)}
+    )
+    for start in range(0, 900, 400):
+        frame[start : start + 400].to_parquet(tmp_path / f"{start}.parquet")
+    expected = tally(SAMPLED, frame, by)
+    same_counts(tally_parts(SAMPLED, tmp_path, by), expected)
+    with engine_table(SAMPLED, tmp_path) as table:
+        if most > 100:
+            same_counts(tally(SAMPLED, table, by), expected)
+        else:
+            with pytest.raises(AnalysisError, match="112 different reports, too many to group by"):
+                tally(SAMPLED, table, by)
+
+
+@pytest.mark.parametrize("by", [None, "h", FIELD, "e", "c[c10]", "g[q]"])
 def test_weights_of_every_form_are_added_up(records: list[bytes], parts: Path, by: str | None) -> None:
     frame = read_frame(SURVEY, records, 0)
     frame["w"] = 1.0 + (frame["b_reported"] % 3)
@@ -82,6 +125,13 @@ def test_weights_of_every_form_are_added_up(records: list[bytes], parts: Path, b
 def _groups(frame: pd.DataFrame, by: str) -> pd.Series[Any]:
     if by == FIELD:
         return frame[FIELD]
+    if "[" in by:
+        name = by[0]
+        entry = next(one for one in SURVEY.questions if one.id == name)
+        whole = sampler(entry.channel)
+        codes, _ = whole.read(frame[f"{name}_reported"].to_numpy())
+        part = whole.parts[entry.labels.index(by[2:-1])]
+        return pd.Series(whole.part_codes(part, codes).astype(str), index=frame.index)
     question = next(one for one in SURVEY.questions if one.id == by)
     found = SURVEY.block_of(question)
     if found is None:
@@ -97,6 +147,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from hushpoll_analysis.data.parts import write_parts
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey
 from hushpoll_client.record import RecordFormat
 

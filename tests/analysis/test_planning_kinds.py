@@ -13,6 +13,8 @@ from hushpoll_analysis.channel.spread import TARGETS, MeanSpread, spread
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import krr, padded, sampled, subset, warner
+from hushpoll_client.mechanism.padded import unit_variance as padded_variance
+from hushpoll_client.mechanism.sampled import unit_variance
 
 
 # The figures come from an independent computation of n times the variance.
@@ -125,6 +127,14 @@ def test_ticked_options_are_compared_with_every_way_to_randomize_them() -> None:
     # 16 against 2.28, from an independent computation.
     assert free.candidates[1].respondents == pytest.approx(16 / 2.28, rel=1e-2)
     assert said(free.reason) == math.floor(100 * (1 - 1 / free.candidates[1].respondents))
+    pairs = recommend("multiple", 8, 1.0, at_most=3, pairs=True)
+    assert [one.mechanism for one in pairs.candidates] == ["sampled", "split"]
+    # Two of eight items instead of one: (8/2) against 8 people a report, through a channel of four answers.
+    times = unit_variance(8, 2, 1.0) / min(unit_variance(8, 1, 1.0), padded_variance(8, 3, 1.0))
+    assert f"Pairs need two options of each person and cost {times:.1f} times as many people." in pairs.reason
+    assert "Pairs" not in recommend("multiple", 8, 2.0, pairs=True).reason
+    with pytest.raises(AnalysisError, match="pairs is for tick lists"):
+        recommend("choice", 5, pairs=True)
     limited = recommend("multiple", 8, 2.0, at_most=3)
     assert limited.mechanism == "padded"
     assert limited.candidates[1].respondents == pytest.approx(2.28 / 1.56, rel=1e-2)

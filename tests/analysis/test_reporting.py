@@ -16,7 +16,9 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, report
 from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.data.released import released_together
 from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.results.export import write_export, write_reports
 from hushpoll_analysis.results.figures import axis_for
 from hushpoll_analysis.results.method import percent
 from hushpoll_analysis.results.rendering import stylesheet
@@ -156,7 +158,7 @@ def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyR
     assert "unclipped estimate −" in text
     assert "unclipped estimate 0.0" not in text
     assert "is chance, not an error" in text
-    # A crosswise report is no Yes: its counts stand apart.
+    # A crosswise report is not a Yes: its counts stand apart.
     assert re.search(r"reported, not true: different [\d,]+, same [\d,]+", text)
 
 
@@ -193,18 +195,30 @@ def test_exact_groups_too_small_to_show_are_named(survey: Survey, frame: pd.Data
 def test_a_single_group_is_refused_in_words(survey: Survey, frame: pd.DataFrame) -> None:
     made = report(survey, frame.assign(region="north"), by="region")
     assert "needs two groups" in made.groups[0].notes[0]
+    # Ten Yes of sixty at epsilon 1 are below chance: no share within them, no difference, and no table without rows.
+    reports = frame[:60].assign(cheated_reported=[1] * 10 + [0] * 50)
+    faint = report(survey, reports, by="cheated")
+    assert faint.groups[0].differences
+    assert not any(table.told_differences for table in faint.groups)
+    assert "Differences between groups" not in faint.to_html()
     assert made.to_html()
     alone = Survey.from_draft({**DRAFT, "questions": DRAFT["questions"][:1]})
     with pytest.raises(HushpollError, match="the only question"):
         report(alone, frame[["cheated_reported"]], by="cheated")
-    with pytest.raises(HushpollError, match="no group of cheated"):
+    with pytest.raises(HushpollError, match="not a group of cheated"):
         report(survey, frame, by="cheated", reference="Maybe")
 
 
 @pytest.mark.parametrize("n", [0, 1, 49])
 def test_too_few_reports_give_no_number_in_any_form(survey: Survey, frame: pd.DataFrame, n: int) -> None:
     made = report(survey, frame[:n], by="cheated")
-    assert made.too_few.startswith(f"No estimates yet: {n} reports")
+    told = {
+        0: "no report is counted so far, and it takes 50.",
+        1: "1 report is fewer",
+        49: "49 reports are fewer",
+    }
+    assert made.too_few.startswith(f"No estimates yet: {told[n]}")
+    assert made.to_html().count("<details") == 1, "the method; no fold opens on nothing"
     value = json.loads(made.to_json())
     assert value["n"] == n
     assert value["note"] == made.too_few
@@ -434,16 +448,57 @@ def test_totals_have_a_shuffled_epsilon_beside_the_local_one() -> None:
     frame = pd.DataFrame(
         {f"{q.id}_reported": np.arange(10_000) % q.channel.outcomes for q in survey.questions}
     )
-    found = report(survey, frame)
+    found = report(survey, frame, batch=math.inf)
     part = found["cheated"].to_dict()
     assert part["epsilon"] == pytest.approx(1)
     assert part["epsilon_shuffled"] == pytest.approx(0.0432, abs=2e-4)
     assert part["epsilon_shuffled_delta"] == 1e-6
-    assert any("ε = 0.044 (δ = 10⁻⁶" in remark for remark in found["cheated"].remarks)
+    (told,) = (one for one in found["cheated"].remarks if "shuffling" in one)
+    # Who follows results while reports come, as their owner may, sees more.
+    assert "totals by themselves, read once, after the last report, reveal less" in told
+    assert "ε = 0.044 (δ = 10⁻⁶" in told
     assert found["tax"].to_dict()["epsilon_shuffled"] is None
-    few = report(survey, frame.head(100))["cheated"]
+    few = report(survey, frame.head(100), batch=math.inf)["cheated"]
     assert 0.043 < few.to_dict()["epsilon_shuffled"] < 1
     assert any("shuffling" in remark for remark in few.remarks)
+
+
+def test_a_table_that_does_not_say_how_it_was_released_claims_nothing_without_a_condition() -> None:
+    survey = Survey.from_draft(exam())
+    frame = pd.DataFrame(
+        {f"{q.id}_reported": np.arange(10_000) % q.channel.outcomes for q in survey.questions}
+    )
+    part = report(survey, frame)["cheated"]
+    assert part.to_dict()["epsilon_shuffled"] is None
+    assert part.to_dict()["epsilon_shuffled_delta"] is None
+    (told,) = (one for one in part.remarks if "shuffling" in one)
+    assert "totals by themselves, if they were released once, after the last report, reveal less" in told
+    assert "ε = 0.044" in told
+
+
+@pytest.mark.parametrize("batch", [50, math.inf, None])
+def test_an_export_says_how_its_reports_were_released(tmp_path: Path, batch: float | None) -> None:
+    survey = Survey.from_draft(exam())
+    frame = pd.DataFrame(
+        {f"{q.id}_reported": np.arange(10_000) % q.channel.outcomes for q in survey.questions}
+    )
+    expected = report(survey, frame, batch=batch).to_dict()
+    write_export(survey, frame, tmp_path, batch=batch)
+    for name in ("reports.csv", "reports.parquet"):
+        assert report(survey, tmp_path / name).to_dict() == expected
+    assert ("- Released" in (tmp_path / "codebook.md").read_text("utf-8")) is (batch is not None)
+    # A file that the description beside it does not speak of says nothing.
+    (tmp_path / "reports.csv").rename(tmp_path / "others.csv")
+    assert report(survey, tmp_path / "others.csv")["cheated"].batch is None
+
+
+def test_parts_of_which_one_does_not_say_how_it_was_released(tmp_path: Path) -> None:
+    survey = Survey.from_draft(exam())
+    frame = pd.DataFrame({f"{q.id}_reported": np.arange(60) % q.channel.outcomes for q in survey.questions})
+    for name, batch in (("a", 50), ("b", math.inf), ("c", None)):
+        write_reports(survey, frame, tmp_path / f"{name}.parquet", batch=batch)
+    assert released_together(survey, str(tmp_path / "[ab].parquet")) == 50
+    assert released_together(survey, tmp_path) is None
 
 
 def test_a_document_in_place_of_a_survey_is_explained(frame: pd.DataFrame) -> None:

@@ -159,8 +159,8 @@ def test_tables_and_comparisons_take_a_design_a_row(people: pd.DataFrame) -> Non
     arms = compare(people, "arm", "y", "arm", designs=ARMS).shares
     mine = people.loc[people["arm"] == "strong", "y"]
     alone = estimate(np.bincount(mine, minlength=2), ARMS["strong"])["Yes"]
-    assert arms.loc[("strong", 1), "interval"] == "wilson"
-    assert arms.loc[("strong", 1), "low"] == pytest.approx(alone.low, abs=1e-12)
+    assert arms.loc[("strong", "Yes"), "interval"] == "wilson"
+    assert arms.loc[("strong", "Yes"), "low"] == pytest.approx(alone.low, abs=1e-12)
     weighted = weighted_estimate(people, {"y": "arm"}, "y", weights="w", designs=ARMS)
     assert weighted.shares[1].estimate == pytest.approx(np.average(values, weights=people["w"]), abs=1e-12)
 
@@ -360,6 +360,7 @@ def test_coverage_with_an_unknown_share(name, designs, share: float, chance) -> 
         data = two_groups(3000, 1000 + seed, lambda p, g, rng: chance(p, share, g))
         frame = logit("y ~ x", data, "group", designs=designs).to_frame(everything=True)
         inside += (frame["low"].to_numpy() <= truth) & (truth <= frame["high"].to_numpy())
+    print(f"{name}: {inside / repetitions}")
     assert (inside / repetitions).min() > 0.93
     assert (inside / repetitions).max() < 0.975
 
@@ -376,7 +377,7 @@ def test_coverage_with_an_unknown_share(name, designs, share: float, chance) -> 
         (lambda d: logit("y ~ x", d, ARMS["weak"], designs=ARMS), "a column of their names"),
         (lambda d: crosstab(d, "arm", "g", "y", designs=ARMS), "name the randomized column"),
         (lambda d: crosstab([[1, 2], [3, 4]], {"y": "arm"}, "g", "y", designs=ARMS), "table of respondents"),
-        (lambda d: compare(d.assign(y=d["y"] + 1), "arm", "y", "g", designs=ARMS), "no report code"),
+        (lambda d: compare(d.assign(y=d["y"] + 1), "arm", "y", "g", designs=ARMS), "not report codes"),
         (
             lambda d: compare(d, "arm", "y", "g", designs={**ARMS, "weak": mechanisms.krr(3, 1)}),
             "different numbers",
@@ -461,3 +462,55 @@ def test_a_trend_holds_its_level() -> None:
 def test_odd_trends_are_explained(waves, options, message: str) -> None:
     with pytest.raises(AnalysisError, match=message):
         trend(waves, **options)
+
+
+def test_names_of_designs_are_read_by_the_labels_of_their_rows(people: pd.DataFrame) -> None:
+    shuffled = people["arm"].sample(frac=1, random_state=2)
+    wanted = estimate(people["y"], people["arm"], designs=ARMS)["Yes"].estimate
+    assert estimate(people["y"], shuffled, designs=ARMS)["Yes"].estimate == wanted
+    by_name = logit("y ~ x", people, "arm", designs=ARMS).coef
+    assert logit("y ~ x", people, {"y": shuffled}, designs=ARMS).coef == pytest.approx(by_name)
+
+
+def test_a_report_that_does_not_fit_is_named_plainly(people: pd.DataFrame) -> None:
+    with pytest.raises(AnalysisError, match="the first is 2 in row"):
+        weighted_estimate(people.assign(y=people["y"] + 1), {"y": ARMS["weak"]}, "y")
+
+
+@pytest.mark.parametrize(
+    "designs",
+    [
+        {"a": detects_cheating(0.25), "b": detects_cheating(0.25)},
+        {"a": detects_cheating(0.2, 0.2), "b": detects_cheating(0.1, 0.6)},
+        {"a": asks_unknown_decoy(0.6), "b": asks_unknown_decoy("3/5")},
+        {"a": detects_lies(0.7), "b": detects_lies(0.7)},
+        {"a": detects_cheating(0.25), "b": detects_lies(0.7)},
+    ],
+)
+def test_designs_that_leave_their_unknown_open_are_refused(designs: dict[str, object]) -> None:
+    """A predictor would hold such a model by the shape of its curve alone: all cheat, and most have the trait."""
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"g": ["a", "b"] * 200, "x": rng.normal(size=400), "y": rng.integers(0, 2, 400)})
+    with pytest.raises(NotIdentifiedError, match="asked in too few ways to tell the unknown share"):
+        logit("y ~ x", data, "g", designs=designs)
+
+
+def test_one_group_alone_does_not_tell_an_unknown_share() -> None:
+    data = pd.DataFrame({"g": "a", "x": np.linspace(-1, 1, 100), "y": [0, 1] * 50})
+    designs = {"a": detects_cheating(0.25), "b": detects_cheating(0.75)}
+    with pytest.raises(NotIdentifiedError, match="too few ways"):
+        logit("y ~ x", data, "g", designs=designs)
+
+
+def test_counts_of_a_design_are_named_as_those_of_one_mechanism() -> None:
+    first, second = mechanisms.warner(1.0), mechanisms.warner(2.0)
+    by_name = {"first": {"No": 70, "Yes": 30}, "second": {"Yes": 60, "No": 140}}
+    in_order = {"first": [70, 30], "second": [140, 60]}
+    designs = {"first": first, "second": second}
+    assert estimate(by_name, designs=designs) == estimate(in_order, designs=designs)
+    three = mechanisms.krr(3, 1.0)
+    given = {"one": {"a": 5, "c": 9, "b": 6}}
+    found = estimate(given, designs={"one": three}, options=["a", "b", "c"])
+    assert found.counts == (5, 6, 9)
+    with pytest.raises(AnalysisError, match=r"the key 'Perhaps' is not a report code .* No, Yes"):
+        estimate({"first": {"No": 70, "Perhaps": 30}}, designs=designs)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, crosstab, estimate, linear, logit, report, weighted_estimate
+from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.replicates import Replicates
 from hushpoll_client import Survey, mechanisms
@@ -131,7 +132,7 @@ def test_tables_and_correlations_of_a_census_agree_with_simulation() -> None:
     truth = (rng.random(n) < special.expit(-0.5 + x + 0.5 * group)).astype(int)
     mechanism = mechanisms.warner(epsilon=2)
     found: dict[str, list[tuple[float, float]]] = {"cell": [], "difference": [], "r": [], "beta": []}
-    for _ in range(150):
+    for _ in range(110):
         frame = pd.DataFrame({"x": x, "g": group, "y": reported(truth, mechanism, rng)})
         how = {"y": mechanism}
         table = crosstab(frame, how, "g", "y", population=n)
@@ -160,6 +161,12 @@ def test_replicates_of_the_jackknife_are_the_linearised_variance() -> None:
         plain = weighted_estimate(frame, {"y": COIN}, "y")
         assert got.shares[1].se == pytest.approx(plain.shares[1].se, rel=1e-9)
     assert got.degrees_of_freedom == n - 1
+
+
+def test_replicates_that_do_not_differ_are_refused() -> None:
+    data = pd.DataFrame({"y": [0, 1] * 50})
+    with pytest.raises(AnalysisError, match="no variance"):
+        weighted_estimate(data, {"y": mechanisms.warner(epsilon=2)}, "y", replicates=np.ones((100, 5)))
 
 
 def test_replicates_by_hand() -> None:
@@ -319,6 +326,19 @@ def test_a_report_takes_a_sample_design(
     assert status == 0, out
     first = json.loads(out)["questions"][0]["estimates"][0]
     assert first["se"] == pytest.approx(made["cheated"].lines[0].entry.se)
+
+
+@pytest.mark.parametrize("key", ["weights", "strata", "clusters"])
+def test_a_report_refuses_reports_as_a_sample_design(people: pd.DataFrame, key: str) -> None:
+    for name in ("cheated", "cheated_reported"):
+        with pytest.raises(AnalysisError, match=f"{key}: '{name}' was randomized"):
+            report(SURVEY, people, **{key: name})
+
+
+def test_a_population_may_be_a_number_of_numpy(people: pd.DataFrame) -> None:
+    counts = tally(SURVEY, people)
+    wanted, got = (report(SURVEY, counts, population=size) for size in (5000, np.int64(5000)))
+    assert got["cheated"].lines[0].entry == wanted["cheated"].lines[0].entry
 
 
 def test_a_report_of_a_finite_population(people: pd.DataFrame) -> None:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +55,11 @@ def frame(survey: Survey) -> pd.DataFrame:
     return data.assign(region=np.where(np.arange(5000) % 4 == 0, "north", "south"))
 
 
-@pytest.mark.parametrize("by", [None, "b", "region"])
+@pytest.mark.parametrize("by", [None, "b", "region", "n", "code"])
 def test_duckdb_counts_as_pandas_does(
     survey: Survey, frame: pd.DataFrame, tmp_path: Path, by: str | None
 ) -> None:
+    frame = frame.rename(columns={"region": by}) if by in ("n", "code") else frame
     frame[:3000].to_parquet(tmp_path / "one.parquet")
     frame[3000:].to_parquet(tmp_path / "two.parquet")
     expected = tally(survey, frame, by)
@@ -126,6 +135,9 @@ def same_counts(found: Tally, expected: Tally) -> None:
     assert found.joint.keys() == expected.joint.keys()
     for name in expected.joint:
         assert np.array_equal(found.joint[name], expected.joint[name]), name
+    assert [one.by for one in found.each] == [one.by for one in expected.each]
+    for one, other in zip(found.each, expected.each, strict=True):
+        same_counts(one, other)
 
 
 @pytest.mark.parametrize("by", [None, "b"])
@@ -170,7 +182,7 @@ def test_parts_of_nothing_and_of_another_survey(
     with pytest.raises(HushpollError, match="holds reports of survey"):
         tally_parts(survey, tmp_path)
     (tmp_path / "part-00009.parquet").write_bytes(b"no")
-    with pytest.raises(HushpollError, match="is no Parquet file"):
+    with pytest.raises(HushpollError, match="is not a Parquet file"):
         tally_parts(wide, tmp_path)
     with pytest.raises(HushpollError, match="there is no engine"):
         tally_parts(wide, tmp_path, engine="abacus")
@@ -212,3 +224,94 @@ def test_spark_counts_the_same_to_the_last_digit(
     with engine_table(wide, tmp_path) as table:
         heavy = table.mutate(w=table["a_reported"].cast("float64") + 1.0)
         assert summed.equals(weighted_counts(survey, heavy.drop("long_reported"), "w", "b"))
+
+
+# A cluster of its own processes ----------------------------------------------------------------------------------
+
+
+def _free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])
+
+
+@contextmanager
+def spark_process(folder: Path, kind: str, ready: str, *arguments: str) -> Iterator[None]:
+    """Run one of Spark's own programs until its log says that it is ready, and end it afterwards by its process."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    log = folder / f"{kind.rsplit('.', 1)[-1]}.log"
+    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [str(home / "bin" / "spark-class"), kind, "--host", "127.0.0.1", *arguments]
+    with log.open("w") as sink:
+        process = subprocess.Popen(command, env=environment, stdout=sink, stderr=sink)
+    try:
+        until = time.monotonic() + 120
+        while ready not in log.read_text():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.2)
+        yield
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+@pytest.fixture
+def spark_address(tmp_path: Path) -> Iterator[str]:
+    """The address of a standalone master with one worker, both on this machine."""
+    port, page, other = _free_port(), str(_free_port()), str(_free_port())
+    address = f"spark://127.0.0.1:{port}"
+    begun = "org.apache.spark.deploy"
+    with (
+        spark_process(
+            tmp_path,
+            f"{begun}.master.Master",
+            "Starting Spark master",
+            "--port",
+            str(port),
+            "--webui-port",
+            page,
+        ),
+        spark_process(
+            tmp_path,
+            f"{begun}.worker.Worker",
+            "Successfully registered with master",
+            *("--cores", "1", "--memory", "1g", "--webui-port", other),
+            *("--work-dir", str(tmp_path / "work"), address),
+        ),
+    ):
+        yield address
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_command_counts_on_a_master_and_a_worker(
+    wide: Survey, survey: Survey, records: list[bytes], tmp_path: Path, spark_address: str
+) -> None:
+    """Needs requirements/spark.txt and Java, as `make prove` installs them."""
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    write_parts(wide, records, parts, 2000)
+    (tmp_path / "survey.json").write_bytes(wide.canonical)
+    begin = [sys.executable, "-c", "import sys; from hushpoll_server.cli import main; main(sys.argv[1:])"]
+    for by in ([], ["--by", "b"]):
+        found = []
+        for engine in (["--engine", "spark", "--master", spark_address], ["--engine", "duckdb"]):
+            asked = ["report", "survey.json", "--data", "parts/*.parquet", "--json", *by, *engine]
+            done = subprocess.run([*begin, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0, done.stderr
+            found.append(json.loads(done.stdout))
+        assert found[0] == found[1]
+        assert found[0]["n"] == 5500
+    # The worker did it: its folder has what it ran.
+    assert [one for one in (tmp_path / "work").iterdir() if one.name.startswith("app-")]
+    sums = []
+    for engine, master in (("spark", spark_address), ("duckdb", None)):
+        with engine_table(wide, parts, engine, master) as table:
+            heavy = table.mutate(w=table["a_reported"].cast("float64") + 1.0)
+            sums.append(weighted_counts(survey, heavy.drop("long_reported"), "w", "b"))
+    assert sums[0].equals(sums[1])

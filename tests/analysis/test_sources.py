@@ -181,7 +181,7 @@ def test_columns_that_are_missing_or_foreign_are_named(
 ) -> None:
     with pytest.raises(HushpollError, match='no column "town_reported"'):
         tally(survey, frame.drop(columns="town_reported"))
-    with pytest.raises(HushpollError, match='"tax_reported" is no question of this survey'):
+    with pytest.raises(HushpollError, match='"tax_reported" is not a question of this survey'):
         tally(survey, frame.assign(tax_reported=0))
     with pytest.raises(HushpollError, match='"region" is neither'):
         tally(survey, frame, "region")
@@ -191,10 +191,10 @@ def test_columns_that_are_missing_or_foreign_are_named(
     with pytest.raises(HushpollError, match=r"name it \.csv"):
         tally(survey, tmp_path / "reports.xls")
     (tmp_path / "broken.parquet").write_bytes(b"not parquet")
-    with pytest.raises(HushpollError, match=r"broken\.parquet: is no Parquet file"):
+    with pytest.raises(HushpollError, match=r"broken\.parquet: is not a Parquet file"):
         tally(survey, tmp_path / "broken.parquet")
     (tmp_path / "empty.csv").write_text("")
-    with pytest.raises(HushpollError, match=r"empty\.csv: is no CSV file"):
+    with pytest.raises(HushpollError, match=r"empty\.csv: is not a CSV file"):
         tally(survey, tmp_path / "empty.csv")
 
 

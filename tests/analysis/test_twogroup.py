@@ -17,7 +17,7 @@ from hushpoll_analysis import (
     lie_detection,
     unrelated_two_groups,
 )
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "results" / "univariate.json").read_text())
 TOLERANCE = 1e-6
@@ -144,6 +144,29 @@ def test_profile_interval_falls_by_the_chi_square() -> None:
         assert 2 * (top - best_on(limit)) == pytest.approx(chi2.ppf(0.95, 1), abs=1e-3)
 
 
+def test_equal_reports_leave_an_interval() -> None:
+    """The normal interval has no width there: 20 No of 20 in both groups gave a share of exactly 0."""
+    found = unrelated_two_groups([(20, 0), (20, 0)], truth=(0.7, 0.3))
+    assert found["share"].se == 0
+    assert (found.interval, found["share"].low) == ("likelihood", 0)
+    assert 0.05 < found["share"].high == found["share"].shown.high < 0.3
+    assert "fewer than 15 times" in found.notes[0]
+    often = unrelated_two_groups([(340, 160), (285, 215)], truth=(0.7, 0.3))
+    assert (often.interval, often.notes) == ("wald", ())
+
+
+def test_the_default_interval_covers_where_a_report_is_rare() -> None:
+    """By enumeration of both groups; the normal interval covers 76 % here."""
+    n, theta, share, decoy = 20, (0.7, 0.3), 0.05, 0.1
+    chances = [binom.pmf(np.arange(n + 1), n, t * share + (1 - t) * decoy) for t in theta]
+    joint = np.outer(*chances)
+    covered = 0.0
+    for a, b in np.argwhere(joint > 1e-4):
+        shown = unrelated_two_groups([(n - a, a), (n - b, b)], truth=theta)["share"].shown
+        covered += float(joint[a, b]) * (shown.low <= share <= shown.high)
+    assert covered / joint[joint > 1e-4].sum() > 0.93
+
+
 def test_results_show_themselves() -> None:
     found = unrelated_two_groups([(340, 160), (285, 215)], truth=("7/10", "3/10"))
     assert list(found.to_frame().index) == ["share", "decoy"]
@@ -215,3 +238,9 @@ def test_counts_with_keys_are_taken_by_their_keys(function: Any, keys: dict[str,
     assert named.groups == in_order.groups
     with pytest.raises(AnalysisError, match="group 2: the key 'Perhaps'"):
         function([(300, 500), {"Perhaps": 3, "No": 360}], **keys)
+
+
+@pytest.mark.parametrize("groups", [[(5, 5), (20, 5)], [(20, 0), (0, 20)], [(900, 100), (400, 600)]])
+def test_what_is_shown_lies_within_its_limits(groups: list[tuple[int, int]]) -> None:
+    for one in cheating_detection(groups, (0, 0.8)).parameters:
+        assert one.shown.low <= one.shown.estimate <= one.shown.high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def test_corrected_intervals_cover_with_careless_answers(pi: float, rate: float)
 @pytest.mark.parametrize("anchor", [0.0, 1.0])
 def test_corrected_intervals_cover_everywhere(n: int, pi: float, rate: float, anchor: float) -> None:
     got = coverage(3000, n, pi, rate, 6, anchor)
+    print(got)
     assert 0.93 <= got["corrected"] <= 0.975
     assert 0.93 <= got["rate"] <= 0.975
 
@@ -91,6 +93,29 @@ def test_it_is_the_bias_corrected_crosswise_estimate() -> None:
     assert 1 - got.careless.estimate == pytest.approx(attentive, abs=1e-9)
     assert got.shares[0].estimate == pytest.approx(wanted, abs=1e-9)
     assert got.shares[0].uncorrected == pytest.approx(estimate(np.bincount(frame["y"]), y)["Yes"].estimate)
+
+
+def test_an_anchored_crosswise_design_with_counted_decoys() -> None:
+    """Both decoys' shares come from polls of 400: the standard error is the spread over everything that was drawn."""
+    rng, n, pi, rate, decoys = np.random.default_rng(7), 1500, 0.2, 0.15, (0.15, 0.1)
+    table = np.array([0.5, 0.5])
+    found, inside = [], 0
+    for _ in range(300):
+        yes = np.clip(rng.binomial(400, decoys), 1, 399)
+        # Truth of both questions, jointly: careless people answer both at random.
+        truth = (1 - rate) * np.outer([1 - pi, pi], [1.0, 0.0]) + rate * np.outer(table, table)
+        same = [np.array([[q, 1 - q], [1 - q, q]]) for q in decoys]
+        counts = rng.multinomial(n, (same[0].T @ truth @ same[1]).ravel()).reshape(2, 2)
+        how = {
+            name: mechanisms.crosswise(decoy_counts=(int(k), 400)) for name, k in zip("ya", yes, strict=True)
+        }
+        share = anchored(counts, how, "y", "a", 0).shares[0]
+        found.append((share.estimate, share.se))
+        inside += share.low <= pi <= share.high
+    estimates, errors = np.array(found).T
+    assert estimates.mean() == pytest.approx(pi, abs=0.006)
+    assert np.median(errors) == pytest.approx(estimates.std(), rel=0.15)
+    assert 0.92 <= inside / 300 <= 0.98
 
 
 def test_fieller_ends_are_where_the_test_turns() -> None:
@@ -157,9 +182,23 @@ def test_the_curve_of_sensitivity() -> None:
     assert last["estimate"] == pytest.approx((p - 0.1) / 0.8)
     assert last["most"] == pytest.approx((p - 0.1) / 0.8 + 0.1)
     assert last["se"] == pytest.approx(se / 0.8)
-    assert last["high"] == pytest.approx(last["most"] + 1.959964 * last["se"], rel=1e-6)
+    assert last["low"] == pytest.approx((found["Yes"].low - 0.1) / 0.8)
+    assert last["high"] == pytest.approx((found["Yes"].high - 0.1) / 0.8 + 0.1)
+    assert frame.loc[0, ["low", "high"]].to_list() == [found["Yes"].low, found["Yes"].high]
     assert json.dumps(sensitivity(found).to_dict())
     assert "careless" in sensitivity(found)._repr_html_()
+
+
+def test_the_curve_follows_what_chance_gives() -> None:
+    """Careless people choose one of K alike, and tick each option in half of the cases."""
+    four = estimate([400, 300, 200, 100], mechanisms.krr(options=4, epsilon=2))
+    ticks = estimate([60, 40, 30, 70, 55, 45], mechanisms.sampled([2, 2, 2], 2, 1))
+    for found, chance in ((four, 0.25), (ticks, 0.5)):
+        entry = found.estimates[0]
+        row = sensitivity(found, entry.option, careless=[0.2], protective=[0]).to_frame().iloc[0]
+        assert row["estimate"] == pytest.approx((entry.estimate - 0.2 * chance) / 0.8)
+    given = sensitivity(four, "0", careless=[0.2], protective=[0], chance=0.5).to_frame().iloc[0]
+    assert given["estimate"] == pytest.approx((four["0"].estimate - 0.1) / 0.8)
 
 
 # On the results page. --------------------------------------------------------------------------------------------
@@ -236,6 +275,62 @@ def test_a_report_with_an_anchor(
     with pytest.raises(SystemExit) as ended:
         main(["report", str(document), "--data", str(path), "--anchor", "moon"])
     assert ended.value.code == 2
+
+
+def test_a_report_draws_what_nobody_can_check(people: pd.DataFrame) -> None:
+    """Both curves, folded with the details, in words, as a table for a terminal, and as numbers."""
+    made = report(SURVEY, people)
+    cheated, reason = made["cheated"], made["reason"]
+    assert cheated.sensitivity is not None
+    assert cheated.sensitivity.option == "Yes"
+    page = made.to_html()
+    assert page.count("If some had answered at random") == 3
+    assert page.count("If some had said No to protect themselves") == 2, "of yes/no questions only"
+    for place in [found.start() for found in re.finditer("If some had", page)]:
+        assert page.rfind("<details", 0, place) > page.rfind("</details>", 0, place), "folded"
+    text = " ".join(made.to_text().split())
+    yes = cheated.estimate["Yes"].estimate
+    assert f"would be {100 * yes:.1f} % {100 * (yes - 0.025) / 0.95:.1f} %" in text
+    assert f"would be at most {100 * (yes + 0.02):.1f} %" in text
+    # The largest share of a choice moves away from a third.
+    largest = max(reason.lines, key=lambda line: line.entry.estimate).entry
+    assert reason.sensitivity.option == largest.option
+    rows = reason.sensitivity.to_frame().set_index("careless")["estimate"]
+    assert rows[0.3] == pytest.approx((largest.estimate - 0.1) / 0.7)
+    data = json.loads(made.to_json())["questions"]
+    assert [one["sensitivity"]["option"] for one in data] == ["Yes", largest.option, "Yes"]
+    assert data[0]["sensitivity"]["curve"][0]["low"] == pytest.approx(cheated.estimate["Yes"].low)
+
+
+def test_a_mean_says_what_stays_open() -> None:
+    """Careless people average the middle of the range, 5 of 0 to 10."""
+    survey = read_draft(
+        {"hushpoll": 1, "title": "t", "questions": [{"id": "hours", "text": "?", **KINDS["hours"]}]}
+    )
+    channel = survey.questions[0].channel
+    made = report(survey, {"hours_reported": simulate(channel, np.full(3000, 2), seed=1)})["hours"]
+    mean = made.numbers.mean
+    said = next(note for note in made.remarks if "answered at random" in note)
+    assert float(said.split("would be ")[1].rstrip(".")) == pytest.approx(
+        (mean.estimate - 0.5) / 0.9, abs=0.01
+    )
+
+
+def test_an_instructed_answer_covers_with_careless_people() -> None:
+    """A question of four options of which everybody is told one, beside another of four: 20 % choose any of them."""
+    rng, rate, shares = np.random.default_rng(3), 0.2, np.array([0.55, 0.3, 0.15, 0.0])
+    four = mechanisms.krr(options=4, epsilon=2)
+    table = np.array(four.analysis.rows) / SCALE
+    inside, rates = np.zeros(4), 0
+    truth = (1 - rate) * np.outer(shares, [0, 0, 1, 0]) + rate / 16
+    cells = table.T @ truth @ table
+    for _ in range(400):
+        counts = rng.multinomial(2000, cells.ravel()).reshape(4, 4)
+        got = anchored(counts, {"y": four, "told": four}, "y", "told", 1, anchor_option=2)
+        inside += [one.low <= share <= one.high for one, share in zip(got.shares, shares, strict=True)]
+        rates += got.careless.low <= rate <= got.careless.high
+    assert min(*inside, rates) / 400 >= 0.92
+    assert max(*inside, rates) / 400 <= 0.98
 
 
 # Every kind beside an anchor. -------------------------------------------------------------------------------------
@@ -468,8 +563,10 @@ def test_every_yes_no_question_says_what_stays_open(people: pd.DataFrame) -> Non
         (lambda d: anchored(d, SURVEY, "cheated", "reason", 0), "anchor_option"),
         (lambda d: anchored(d, SURVEY, "cheated", "cheated", 0), "named twice"),
         (lambda d: report(SURVEY, d, anchor="moon"), "known share"),
-        (lambda d: report(SURVEY, d, anchor=("moon", "few")), "no share"),
+        (lambda d: report(SURVEY, d, anchor=("moon", "few")), "not a share"),
         (lambda d: report(SURVEY, d, anchor=("reason", 0)), "two answers"),
+        (lambda d: report(SURVEY, d, anchor=("reason", 1, "Boredom")), "not an answer to"),
+        (lambda d: report(SURVEY, d, anchor="reason[Fear]=1/3"), "not a share"),
         (lambda d: report(SURVEY, d, anchor=("nobody", 0)), "no question"),
         (lambda d: sensitivity(3), "result of estimate"),
         (lambda d: sensitivity(estimate([6, 4], COIN), careless=[1]), "outside 0"),
@@ -478,3 +575,14 @@ def test_every_yes_no_question_says_what_stays_open(people: pd.DataFrame) -> Non
 def test_odd_anchors_are_explained(people: pd.DataFrame, call, message: str) -> None:
     with pytest.raises((AnalysisError, NotIdentifiedError), match=message):
         call(people)
+
+
+def test_an_anchor_that_says_too_much_or_too_little_is_named() -> None:
+    both = {"a": mechanisms.warner(epsilon=2), "b": mechanisms.warner(epsilon=2)}
+    equal = anchored([[20, 0], [0, 0]], both, "a", "b", share=0)
+    assert any("standard error is 0 and says nothing" in note for note in equal.notes)
+    beyond = anchored([[50, 50], [50, 500]], both, "a", "b", share=0)
+    assert beyond.careless.estimate > 1
+    assert any("nothing is left to correct" in note for note in beyond.notes)
+    plain = anchored([[900, 60], [500, 90]], both, "a", "b", share=0)
+    assert not any("too narrow" in note or "nothing is left" in note for note in plain.notes)

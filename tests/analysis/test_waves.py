@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,15 @@ import pytest
 from hushpoll_analysis import AnalysisError, estimate, mean, report, simulate, trend
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.results.figures import NumberAxis
+from hushpoll_analysis.results.rendering import as_waves
 from hushpoll_analysis.results.waves import follow
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits
 from hushpoll_client import Survey, SurveyError, mechanisms
 from hushpoll_client.mechanism import Member
 from hushpoll_client.series import changed_question
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 
@@ -108,6 +113,24 @@ def test_every_kind_is_followed() -> None:
     assert followed["hours"].unit == "Average"
     assert [row.label for row in followed["used"].rows] == ["x", "y"]
     assert all(len(row.changes) == 2 for one in followed.values() for row in one.rows)
+    assert all(len(row.points) == 3 for one in followed.values() for row in one.rows)
+    (average,) = followed["hours"].averages
+    numbers = [re.findall(r"\d+\.(\d+)", text) for text in (*average.estimates, average.changes[0].text)]
+    assert all(len(set(map(len, decimals))) == 1 for decimals in numbers), "no limit has more decimals"
+    for one in followed.values():
+        drawn = as_waves(one, ["Wave <1>", "Wave 2", "Wave 3"], "A picture")
+        assert drawn.count('<circle class="dot') == 3 * len(one.rows)
+        assert "Wave &lt;1&gt;" in drawn
+        assert 'role="img" aria-label="A picture"' in drawn
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+def test_an_axis_of_averages_holds_them_and_is_no_longer_than_it_must(low: float, width: float) -> None:
+    axis = NumberAxis.around(low, low + width)
+    slack = 1e-6 * max(abs(low), width)
+    assert axis.low <= low + slack
+    assert axis.high >= low + width - slack
+    assert axis.high - axis.low <= 5 * width + slack
 
 
 def block_waves(sizes: list[int], ask: int = 1, rate: bool = False) -> dict[int, Any]:
@@ -141,6 +164,28 @@ def test_a_wave_that_asked_too_few_is_left_out_of_that_question_and_said() -> No
         assert "A change needs two waves" in one.notes[-1]
     with pytest.raises(AnalysisError, match="fewer than 50 people were asked 'q1'"):
         trend(block_waves([2000, 120]), "Yes", question="q1")
+
+
+def test_a_long_list_shows_no_change_where_there_is_none() -> None:
+    """The largest of the last wave are so partly by chance: by intervals of one share seven of twenty had grown."""
+    town = {
+        "id": "town",
+        "kind": "choice",
+        "text": "Where?",
+        "options": [f"t{k}" for k in range(200)],
+        "mechanism": {"epsilon": 2},
+    }
+    survey = read_draft({"hushpoll": 1, "title": "T", "questions": [town]})
+    one, other = np.full(200, 1 / 200), np.array([0.5, *[0.5 / 199] * 199])
+    made = {k: results(survey, 800, {"town": one.tolist()}, k) for k in (1, 2)}
+    (same,) = follow(made)
+    assert len(same.rows) == 20
+    assert not any(row.changes[0].clear for row in same.rows)
+    assert "hold together for all 200" in same.notes[0]
+    single = [trend([part["town"].estimate for part in made.values()], row.label) for row in same.rows]
+    assert any((found.waves[1].change_low or 0.0) > 0.0 for found in single), "what a reader was shown before"
+    (grown,) = follow({1: made[1], 2: results(survey, 800, {"town": other.tolist()}, 3)})
+    assert [row.label for row in grown.rows if row.changes[0].clear] == ["t0"]
 
 
 def test_members_of_a_block_are_followed_with_their_average() -> None:

@@ -14,7 +14,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.respondent import either_server, page_server
-from tests.serving import postgres
+from tests.browser.workspace_kit import sign_in, watched, workspace
+from tests.serving import LiveServer, postgres
 
 __all__ = ["either_server", "page_server", "postgres"]
 
@@ -54,8 +55,9 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 
 def chromium_path() -> str:
-    """The machine's own Chromium; nothing is downloaded."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """The machine's own Chromium, without its window where there is one like that; nothing is downloaded."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
     assert path, "no Chromium on PATH: install it (Debian: apt-get install chromium), or run `make test`"
     return path
 
@@ -101,3 +103,18 @@ def js(page: Page, js_server: str) -> Page:
     """A page of the js server: `js.evaluate` may `await import("/channel.js")`."""
     page.goto(f"{js_server}/")
     return page
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A workspace with a designer, an analyst and an admin, for a whole module."""
+    with workspace(tmp_path_factory.mktemp("workspace")) as live:
+        yield live
+
+
+@pytest.fixture
+def designer(browser: Browser, server: LiveServer) -> Iterator[Page]:
+    """A signed-in designer at a desk who hears of every error of the page."""
+    with watched(browser) as page:
+        sign_in(page, server, "ines")
+        yield page

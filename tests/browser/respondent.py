@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.client.documents import question
 from tests.serving import LiveServer, Postgres, waiting_records
@@ -162,9 +162,16 @@ def all_told(page: Page) -> str:
     return f"{first}\n{whole}"
 
 
+def begin(page: Page) -> None:
+    """Start, and wait for the questions: the page may still be bringing what draws them."""
+    page.locator(".bar button").click()
+    page.locator("form").wait_for()
+
+
 def fill(page: Page, *choices: str) -> None:
     """Start, and choose these options, group by group."""
     page.get_by_role("button", name="Start").click()
+    page.locator("form").wait_for()
     groups = page.get_by_role("group").all()
     assert len(groups) == len(choices)
     for group, choice in zip(groups, choices, strict=True):
@@ -239,3 +246,43 @@ def stored(server: LiveServer, survey: Survey) -> dict[bytes, tuple[int, ...]]:
 def kept_id(server: LiveServer, survey: Survey, report_id: str) -> bytes:
     """What the server keeps of an id."""
     return server.store.id_digest(survey.hash, bytes.fromhex(report_id))
+
+
+WIDE = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# Every draw is 0, and the id is ones: K-ary response then keeps the answer, so that a report shows what was drawn from.
+TRUTHFUL_COINS = """Crypto.prototype.getRandomValues = (array) => {
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength).fill(array.length === 16 ? 1 : 0);
+  return array;
+}"""
+# Every draw is just below the last, incomplete round: the largest that no uniform integer draws again.
+UNTRUTHFUL_COINS = """Crypto.prototype.getRandomValues = (array) => {
+  const words = [0xffffffff, 0xfff00000];
+  array.forEach((_, place) => (array[place] = words[place % 2]));
+  return array;
+}"""
+
+
+def group(page: Page, question: dict[str, Any]) -> Locator:
+    return page.get_by_role("group", name=question["text"], exact=True)
+
+
+def start(page: Page, server: LiveServer, *questions: dict[str, Any], title: str, **settings: bool) -> Survey:
+    """Publish a survey of these questions and go to its form."""
+    survey = draft(*questions, title=title, **settings)
+    open_page(page, address(server, survey))
+    begin(page)
+    return survey
+
+
+def fill_every_kind(page: Page) -> None:
+    """Answer every question of EVERY_KIND, by the elements' ids so that it works in each language."""
+    page.locator("#q0-1").check()
+    page.locator("#q1-0").check()
+    page.locator("#q2-1").check()
+    page.locator("#q3-6").check()
+    page.locator("#q4-3").check()
+    page.locator("#q5-0").fill("12,5")
+    page.locator("#q6-1").check()
+    page.locator("#q7-none").check()
+    page.locator("#q8-search").fill("evora")
+    page.locator(f"#q8-{TOWNS.index('Évora North')}").check()

@@ -7,48 +7,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hushpoll_server.people import accounts
 from hushpoll_server.workspace import drafts
-from hushpoll_server.workspace.drafts import Draft
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_study import png
-from tests.browser.test_workspace import PASSWORD, QUESTION, axe, make_draft, sign_in, watch
+from tests.browser.workspace_kit import QUESTION, axe, make_draft, now, shoot, sign_in, watched
 from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
 pytestmark = pytest.mark.browser
 SAVED = re.compile("All changes are saved")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A server with a designer."""
-    live = LiveServer(tmp_path_factory.mktemp("around"), SEAL_EVERY="86400")
-    accounts.add_user(live.store, "ines", "designer", PASSWORD)
-    live.start()
-    yield live
-    live.close()
+TOLD = ["never", "once", "often"]
 
 
 @pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
 def page(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
     """A signed-in designer, at a desk and on a phone, who hears of every error of the page."""
-    width, scheme = request.param
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(30_000)
-    page = context.new_page()
-    faults = watch(page)
-    sign_in(page, server, "ines")
-    yield page
-    context.close()
-    assert faults == []
-
-
-def now(server: LiveServer, draft: Draft) -> Draft:
-    found = drafts.find(server.store, draft.id)
-    assert found is not None
-    return found
+    with watched(browser, *request.param) as page:
+        sign_in(page, server, "ines")
+        yield page
 
 
 def test_who_asks_consent_and_logo_are_seen_in_the_preview(
@@ -107,8 +84,10 @@ def test_a_language_is_written_beside_the_original_and_previewed(page: Page, ser
     page.goto(f"{server.url}/drafts/{draft.id}")
     expect(page.get_by_text("en, fr 16 of 17, ar 17 of 17.")).to_be_visible()
     page.get_by_role("link", name="Languages").click()
+    page.wait_for_url("**/languages")
     axe(page)
     page.get_by_role("link", name="French", exact=True).click()
+    page.wait_for_url("**/languages/fr")
     axe(page)
     page.get_by_label("Question 1, text").fill("Et vous ?")
     expect(page.locator("[data-saved-state]")).to_have_text(SAVED, timeout=60_000)
@@ -116,3 +95,25 @@ def test_a_language_is_written_beside_the_original_and_previewed(page: Page, ser
     page.get_by_role("link", name="French", exact=True).click()
     expect(page.frame_locator("iframe").get_by_role("heading", name="Title fr")).to_be_visible(timeout=60_000)
     axe(page)
+
+
+def test_an_instructed_answer_is_chosen_and_kept(page: Page, server: LiveServer) -> None:
+    told = {
+        **QUESTION,
+        "id": "told",
+        "kind": "choice",
+        "text": "Please choose “often” here.",
+        "options": TOLD,
+    }
+    draft = make_draft(server.store, "Attention", QUESTION, told)
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    page.get_by_text("Settings: who may answer").click()
+    chosen = page.get_by_label("Check for careless answers with")
+    page.get_by_label("Its true share").fill("1")
+    chosen.select_option(label="Please choose “often” here. – often")
+    expect(page.locator("[data-saved-state]")).to_have_text(SAVED, timeout=60_000)
+    expect(chosen).to_have_value("told:2")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    shoot(page, f"anchor-{page.viewport_size['width'] if page.viewport_size else 0}")
+    axe(page)
+    assert now(server, draft).document["anchor"] == {"question": "told", "share": "1", "answer": "often"}

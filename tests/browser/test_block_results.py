@@ -15,13 +15,11 @@ import pytest
 from hushpoll_analysis import simulate
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
-from hushpoll_server.people import accounts
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.workspace_kit import axe, sign_in, watch
 from tests.serving import LiveServer, bearer
-
-from .test_workspace import PASSWORD, axe, sign_in, watch
 
 pytestmark = pytest.mark.browser
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
@@ -30,15 +28,6 @@ ASKED: list[dict[str, Any]] = [
     {"id": f"q{number}", "kind": "yes_no", "text": f"Did you do thing {number}?"} for number in range(1, 5)
 ]
 BLOCK = {"questions": [one["id"] for one in ASKED], "ask": 2, "epsilon": "3"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    live = LiveServer(tmp_path_factory.mktemp("block-results"), SEAL_EVERY="86400")
-    accounts.add_user(live.store, "ines", "designer", PASSWORD)
-    live.start()
-    yield live
-    live.close()
 
 
 def document(title: str, **more: Any) -> dict[str, Any]:

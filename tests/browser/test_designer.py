@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hushpoll_server.people import accounts
-from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.browser.test_workspace import PASSWORD, axe, make_draft, sign_in, watch
+from tests.browser.workspace_kit import axe, make_draft, now, sign_in, watched
 from tests.serving import LiveServer
 
 FIRST = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
@@ -19,33 +17,12 @@ SECOND = {**FIRST, "id": "q2", "text": "Would you?"}
 THIRD = {**FIRST, "id": "q3", "text": "Could you?"}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A server with a designer."""
-    live = LiveServer(tmp_path_factory.mktemp("designer"), SEAL_EVERY="86400")
-    accounts.add_user(live.store, "ines", "designer", PASSWORD)
-    live.start()
-    yield live
-    live.close()
-
-
 @pytest.fixture
 def page(browser: Browser, server: LiveServer) -> Iterator[Page]:
     """A signed-in designer who hears of every error of the page."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
-    page = context.new_page()
-    faults = watch(page)
-    sign_in(page, server, "ines")
-    yield page
-    context.close()
-    assert faults == []
-
-
-def now(server: LiveServer, draft: Draft) -> Draft:
-    found = drafts.find(server.store, draft.id)
-    assert found is not None
-    return found
+    with watched(browser) as page:
+        sign_in(page, server, "ines")
+        yield page
 
 
 def order(server: LiveServer, draft: Draft) -> list[str]:
@@ -95,6 +72,48 @@ def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, ser
     # Saving by itself does not get into the way of the other buttons of the page.
     page.get_by_role("button", name="Duplicate question 1").click()
     expect(page.get_by_text("Copied.")).to_be_visible()
+
+
+def test_what_is_typed_before_the_scripts_have_come_is_saved_and_said(page: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Early", FIRST)
+    held: list[Route] = []
+    page.route("**/autosave.js", lambda route: held.append(route))
+    for path, label in (("/questions/new?kind=yes_no", "Question"), ("", "Title")):
+        page.goto(f"{server.url}/drafts/{draft.id}{path}", wait_until="commit")
+        page.get_by_label(label, exact=True).fill("Did you")
+        while not held:
+            page.wait_for_timeout(50)
+        held.pop().continue_()
+        expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
+        expect(page.get_by_role("button", name="Undo the last change")).to_be_visible()
+    expect(page.get_by_role("heading", name="Did you", level=1)).to_be_visible()
+    assert now(server, draft).title == "Did you"
+    assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you"]
+
+
+def test_a_button_that_is_pressed_stays_under_the_pointer(page: Page, server: LiveServer) -> None:
+    draft = make_draft(server.store, "Pressed", FIRST)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=yes_no")
+    expect(page.locator("[data-margin]")).to_have_text("")
+    held: list[Route] = []
+    page.route("**/live.json", lambda route: held.append(route))
+    page.get_by_label("Question", exact=True).fill("Did you")
+    while not held:  # it is being saved
+        page.wait_for_timeout(50)
+    button = page.get_by_role("button", name="Add the question")
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 20, box["y"] + 5)
+    page.mouse.down()
+    with page.expect_response("**/live.json"):
+        held.pop().continue_()
+    page.wait_for_timeout(300)  # time to write the margin above the button
+    page.mouse.up()
+    # "Saved." where the page had kept it before, "Added." where not: the click counted.
+    expect(page.get_by_text(re.compile(r"^(Saved|Added)\.$"))).to_be_visible()
+    expect(page).to_have_url(f"{server.url}/drafts/{draft.id}#question-q2")
+    assert [one["text"] for one in now(server, draft).questions] == [FIRST["text"], "Did you"]
 
 
 def test_errors_beside_fields_go_when_they_are_corrected(page: Page, server: LiveServer) -> None:

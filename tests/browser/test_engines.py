@@ -58,6 +58,15 @@ def wait_for(engine: Engine, heading: str) -> None:
         time.sleep(0.1)
 
 
+def open_questions(engine: Engine) -> None:
+    """Press Start, and wait until the questions stand there."""
+    engine.evaluate(CLICK, ".bar button")
+    deadline = time.monotonic() + 60
+    while not engine.evaluate("() => Boolean(document.querySelector('button[type=submit]'))"):
+        assert time.monotonic() < deadline, engine.evaluate("() => document.body.innerText")
+        time.sleep(0.1)
+
+
 def record(engine: Engine, key: str) -> Any:
     return engine.evaluate("(key) => JSON.parse(localStorage.getItem(key))", key)
 
@@ -87,7 +96,7 @@ def test_a_whole_submission_with_reload_offline_and_resend(engine: Engine, page_
     link, key = address(page_server, survey), f"hushpoll:{survey.hash}"
     engine.goto(link)
     wait_for(engine, survey.title)
-    engine.evaluate(CLICK, ".bar button")
+    open_questions(engine)
     engine.evaluate(CHOOSE)
     page_server.kill()  # offline
     engine.evaluate(CLICK, "button[type=submit]")

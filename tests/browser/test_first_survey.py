@@ -8,7 +8,7 @@ import pytest
 from hushpoll_server.serve.demo import ACCOUNT, first_start
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_workspace import watch
+from tests.browser.workspace_kit import watch
 from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser

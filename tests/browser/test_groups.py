@@ -16,12 +16,12 @@ from hushpoll_server.store.schema import sealed, surveys
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import insert, update
 
-from tests.browser import test_workspace as workspace
 from tests.browser.respondent import (
     ARTEFACTS,
     CHEATED,
     REASON,
     Posts,
+    begin,
     fill,
     heading,
     open_page,
@@ -29,12 +29,10 @@ from tests.browser.respondent import (
     show_all,
     stored,
 )
-from tests.browser.test_workspace import axe, make_draft, shoot
+from tests.browser.workspace_kit import axe, make_draft, shoot
 from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
-server = workspace.server
-designer = workspace.designer
 NAMES = ["Science", "Fine arts & <b>music</b>"]
 
 
@@ -80,7 +78,7 @@ def test_the_group_is_told_before_start_and_sent(
 def test_a_link_without_a_valid_group_is_refused(page: Page, page_server: LiveServer, tail: str) -> None:
     survey = grouped(page_server, f"Refused {tail}")
     page.goto(f"{page_server.url}/s/{survey.hash}#{survey.hash}{tail}")
-    if tail == ".g1.":  # an empty code is no code
+    if tail == ".g1.":  # an empty code is not a code
         expect(page.get_by_role("button", name="Start")).to_be_visible()
         return
     heading(page, "This survey cannot be answered here")
@@ -155,7 +153,7 @@ def test_groups_blocks_and_decoys_go_together(page: Page, page_server: LiveServe
     page_server.store.publish(survey)
     posts = Posts(page)
     open_page(page, survey_link(page_server.url, survey.hash, group=2))
-    page.get_by_role("button", name="Start").click()
+    begin(page)
     for group in page.get_by_role("group").all():
         group.get_by_role("radio").first.check(force=True)
     press_send(page)
@@ -188,7 +186,7 @@ def test_the_designer_names_groups_and_hands_out_their_links(designer: Page, ser
     page.locator("details.settings summary").click()
     page.get_by_label("Groups").fill("Science\nscience")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("stands twice; give every group its own name")
+    expect(page.get_by_role("alert")).to_contain_text("appears twice; give every group its own name")
     expect(page.get_by_label("Groups")).to_be_visible()
     page.get_by_label("Groups").fill("Science\nFine arts\nLaw")
     page.get_by_role("button", name="Save").click()

@@ -1,41 +1,28 @@
-"""The designer's way by keyboard alone: from signing in to a published survey, without a mouse and without a trap."""
+"""Three people with nothing but keys: a designer, a respondent and a reader, without a mouse and without a trap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from hushpoll_server.people import accounts
+from hushpoll_client import Report
+from hushpoll_server.collect import closing
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.test_workspace import PASSWORD, watch
+from tests.browser.respondent import AGREE, CHEATED, HOURS, REASON, USED, address, draft
+from tests.browser.workspace_kit import PASSWORD, watched
 from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
 MOST_TABS = 80
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A server with a designer."""
-    live = LiveServer(tmp_path_factory.mktemp("keyboard"), SEAL_EVERY="86400")
-    accounts.add_user(live.store, "ines", "designer", PASSWORD)
-    live.start()
-    yield live
-    live.close()
-
-
 @pytest.fixture
 def page(browser: Browser, server: LiveServer) -> Iterator[Page]:
     """A page at the sign-in, with nothing but keys."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
-    page = context.new_page()
-    faults = watch(page)
-    page.goto(f"{server.url}/sign-in")
-    yield page
-    context.close()
-    assert faults == []
+    with watched(browser) as page:
+        page.goto(f"{server.url}/sign-in")
+        yield page
 
 
 def reach(page: Page, wanted: Locator) -> None:
@@ -44,10 +31,14 @@ def reach(page: Page, wanted: Locator) -> None:
     for _ in range(MOST_TABS):
         page.keyboard.press("Tab")
         if wanted.evaluate("(one) => one === document.activeElement"):
-            outline = wanted.evaluate(
-                "(one) => getComputedStyle(one).outlineStyle + getComputedStyle(one).boxShadow"
+            # Of a small control its label shows the focus.
+            outlines = wanted.evaluate(
+                """(one) => [one, one.closest("label") ?? one].map((at) => {
+                  const { outlineStyle, boxShadow } = getComputedStyle(at);
+                  return outlineStyle + boxShadow;
+                })"""
             )
-            assert outline != "nonenone", "the focus can be seen"
+            assert set(outlines) != {"nonenone"}, "the focus can be seen"
             return
     raise AssertionError(f"{MOST_TABS} times Tab do not lead to {wanted}")
 
@@ -62,12 +53,18 @@ def write(page: Page, name: str, text: str) -> None:
     page.keyboard.type(text)
 
 
-def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveServer) -> None:
+def enter(page: Page) -> None:
+    """Sign in by keys."""
     reach(page, page.get_by_label("Name"))
     page.keyboard.type("ines")
     reach(page, page.get_by_label("Password"))
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Surveys", exact=True)).to_be_visible()
+
+
+def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveServer) -> None:
+    enter(page)
     press(page, "link", "New survey")
     press(page, "button", "Blank survey")
     expect(page.get_by_role("heading", name="Add a question")).to_be_visible()
@@ -95,3 +92,53 @@ def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveSe
     survey = server.store.get_survey(state.hash)
     assert survey is not None
     assert survey.about["asked_by"]["name"] == "University of Somewhere"
+
+
+def test_a_respondent_answers_every_kind_without_a_mouse(page: Page, server: LiveServer) -> None:
+    survey = draft(CHEATED, REASON, AGREE, HOURS, USED, title="By keys alone")
+    page.goto(address(server, survey))
+    press(page, "button", "How your answers are mixed")
+    expect(page.get_by_role("heading", name="How your answers are mixed")).to_be_visible()
+    press(page, "button", "Back")
+    press(page, "button", "Start")
+    page.locator("form").wait_for()
+    for group in page.get_by_role("group").all():
+        reach(page, group.locator("input").first)
+        if group.locator("input[type=radio], input[type=checkbox]").count():
+            page.keyboard.press(" ")
+        else:
+            page.keyboard.type("12.5")
+    press(page, "button", "About 75 of 100 stay as chosen")
+    expect(page.get_by_text("Of 100 people who choose Yes, about 75").first).to_be_visible()
+    press(page, "button", "Send", exact=True)
+    expect(page.get_by_role("heading", name="Sent", exact=True)).to_be_visible()
+    reach(page, page.locator("summary").first)
+    page.keyboard.press("Enter")
+    expect(page.locator("details pre")).to_be_visible()
+    assert server.store.count(survey.hash) == 1
+
+
+def test_a_reader_finds_folds_tables_and_files_without_a_mouse(page: Page, server: LiveServer) -> None:
+    survey = draft(CHEATED, REASON, title="Read by keys")
+    server.store.publish(survey, "ines", target_n=100)
+    for number in range(60):
+        body = Report.new(survey, [number % 2, number % 4]).to_bytes()
+        path = f"{server.url}/api/surveys/{survey.hash}/reports"
+        page.request.post(path, data=body, headers={"Content-Type": "application/json"})
+    closing.close(server.store, survey.hash)
+    enter(page)
+    press(page, "link", "Read by keys")
+    press(page, "link", "Report")
+    expect(page.get_by_role("heading", name="Read by keys")).to_be_visible()
+    reach(page, page.locator("summary").first)
+    page.keyboard.press("Enter")
+    expect(page.locator("details").first).to_have_attribute("open", "")
+    reach(page, page.get_by_label("By", exact=True))
+    page.keyboard.press("ArrowDown")
+    press(page, "button", "Cross-table and comparison")
+    expect(page.get_by_role("table").first).to_be_visible()
+    page.go_back()
+    reach(page, page.get_by_role("link", name="Table (CSV)"))
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    assert download.value.suggested_filename.endswith(".csv")

@@ -98,7 +98,7 @@ def test_clear_empties_it(page: Page, page_server: LiveServer) -> None:
 
 
 def test_a_shared_device_keeps_none(page: Page, page_server: LiveServer) -> None:
-    survey = draft(CHEATED, title="Kiosk", kiosk=True)
+    survey = draft(CHEATED, title="Kiosk without a ledger", kiosk=True)
     open_page(page, address(page_server, survey))
     fill(page, "Yes")
     press_send(page)
@@ -130,9 +130,9 @@ def test_a_damaged_ledger_stops_nobody(page: Page, page_server: LiveServer, dama
 
 
 TOLD = {
-    "fr": "Enquêtes remplies ici",
+    "fr": "Enquêtes déjà remplies ici",
     "de": "Hier vor dieser",
-    "es": "Encuestas respondidas aquí",
+    "es": "Encuestas ya respondidas aquí",
     "ar": "أُجيب عنها هنا",
 }
 

@@ -17,7 +17,7 @@ from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.client.documents import question
 from tests.serving import LiveServer, bearer, sealed_records
@@ -137,6 +137,24 @@ def test_the_report_page(
     page.context.close()
 
 
+def test_a_verdict_looks_alike_in_the_workspace_and_in_public(
+    browser: Browser, server: tuple[LiveServer, str], cookies: list[dict[str, object]]
+) -> None:
+    """The workspace's style must not colour what the report says: a margin that was reached stood there in red."""
+    page = opened(browser, cookies, "desk")
+    page.goto(f"{server[0].url}/surveys/{SURVEY.hash}/report")
+    seen = page.evaluate("""() => ["met", "short"].map((state) => {
+      const line = document.createElement("p");
+      line.className = `verdict ${state}`;
+      document.querySelector(".findings li").append(line);
+      const [own, finding] = [line, document.querySelector(".finding")].map((one) => getComputedStyle(one));
+      return [own.color === finding.color, own.fontWeight === finding.fontWeight, own.borderInlineStartColor];
+    })""")
+    assert [one[:2] for one in seen] == [[True, True]] * 2
+    assert seen[0][2] != seen[1][2]
+    page.context.close()
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_two_questions_by_the_form(
     browser: Browser, server: tuple[LiveServer, str], cookies: list[dict[str, object]], size: str
@@ -163,16 +181,16 @@ def test_the_owner_publishes_and_everybody_reads(
 ) -> None:
     page = opened(browser, cookies, size)
     page.goto(f"{server[0].url}/surveys/{SURVEY.hash}/report")
-    page.get_by_role("button", name="Publish the results").click()
-    page.wait_for_load_state()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Publish the results").click()
     visitor = opened(browser, [], size)
     visitor.goto(f"{server[0].url}/results/{SURVEY.hash}")
     assert visitor.context.cookies() == []
     assert visitor.get_by_role("heading", level=1).inner_text() == "Honesty at exams"
     check(visitor, f"public-{size}")
     visitor.get_by_role("link", name="العربية").click()
-    assert visitor.locator("html").get_attribute("dir") == "rtl"
-    assert visitor.get_by_role("heading", name="ما الذي ظهر").is_visible()
+    expect(visitor.locator("html")).to_have_attribute("dir", "rtl")
+    expect(visitor.get_by_role("heading", name="ما الذي ظهر")).to_be_visible()
     check(visitor, f"public-arabic-{size}")
     with visitor.expect_download() as saved:
         visitor.get_by_role("link", name="صورة (SVG)").first.click()

@@ -17,6 +17,7 @@ from tests.browser.respondent import (
     REASON,
     Posts,
     address,
+    begin,
     draft,
     fill,
     heading,
@@ -242,6 +243,7 @@ def test_clearing_this_device_leaves_nothing_and_starts_anew(page: Page, page_se
     expect(page.locator("#announcer")).to_have_text("This device is cleared.")
     assert kept(page, survey) is None
     page.get_by_role("button", name="Start").click()
+    page.locator("form").wait_for()
     assert page.locator("input:checked").count() == 0
 
 
@@ -257,6 +259,7 @@ def test_a_kiosk_keeps_nothing_after_each_person(page: Page, page_server: LiveSe
         assert len(stored(page_server, survey)) == number
         page.get_by_role("button", name="Next person").click()
     page.get_by_role("button", name="Start").click()
+    page.locator("form").wait_for()
     assert page.locator("input:checked").count() == 0
 
 
@@ -466,7 +469,7 @@ def test_a_fault_of_the_page_is_called_that_and_the_form_is_kept(
     survey = draft(CHEATED, REASON, title=f"Fault {language}")
     open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
     posts = Posts(page)
-    page.locator(".bar button").click()
+    begin(page)
     for group in page.get_by_role("group").all():
         group.locator("input").last.check()
     page.evaluate(
@@ -489,7 +492,7 @@ def test_a_fault_of_the_page_is_called_that_and_the_form_is_kept(
 
 def test_a_fault_while_loading_is_no_blank_page(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Fault while loading")
-    page.add_init_script("Intl.NumberFormat = function () { throw new Error('none') }")
+    page.add_init_script("Number.prototype.toLocaleString = () => { throw new Error('none') }")
     open_page(page, address(page_server, survey))
     heading(page, "This survey cannot be answered here")
     assert "This is a fault of this page, not yours" in page.locator("main").inner_text()

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.people import accounts
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_workspace import PASSWORD, QUESTION, axe, make_draft, sign_in, watch
+from tests.browser.workspace_kit import QUESTION, axe, make_draft, sign_in, watched
 from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
@@ -20,28 +19,12 @@ SHARES = ["1/36"] * 12
 DICE = {"id": "c", "kind": "choice", "text": "Which?", "mechanism": {"name": "forced", "forced": SHARES}}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A server with a designer."""
-    live = LiveServer(tmp_path_factory.mktemp("sheets"), SEAL_EVERY="86400")
-    accounts.add_user(live.store, "ines", "designer", PASSWORD)
-    live.start()
-    yield live
-    live.close()
-
-
 @pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
 def page(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
     """A signed-in designer, at a desk and on a phone, who hears of every error of the page."""
-    width, scheme = request.param
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(30_000)
-    page = context.new_page()
-    faults = watch(page)
-    sign_in(page, server, "ines")
-    yield page
-    context.close()
-    assert faults == []
+    with watched(browser, *request.param) as page:
+        sign_in(page, server, "ines")
+        yield page
 
 
 def published(server: LiveServer, title: str, **more: Any) -> Survey:
@@ -82,7 +65,7 @@ def test_slips_and_odds_for_paper_can_be_read_by_everybody(page: Page, server: L
     axe(page)
     page.get_by_label("Number of slips").fill("4")
     page.get_by_role("button", name="Make so many invitations").click()
-    expect(page.get_by_role("img", name="QR code of slip 4")).to_be_visible()
+    expect(page.get_by_role("img", name="QR code of the survey's link (4)")).to_be_visible()
     axe(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
         "nothing is wider than the page"

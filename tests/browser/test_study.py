@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import datetime
 import re
 import struct
@@ -12,13 +13,24 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Survey
+from hushpoll_client.about import PAPER, contrast
 from hushpoll_server.collect import closing
 from hushpoll_server.collect.retention import set_day
 from hushpoll_server.respond import logos
 from hushpoll_server.store.surveys import today
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.respondent import CHEATED, address, draft, fill, heading, open_page, press_send, show_all
+from tests.browser.respondent import (
+    CHEATED,
+    address,
+    begin,
+    draft,
+    fill,
+    heading,
+    open_page,
+    press_send,
+    show_all,
+)
 from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
@@ -137,7 +149,7 @@ def test_a_keyboard_goes_through_the_steps(page: Page, page_server: LiveServer) 
 def test_all_on_one_page_has_its_sections(page: Page, page_server: LiveServer) -> None:
     survey = around("Sections", consent=None, translations=None, look={"layout": "page"})
     open_page(page, address(page_server, survey))
-    page.get_by_role("button", name="Start").click()
+    begin(page)
     titles = page.locator("form h2, form legend").all_inner_texts()
     assert titles == ["", "You", "Did you?", "Which one?", "Often", "How often?", "Did you?", "Brittany?"][1:]
     assert page.get_by_role("button", name="Next").count() == 0
@@ -197,7 +209,7 @@ def _check_language(page: Page, page_server: LiveServer, asked: str, tag: str, d
     expect(page.locator("nav [aria-current]")).to_have_attribute("lang", tag)
     assert page.locator("nav a").evaluate_all("(all) => all.map((one) => one.lang)") == ["en", "ar", "fr"]
     page.locator("#consent").check()
-    page.locator(".bar button").click()
+    begin(page)
     words = page.locator("form legend, form h2, form .option span, form .ends span").evaluate_all(
         "(all) => all.map((one) => [one.textContent, one.lang])"
     )
@@ -273,3 +285,39 @@ def test_the_day_of_deletion_is_told_before_the_first_question(
     expect(page.get_by_text(said.format(year=day.year), exact=True)).to_be_visible()
     show_all(page)
     expect(page.get_by_text(said.format(year=day.year), exact=True)).to_be_visible()
+
+
+def lightest(hue: float) -> str:
+    """The lightest colour of a hue that a survey may have as its accent."""
+    for value in range(255, 0, -1):
+        parts = colorsys.hsv_to_rgb(hue, 1, value / 255)
+        found = "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+        if contrast(found, PAPER) >= 4.5:
+            return found
+    raise AssertionError("black can be read on paper")
+
+
+@pytest.mark.parametrize("hue", [0, 60, 120, 180, 240, 300])
+def test_every_accent_that_is_taken_can_be_read_under_the_pointer_too(
+    reader: Page, page_server: LiveServer, hue: int
+) -> None:
+    """The accents with the least contrast that is allowed: links and buttons, also while a pointer is on them."""
+    page = reader
+    survey = around(f"Accent {hue}", look={"accent": lightest(hue / 360)})
+    open_page(page, address(page_server, survey))
+    read = """(one) => {
+      const ground = (at) => {
+        const found = getComputedStyle(at).backgroundColor;
+        return found === "rgba(0, 0, 0, 0)" && at.parentElement ? ground(at.parentElement) : found;
+      };
+      return [getComputedStyle(one).color, ground(one)];
+    }"""
+    for one in page.locator("main a:visible, main button:visible").all():
+        for pointed in (False, True):
+            if pointed:
+                one.hover()
+            text, ground = (
+                "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", colour)[:3])
+                for colour in one.evaluate(read)
+            )
+            assert contrast(text, ground) >= 4.5, (one.inner_text(), pointed, text, ground)

@@ -111,7 +111,7 @@ def test_what_is_no_report_is_not_legal(js: Page) -> None:
             else bad.push(good.slice(1), `0${good}`, good.replace(/[1-9a-f]/, "0"), "f".repeat(good.length), 0);
             kept.push(...bad.filter((report) => legal(report)).map((report) => [name, report]));
           }
-          // Members of several sizes: some whole numbers below the largest are no reports.
+          // Members of several sizes: some whole numbers below the largest are not reports.
           const mixed = vectors.find(({ channel }) => new Set(channel.sizes).size > 1);
           const { outcomes, wire } = Channel.fromJson(mixed.channel);
           return [kept, [...Array(outcomes).keys()].filter((report) => wire.legal(report)).length];

@@ -4,91 +4,24 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from itertools import product
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Report
-from hushpoll_server.people import accounts, sharing
-from hushpoll_server.store.surveys import Store
+from hushpoll_server.people import sharing
+from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
 
+from tests.browser.workspace_kit import QUESTION, axe, make_draft, shoot, sign_in, unfold, watch
 from tests.serving import LiveServer
 
-ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
-PASSWORD = "correct horse battery"
-QUESTION = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
 DECOY = {
     "id": "q2",
     "kind": "yes_no",
     "text": "Did you?",
     "mechanism": {"name": "or_poll", "decoy": "Born in spring?", "decoy_share": "0.25", "epsilon": "1"},
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """A server with a designer, an analyst and an admin."""
-    live = LiveServer(tmp_path_factory.mktemp("workspace"), SEAL_EVERY="86400")
-    for name, role in (("ines", "designer"), ("olu", "analyst"), ("root", "admin")):
-        accounts.add_user(live.store, name, role, PASSWORD)
-    live.start()
-    yield live
-    live.close()
-
-
-@pytest.fixture
-def designer(browser: Browser, server: LiveServer) -> Iterator[Page]:
-    """A signed-in designer who hears of every error of the page."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
-    page = context.new_page()
-    faults = watch(page)
-    sign_in(page, server, "ines")
-    yield page
-    context.close()
-    assert faults == []
-
-
-def watch(page: Page) -> list[str]:
-    """Collect what the browser complains of: broken scripts, and anything the content policy stopped."""
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on(
-        "console", lambda line: faults.append(line.text) if "Content Security Policy" in line.text else None
-    )
-    return faults
-
-
-def sign_in(page: Page, server: LiveServer, name: str) -> None:
-    page.goto(f"{server.url}/sign-in")
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Surveys", exact=True)).to_be_visible()
-
-
-def make_draft(store: Store, title: str, *questions: dict[str, object]) -> drafts.Draft:
-    document = {**drafts.blank(title), "intro": "Who asks, and why.", "questions": list(questions)}
-    return drafts.create(store, "ines", document)
-
-
-def unfold(page: Page) -> None:
-    """Open every fold of the page, also those within others."""
-    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
-
-
-def axe(page: Page) -> None:
-    """No violation of WCAG 2.2 A and AA, nor of best practices. Frames hold other pages, with tests of their own."""
-    found = Axe().run(page, options={"iframes": False}).response["violations"]
-    assert [(fault["id"], [node["html"] for node in fault["nodes"]]) for fault in found] == []
-
-
-def shoot(page: Page, name: str) -> None:
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(ARTEFACTS / f"{name}.png"), full_page=True)
 
 
 # The whole way --------------------------------------------------------------------------------------------------
@@ -250,10 +183,12 @@ def test_pages_are_light_the_first_time_and_lighter_after(browser: Browser, serv
     with browser.new_context() as context:
         page = context.new_page()
         sign_in(page, server, "root")
-        for name in ("home", "draft", "question", "privacy", "rehearsal", "survey"):
+        shown = ("home", "draft", "question", "privacy", "rehearsal", "survey")
+        for language, name in product(WORKSPACE_LANGUAGES, shown):
+            context.add_cookies([{"name": CHOSEN, "value": language, "url": server.url}])
             context.new_cdp_session(page).send("Network.clearBrowserCache")
             first, after = (weight(page, server.url + pages[name]) for _ in range(2))
-            print(f"{name}: {first:.0f} bytes the first time, {after:.0f} after")
+            print(f"{name} ({language}): {first:.0f} bytes the first time, {after:.0f} after")
             assert 30_000 < first <= 70_000, name
             assert after <= 15_000, name
 
@@ -275,6 +210,9 @@ def weight(page: Page, url: str) -> float:
     return sum(size for request, size in sizes.items() if frames[request] == own)
 
 
+SIDEWAYS = "(tables) => tables.filter((one) => one.scrollWidth > one.clientWidth).length"
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_axe_finds_nothing_and_nothing_overflows_on_any_page(
     browser: Browser, server: LiveServer, width: int, scheme: str
@@ -291,6 +229,7 @@ def test_axe_finds_nothing_and_nothing_overflows_on_any_page(
         unfold(page)
         axe(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert page.locator(".table-responsive").evaluate_all(SIDEWAYS) == 0, name
         shoot(page, f"{name}-{width}-{scheme}")
     context.close()
     assert faults == []

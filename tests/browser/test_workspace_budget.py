@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
-from hushpoll_server.people import accounts
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, expect
 
+from tests.browser.workspace_kit import QUESTION, sign_in, watch
 from tests.serving import LiveServer
-
-from .test_workspace import PASSWORD, QUESTION, sign_in, watch
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
 FACULTY = {
@@ -23,15 +19,6 @@ FACULTY = {
     "options": [f"Subject {number}" for number in range(12)],
     "mechanism": {"epsilon": "1"},
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    live = LiveServer(tmp_path_factory.mktemp("budget"), SEAL_EVERY="86400")
-    accounts.add_user(live.store, "ines", "designer", PASSWORD)
-    live.start()
-    yield live
-    live.close()
 
 
 def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, server: LiveServer) -> None:
@@ -84,7 +71,7 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     page.get_by_role("button", name="Find the privacy that fits").click()
     expect(page.locator("[data-warning]")).to_be_hidden()
     expect(rows.nth(1)).to_have_attribute("data-met", "yes")
-    expect(rows.nth(0).locator("[data-cell=state]")).to_have_text("needs ±8.0 points")
+    expect(rows.nth(0).locator("[data-cell=state]")).to_have_text("needs ±8 points")
     kept = drafts.find(server.store, draft.id)
     assert kept is not None
     assert (dict(kept.locks), dict(kept.margins)) == ({"q1": "3-fold"}, {"faculty": 0.15, "again": 0.15})

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.library import TEMPLATES, document_of
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import test_workspace as workspace
-from tests.browser.test_workspace import axe, make_draft, shoot, sign_in, unfold, watch
+from tests.browser.workspace_kit import axe, make_draft, shoot, sign_in, unfold, watch
 from tests.serving import LiveServer
-
-server = workspace.server
-designer = workspace.designer
 
 FIRST = {"id": "first", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
 LONG = {
@@ -118,10 +115,38 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     assert kinds == ["choice", "multiple", "number", "scale", "yes_no"]
 
 
+def test_who_wants_pairs_of_options_ticks_it(designer: Page, server: LiveServer) -> None:
+    """The advice says at once what pairs cost, on a phone too, and the draft asks two options of each person."""
+    page = designer
+    draft = make_draft(server.store, "Pairs", FIRST)
+    page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=multiple")
+    page.get_by_label("Question", exact=True).fill("Which did you use?")
+    page.get_by_label("Options", exact=True).fill("\n".join("abcdefgh"))
+    page.get_by_text("How the answer is randomized").click()
+    reason, cost = page.locator("[data-reason]"), "Pairs need two options of each person and cost 1.2 times"
+    expect(reason).to_contain_text("fewer answers", timeout=30_000)
+    expect(reason).not_to_contain_text("Pairs need")
+    page.get_by_label("I want to see pairs of options together").check()
+    expect(reason).to_contain_text(cost)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        axe(page)
+        shoot(page, f"pairs-{width}")
+    finish(page)
+    kept = drafts.find(server.store, draft.id)
+    assert kept is not None
+    assert kept.survey().questions[1].mechanism.parameters["ask"] == 2
+    page.get_by_role("link", name=re.compile("^Edit question 2")).click()
+    expect(page.get_by_label("I want to see pairs of options together")).to_be_checked()
+    page.get_by_label("A point on a scale").check()
+    expect(page.get_by_label("I want to see pairs of options together")).to_be_hidden()
+
+
 def pages(server: LiveServer) -> dict[str, str]:
     """The pages of a draft that has something of every kind."""
     questions = document_of("alcohol")["questions"]
-    draft = make_draft(server.store, TEMPLATES["alcohol"].topic, *questions)
+    draft = make_draft(server.store, str(TEMPLATES["alcohol"].topic), *questions)
     long = make_draft(server.store, "A long list", LONG)
     at = f"/drafts/{draft.id}"
     found = {"draft": at, "rehearsal": f"{at}/rehearsal", "publish": f"{at}/publish"}

@@ -15,7 +15,7 @@ def test_truth_is_told_with_one_half_plus_half_of_the_printed_alpha(epsilon: flo
     truth = mechanisms.warner(epsilon=epsilon).device.truth_weight / SCALE
     assert truth == pytest.approx(0.5 + printed / 2, abs=1e-12)
     if epsilon > math.log(3):
-        assert 0.5 + printed > 1  # the printed value is no probability any more
+        assert 0.5 + printed > 1  # the printed value is not a probability any more
 
 
 def test_privacy_is_best_at_one_half_and_gone_at_both_ends() -> None:

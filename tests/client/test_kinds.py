@@ -20,6 +20,7 @@ from hushpoll_client import (
     SurveyError,
     mechanisms,
     read_answers,
+    strict_json,
 )
 from hushpoll_client.channel.base import below
 from hushpoll_client.exact import exp_below
@@ -160,6 +161,39 @@ def test_the_best_number_of_items_is_the_known_one() -> None:
     assert halves == pytest.approx([20.8, 5.9, 1.65, 0.53], rel=0.01)
 
 
+def test_pairs_need_two_items_of_each_person() -> None:
+    """The wish stands in a draft beside an epsilon alone; what is published says it by the number asked."""
+    assert [best_ask(8, epsilon, 2) for epsilon in (0.5, 1, 2, 4)] == [2, 2, 2, 3]
+    eight = TICKS | {"options": [*"abcdefgh"], "mechanism": {"epsilon": 1, "pairs": True}}
+    asked = read(eight).questions[0]
+    assert asked.answers.pairs
+    assert asked.document()["mechanism"] == {"name": "sampled", "epsilon": "1", "ask": 2}
+    limited = read(eight | {"at_most": 3}).questions[0]
+    assert limited.mechanism.name == "sampled"
+    for mechanism, message in (
+        ({"epsilon": 1, "pairs": False}, r"mechanism\.pairs: must be true where it stands; write true"),
+        (
+            {"name": "sampled", "epsilon": 1, "pairs": True},
+            "goes with an epsilon alone; leave it out and write ask",
+        ),
+    ):
+        with pytest.raises(SurveyError, match=message):
+            read(eight | {"mechanism": mechanism})
+    published = strict_json.loads(read(eight).canonical)
+    published["questions"][0]["mechanism"]["pairs"] = True
+    with pytest.raises(SurveyError):
+        Survey.from_published(strict_json.dumps(published))
+    one = {
+        "id": "q",
+        "kind": "choice",
+        "text": "?",
+        "options": ["a", "b"],
+        "mechanism": {"epsilon": 1, "pairs": True},
+    }
+    with pytest.raises(SurveyError):
+        read(one)
+
+
 def test_what_is_recommended_follows_the_question() -> None:
     def name(question: dict[str, Any]) -> dict[str, Any]:
         return read(question).questions[0].document()["mechanism"]
@@ -225,9 +259,9 @@ def test_a_mean_s_grid_is_right_on_average() -> None:
 @pytest.mark.parametrize(
     ("question", "path", "problem"),
     [
-        (SCALE_OF_5 | {"points": 1}, "points", "no number of points"),
-        (SCALE_OF_5 | {"points": 12}, "points", "no number of points"),
-        (SCALE_OF_5 | {"points": "five"}, "points", "no number of points"),
+        (SCALE_OF_5 | {"points": 1}, "points", "not a number of points"),
+        (SCALE_OF_5 | {"points": 12}, "points", "not a number of points"),
+        (SCALE_OF_5 | {"points": "five"}, "points", "not a number of points"),
         (SCALE_OF_5 | {"labels": ["a", "b", "c"]}, "labels", "do not match the 5 points"),
         (SCALE_OF_5 | {"labels": []}, "labels", "is empty"),
         (SCALE_OF_5 | {"mechanism": {"epsilon": 1, "target": "median"}}, "target", "cannot be reported"),
@@ -237,12 +271,12 @@ def test_a_mean_s_grid_is_right_on_average() -> None:
         (HOURS | {"step": 0}, "step", "greater than 0"),
         (HOURS | {"step": -1}, "step", "greater than 0"),
         (HOURS | {"max": 10**6 + 1}, "step", "1,000,000 steps"),
-        (HOURS | {"max": "many"}, "max", "is no number"),
-        (HOURS | {"min": True}, "min", "is no number"),
-        (HOURS | {"min": None}, "min", "is no number"),
-        (HOURS | {"max": float("nan")}, "max", "is no number"),
-        (HOURS | {"max": float("inf")}, "max", "is no number"),
-        (HOURS | {"min": "1/3"}, "min", "is no number"),
+        (HOURS | {"max": "many"}, "max", "is not a number"),
+        (HOURS | {"min": True}, "min", "is not a number"),
+        (HOURS | {"min": None}, "min", "is not a number"),
+        (HOURS | {"max": float("nan")}, "max", "is not a number"),
+        (HOURS | {"max": float("inf")}, "max", "is not a number"),
+        (HOURS | {"min": "1/3"}, "min", "is not a number"),
         (HOURS | {"max": 1e300}, "max", "is too large; write at most 20 digits"),
         (HOURS | {"max": "1e90"}, "max", "is too large; write at most 20 digits"),
         (HOURS | {"min": -1e300}, "min", "is too large; write at most 20 digits"),
@@ -252,7 +286,7 @@ def test_a_mean_s_grid_is_right_on_average() -> None:
         (
             HOURS | {"mechanism": {"epsilon": 1, "target": "distribution", "bins": 65}},
             "bins",
-            "no number of bins",
+            "not a number of bins",
         ),
         (
             HOURS | {"max": 3, "mechanism": {"epsilon": 1, "target": "distribution", "bins": 5}},
@@ -340,9 +374,9 @@ OR_POLL = {"name": "or_poll", "decoy": "Brittany?", "decoy_share": 0.4, "epsilon
 @pytest.mark.parametrize(
     ("questions", "problem"),
     [
-        ((WHY, YES_NO), "no earlier question"),
-        ((WHY | {"after": {"question": "why", "answers": ["Time"]}},), "no earlier question"),
-        ((YES_NO, WHY | {"after": {"question": "cheated", "answers": ["Perhaps"]}}), "no answer of"),
+        ((WHY, YES_NO), "not an earlier question"),
+        ((WHY | {"after": {"question": "why", "answers": ["Time"]}},), "not an earlier question"),
+        ((YES_NO, WHY | {"after": {"question": "cheated", "answers": ["Perhaps"]}}), "not an answer of"),
         ((YES_NO, WHY | {"after": {"question": "cheated", "answers": ["No", "Yes"]}}), "always shown"),
         ((YES_NO, WHY | {"after": {}}), "is empty"),
         ((YES_NO, TICKS | {"after": WHY["after"]}), "always asked"),

@@ -114,6 +114,16 @@ def test_channels_are_those_of_the_literature() -> None:
     assert shares(mechanisms.matrix(weights=[[3, 1], [1, 1]])) == [[0.75, 0.25], [0.5, 0.5]]
 
 
+def test_forced_shares_go_by_both_names() -> None:
+    """Documents and the command line call them forced."""
+    plain = mechanisms.forced(["1/8", "1/4"])
+    assert mechanisms.forced(forced=["1/8", "1/4"]) == plain == mechanisms.forced(shares=["1/8", "1/4"])
+    with pytest.raises(MechanismError, match="forced is given twice; give shares or forced, not both"):
+        mechanisms.forced(["1/8", "1/4"], forced=["1/8", "1/4"])
+    with pytest.raises(MechanismError, match="needs one share for each option, at least two"):
+        mechanisms.forced()
+
+
 def test_forced_k_categories_are_the_truth_plus_a_common_row() -> None:
     table = shares(mechanisms.forced([0.1, 0.15, 0.05]))
     assert table == [pytest.approx(row) for row in ([0.8, 0.15, 0.05], [0.1, 0.85, 0.05], [0.1, 0.15, 0.75])]

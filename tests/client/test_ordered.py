@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -62,8 +63,13 @@ def test_they_fit_ordered_answers_only_and_are_checked(name: str) -> None:
     assert not MECHANISMS[name].recompiled
     # One bit says nothing of a point but where it lies between the ends: any number of them will do.
     most = 1000 if name == "one_bit" else 64
-    for options in (1, most + 1, True, 2.5):
-        with pytest.raises(MechanismError, match=f"takes 2 to {most:,} options"):
+    for options, said in (
+        (1, f"takes 2 to {most:,} options"),
+        (most + 1, f"takes 2 to {most:,} options"),
+        (True, "must be a whole number, got True"),
+        (2.5, "must be a whole number, got 2.5"),
+    ):
+        with pytest.raises(MechanismError, match=re.escape(said)):
             getattr(mechanisms, name)(options, 1)
 
 

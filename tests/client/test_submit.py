@@ -104,7 +104,7 @@ def test_an_unencrypted_address_of_another_machine_is_known(url: str, unprotecte
     [
         ("exam", "not an http or https address"),
         (f"ftp://example.org/s/{HASH}", "not an http or https address"),
-        ("http://[broken/s/1", "not an address"),
+        ("http://[broken/s/1", "not an http or https address"),
         (f"http://example.org/t/{HASH}", "not the address of a survey"),
         (f"http://example.org/s/{HASH}#{'0' * 64}", "not that of the address"),
         (f"http://example.org/s/{HASH}#abc", "not a survey's hash"),

@@ -158,8 +158,20 @@ def test_integers_of_numpy_are_integers() -> None:
 
 @pytest.mark.parametrize("options", [True, np.True_, 4.0, "4", None, np.float64(4)])
 def test_what_is_no_integer_is_refused_for_what_it_is(options: Any) -> None:
-    with pytest.raises(MechanismError, match="at least two options, got"):
-        mechanisms.krr(options, 1)
+    made = (
+        mechanisms.krr,
+        mechanisms.subset,
+        mechanisms.geometric,
+        mechanisms.one_bit,
+        mechanisms.discrete_gaussian,
+    )
+    for constructor in (*made, lambda options, epsilon: mechanisms.padded(options, epsilon, 2)):
+        with pytest.raises(MechanismError, match="number of options must be a whole number, got"):
+            constructor(options, 1)
+    with pytest.raises(MechanismError, match="answers of every question must be a whole number, got"):
+        mechanisms.sampled([2, options], 1)
+    with pytest.raises(MechanismError, match="must be a whole number from 1 to 63, got"):
+        mechanisms.kuk("0.8", "0.2", options)
 
 
 @pytest.mark.parametrize(

@@ -15,20 +15,31 @@ from sqlalchemy import select
 
 from tests.serving import LiveServer, waiting_records
 
+# Seconds that clients have to get somewhere; on a quiet machine it takes a moment.
+LONGEST_WAIT = 120
+
 
 def send(
-    server: LiveServer, survey: Survey, report: Report, timeout: float = 30, port: int | None = None
+    server: LiveServer,
+    survey: Survey,
+    report: Report,
+    timeout: float = 30,
+    port: int | None = None,
+    kept: http.client.HTTPConnection | None = None,
 ) -> tuple[int, dict[str, str]]:
-    """Send a report over a fresh connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", port or server.port, timeout=timeout)
+    """Send a report, over a fresh connection unless one is kept; one that the server closes comes anew by itself."""
+    connection = kept or http.client.HTTPConnection("127.0.0.1", port or server.port, timeout=timeout)
     try:
         headers = {"Content-Type": "application/json"}
         connection.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_bytes(), headers)
         response = connection.getresponse()
         response.read()
+        if not kept:
+            connection.close()
         return response.status, dict(response.getheaders())
-    finally:
+    except BaseException:
         connection.close()
+        raise
 
 
 def stored(store: Store, survey: Survey) -> list[bytes]:
@@ -65,7 +76,10 @@ def fresh_report(survey: Survey) -> Report:
 
 
 class Crowd:
-    """Clients that send fresh reports and repeat each until it is acknowledged."""
+    """Clients that send fresh reports and repeat each until it is acknowledged.
+
+    Every other one keeps its connection from report to report, as browsers and proxies do.
+    """
 
     again: tuple[int, ...] = (503,)
     """What a client takes for "later"."""
@@ -87,6 +101,11 @@ class Crowd:
         self.acknowledged: list[Report] = []
         self.statuses: list[int] = []
         self.problems: list[str] = []
+        self.kept = {
+            (number, port): http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            for number in range(1, clients, 2)
+            for port in self.ports
+        }
         self.threads = [threading.Thread(target=self._guarded, args=(number,)) for number in range(clients)]
         for thread in self.threads:
             thread.start()
@@ -98,9 +117,9 @@ class Crowd:
         except Exception as error:
             self.problems.append(f"client {number}: {error!r}")
 
-    def post(self, report: Report, port: int) -> int:
-        """Send a report once; give the status."""
-        return send(self.server, self.survey, report, port=port)[0]
+    def post(self, report: Report, port: int, number: int) -> int:
+        """Send a report of a client once; give the status."""
+        return send(self.server, self.survey, report, port=port, kept=self.kept.get((number, port)))[0]
 
     def _send(self, number: int) -> None:
         attempts = number
@@ -110,7 +129,7 @@ class Crowd:
                 attempts += 1
                 try:
                     # With several nodes, an attempt goes to another one than the last.
-                    status = self.post(report, self.ports[attempts % len(self.ports)])
+                    status = self.post(report, self.ports[attempts % len(self.ports)], number)
                 except (OSError, http.client.HTTPException) as error:
                     if not self.allowed(error):
                         self.problems.append(f"client {number}: {error!r}")
@@ -124,12 +143,26 @@ class Crowd:
                 time.sleep(0.05)
             time.sleep(self.pause)
 
+    def wait_until(self, reached: Callable[[], object]) -> None:
+        """Wait for what the clients are to reach, however slow the machine is; `stop` tells what goes wrong."""
+        end = time.monotonic() + LONGEST_WAIT
+        while not reached() and not self.problems:
+            assert time.monotonic() < end, f"{len(self.acknowledged)} reports within {LONGEST_WAIT} seconds"
+            time.sleep(0.02)
+
+    def wait_for_more(self, reports: int) -> None:
+        """Wait until so many more reports have arrived."""
+        wanted = len(self.acknowledged) + reports
+        self.wait_until(lambda: len(self.acknowledged) >= wanted)
+
     def stop(self) -> None:
         """Let each client bring its last report to an end, and tell what went wrong with any of them."""
         self.over.set()
         for thread in self.threads:
             thread.join(90)
             assert not thread.is_alive()
+        for connection in self.kept.values():
+            connection.close()
         assert not self.problems, f"{len(self.problems)} requests went wrong: {self.problems[:3]}"
 
     def check(self) -> int:

@@ -18,22 +18,30 @@ from .places import BACKENDS, live_server, signed_survey
 
 
 def trouble(
-    server: LiveServer, begin: Callable[[], object], end: Callable[[], object], seconds: float
+    server: LiveServer,
+    begin: Callable[[], object],
+    end: Callable[[], object],
+    seconds: float,
+    refuses: bool = False,
 ) -> tuple[int, int]:
-    """Bring trouble over a server under load and take it away again; give the reports and the refusals."""
+    """Bring trouble over a server under load and take it away again; give the reports and the refusals.
+
+    Trouble that refuses lasts until somebody was refused: it may take a while to come.
+    """
     survey = signed_survey(f"Troubled {os.urandom(4).hex()}")
     server.store.publish(survey, minimum_batch=50)
     crowd = Crowd(server, survey, clients=6, pause=0.01)
+    crowd.wait_for_more(1)
     time.sleep(seconds)
-    before = len(crowd.acknowledged)
     begin()
-    time.sleep(seconds)
-    end()
+    try:
+        if refuses:
+            crowd.wait_until(lambda: 503 in crowd.statuses)
+        time.sleep(seconds)
+    finally:
+        end()
     # It heals by itself: nobody starts anything again.
-    deadline = time.monotonic() + 60
-    while len(crowd.acknowledged) < before + 20:
-        assert time.monotonic() < deadline, "it did not heal"
-        time.sleep(0.1)
+    crowd.wait_for_more(20)
     crowd.stop()
     return crowd.check(), crowd.statuses.count(503)
 
@@ -47,6 +55,7 @@ def full_disk(server: LiveServer, seconds: float) -> tuple[int, int]:
         lambda: resource.prlimit(worker, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)),
         lambda: resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited),
         seconds,
+        refuses=True,
     )
 
 
@@ -66,7 +75,7 @@ def broken_disk(server: LiveServer, seconds: float) -> tuple[int, int]:
         failing[0].send_signal(signal.SIGINT)
         failing[0].wait(30)
 
-    return trouble(server, begin, end, seconds)
+    return trouble(server, begin, end, seconds, refuses=True)
 
 
 def frozen(server: LiveServer, cluster: Postgres, seconds: float) -> tuple[int, int]:
@@ -101,9 +110,11 @@ def two_nodes(first: LiveServer, seconds: float) -> tuple[int, int]:
     try:
         crowd = Crowd(first, survey, clients=6, ports=(first.port, port))
         for node in (second, first, second):
+            crowd.wait_for_more(6)
             time.sleep(seconds)
             node.kill()
             node.start()
+        crowd.wait_for_more(6)
         time.sleep(seconds)
         crowd.stop()
         return crowd.check(), crowd.statuses.count(503)
@@ -124,9 +135,11 @@ def told_to_end(server: LiveServer, seconds: float) -> tuple[int, int]:
     survey = signed_survey("Told to end")
     server.store.publish(survey, minimum_batch=50)
     crowd = Crowd(server, survey, clients=6, allowed=nobody_listens)
+    crowd.wait_for_more(10)
     time.sleep(seconds)
     server.terminate()
     server.start()
+    crowd.wait_for_more(11)
     time.sleep(seconds)
     crowd.stop()
     assert set(crowd.statuses) <= {200, 201}, set(crowd.statuses)

@@ -19,11 +19,12 @@ def survive(server: LiveServer, kills: int, tell: Callable[[int], None] = lambda
     server.store.publish(survey, minimum_batch=50)
     crowd = Crowd(server, survey)
     for kill in range(kills):
+        crowd.wait_for_more(11)
         time.sleep(0.25 + 0.037 * (kill % 11))
         server.kill()
         server.start()
         tell(kill + 1)
-    time.sleep(0.3)
+    crowd.wait_for_more(1)
     crowd.stop()
     server.kill()
     found = crowd.check()

@@ -14,7 +14,7 @@ from tests.serving import LiveServer
 
 from .crowd import recognised, stored
 
-# A byte could hold more: 56 of 256 values are no report.
+# A byte could hold more: 56 of 256 values are not reports.
 OUTCOMES = 200
 WIDTH = 3
 
@@ -28,7 +28,7 @@ class Sent(NamedTuple):
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key appears twice")
     return dict(pairs)
 
 
@@ -52,7 +52,7 @@ def _judge(value: object) -> Sent | None:
 
 
 def read(body: bytes) -> Sent | None:
-    """Read a body as a whole; None where it is no report."""
+    """Read a body as a whole; None where it is not a report."""
     try:
         return _judge(_DECODER.decode(body.decode()))
     except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ class Ledger:
         store, form = server.store, server.store.record_format(survey.hash)
         rows = stored(store, survey)
         bad = sum(any(value >= OUTCOMES for value in form.unpack(row)) for row in rows)
-        assert not bad, f"{bad} of {len(rows)} rows are no report"
+        assert not bad, f"{bad} of {len(rows)} rows are not reports"
         name_of = {store.id_digest(survey.hash, bytes.fromhex(name)): name for name in self.possible}
         kept = recognised(store, survey)
         strange = [digest for digest in kept if digest not in name_of]

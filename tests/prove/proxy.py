@@ -100,7 +100,7 @@ def proxy(folder: Path, nodes: tuple[int, ...]) -> Iterator[tuple[int, int, ssl.
     command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", secure), 1):
                 break
@@ -109,7 +109,7 @@ def proxy(folder: Path, nodes: tuple[int, ...]) -> Iterator[tuple[int, int, ssl.
         yield secure, plain, trust
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 class SecureCrowd(Crowd):
@@ -118,8 +118,8 @@ class SecureCrowd(Crowd):
     again = (502, 503, 504)  # nginx says so of a node that has just died; the page tries again then too
     trust: ssl.SSLContext
 
-    def post(self, report: Report, port: int) -> int:
-        """Send a report once, through the proxy."""
+    def post(self, report: Report, port: int, number: int) -> int:
+        """Send a report of a client once, through the proxy."""
         path = f"/api/surveys/{self.survey.hash}/reports"
         headers = {"Content-Type": "application/json"}
         return request(port, self.trust, "POST", path, report.to_bytes(), headers)[0]
@@ -162,10 +162,12 @@ def through_a_proxy(first: LiveServer, seconds: float) -> int:
             SecureCrowd.trust = trust
             crowd = SecureCrowd(first, survey, clients=6, ports=(secure,), allowed=lambda error: False)
             for node in (second, first):
+                crowd.wait_for_more(6)
                 time.sleep(seconds)
                 node.kill()
                 time.sleep(seconds)
                 node.start()
+            crowd.wait_for_more(10)
             time.sleep(seconds)
             crowd.stop()
             refused = set(crowd.statuses) - {200, 201}

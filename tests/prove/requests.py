@@ -7,7 +7,6 @@ of what was sent, and a server that does not look at numbers must be found out.
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import sys
@@ -164,7 +163,7 @@ class Attacker:
             return request[: 1 + self.below(len(request) - 1)]
         if luck < 0.2:
             at = self.below(len(request))
-            return request[:at] + os.urandom(3) + request[at:]
+            return request[:at] + self.dice.bytes(3) + request[at:]
         return request * 2 if luck < 0.25 else request
 
     def _chunked(self, body: bytes) -> bytes:
@@ -265,7 +264,7 @@ def caught(server: LiveServer, mutated: int) -> str:
 def caught_by_rows(server: LiveServer, mutated: int) -> str:
     """The same by the stored rows alone, as if no answer had been looked at."""
     survey = signed_survey("Attacked", WIDTH, OUTCOMES)
-    # They wait: what is no report could not be counted, and sealing would stop at it.
+    # They wait: what is not a report could not be counted, and sealing would stop at it.
     server.store.publish(survey, minimum_batch=mutated)
     ledger, attacker = Ledger(), Attacker(survey, 0)
     for _ in range(mutated):
@@ -274,7 +273,7 @@ def caught_by_rows(server: LiveServer, mutated: int) -> str:
         ledger.check(server, survey)
     except AssertionError as error:
         return str(error)
-    raise AssertionError("rows that are no report were not found")
+    raise AssertionError("rows that are not reports were not found")
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:

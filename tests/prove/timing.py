@@ -42,6 +42,7 @@ REPEAT = """async ([times, plant]) => {
   };
   for (let i = 0; i < times; i++) {
     (await until(() => document.querySelector(".bar button[type=button]"))).click();
+    await until(() => document.querySelector("button[type=submit]"));
     const groups = [...document.querySelectorAll("fieldset")];
     const chosen = groups.map((group) => {
       const inputs = [...group.querySelectorAll("input:not([type=search])")];
@@ -85,6 +86,32 @@ def p_values(rows: np.ndarray[Any, Any]) -> dict[str, float]:
     return found
 
 
+def told(measured: Callable[[int], np.ndarray[Any, Any]], n: int) -> dict[str, float]:
+    """Give p of each comparison; what looks told is measured anew, twice as often, and then the larger p counts.
+
+    Chance, which looks like a leak in one of 10,000 measurements, does so twice in one of 600 millions.
+    """
+    found = p_values(measured(n))
+    if min(found.values()) > ALPHA / len(found):
+        return found
+    again = p_values(measured(2 * n))
+    return {name: max(p, again[name]) for name, p in found.items()}
+
+
+def planted(measured: Callable[[int], np.ndarray[Any, Any]], n: int) -> float:
+    """Give p of a planted delay, of as many as four times n answers where the machine is too busy to tell at once."""
+    rows = measured(n)
+    for _ in range(3):
+        if _of_planted(rows) < ALPHA:
+            break
+        rows = np.concatenate([rows, measured(n)])
+    return _of_planted(rows)
+
+
+def _of_planted(rows: np.ndarray[Any, Any]) -> float:
+    return p_values(rows)["question 1, request"]
+
+
 def measure(
     n: int, server: LiveServer, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[dict[str, float], float, float]:
@@ -93,15 +120,22 @@ def measure(
         chromium = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         page = chromium.new_page()
         page.set_default_timeout(600_000)
-        parts, step = [], min(n, 100)
-        for done in range(0, n, step):
-            parts.append(times(page, server, step))
-            page.reload()
-            tell(f"{done + step:,}/{n:,} submissions")
-        rows = np.concatenate(parts)
-        planted = p_values(times(page, server, min(n, 400), plant=3.0))["question 1, request"]
+        medians = []
+
+        def measured(wanted: int) -> np.ndarray[Any, Any]:
+            parts, step = [], min(wanted, 100)
+            for done in range(0, wanted, step):
+                parts.append(times(page, server, step))
+                page.reload()
+                tell(f"{done + step:,}/{wanted:,} submissions")
+            rows = np.concatenate(parts)
+            medians.append(float(np.median(rows[:, -1])))
+            return rows
+
+        found = told(measured, n)
+        caught = planted(lambda wanted: times(page, server, wanted, plant=3.0), min(n, 400))
         chromium.close()
-    return p_values(rows), planted, float(np.median(rows[:, -1]))
+    return found, caught, medians[0]
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
@@ -111,13 +145,13 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
         server = LiveServer(Path(folder), SEAL_EVERY="86400")
         server.start()
         try:
-            found, planted, median = measure(n, server, tell)
+            found, caught, median = measure(n, server, tell)
         finally:
             server.close()
     worst = min(found.values())
     assert worst > ALPHA / len(found), f"the time tells the answer: p {worst:.2g} ({found})"
-    assert planted < ALPHA, f"a planted delay was not caught: p {planted:.2g}"
+    assert caught < ALPHA, f"a planted delay was not caught: p {caught:.2g}"
     return (
         f"{n:,} submissions, {len(found)} comparisons, median {median:.1f} ms: smallest p {worst:.3f}"
-        f" (expected about {1 / (len(found) + 1):.2f}); planted delay caught, p {planted:.0e}"
+        f" (expected about {1 / (len(found) + 1):.2f}); planted delay caught, p {caught:.0e}"
     )

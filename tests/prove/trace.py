@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,7 +69,6 @@ def watched(pids: list[int]) -> Iterator[list[str]]:
             assert tracer.poll() is None, (tracer.stderr.read() if tracer.stderr else b"").decode()
             assert time.monotonic() < deadline, "strace did not begin"
             time.sleep(0.1)
-        time.sleep(0.5)  # for their threads
         try:
             yield lines
         finally:
@@ -79,10 +78,12 @@ def watched(pids: list[int]) -> Iterator[list[str]]:
 
 
 def _is_traced(pid: int) -> bool:
-    try:
-        return "TracerPid:\t0\n" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return True  # it has ended
+    """Tell whether a process is traced with all its threads, or has ended."""
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if "TracerPid:\t0\n" in status.read_text():
+                return False
+    return True
 
 
 def _children(pid: int) -> list[int]:

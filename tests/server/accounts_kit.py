@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
@@ -17,11 +20,13 @@ from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, sharing
 from hushpoll_server.people.log import now
 from hushpoll_server.people.sessions import digest
-from hushpoll_server.store.surveys import Store, get_store, open_store
+from hushpoll_server.store.surveys import Store, get_store
 from hushpoll_server.store.workspace_schema import sessions
 from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft
 from sqlalchemy import insert
+
+from tests.serving import make_ready
 
 PASSWORD = "correct horse battery"
 # Who asks, and the role of the account: the analyst has nothing shared, the reader has everything.
@@ -46,7 +51,7 @@ OR_POLL = {
 def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
     """An application with all the people, for a whole module of tests that do not get into each other's way."""
     config = Config(data=folder / "data", seal_every=86_400, testing=True, **settings)
-    open_store(config).close()
+    make_ready(config)
     app = create_app(config)
     with app.app_context():
         store = get_store()
@@ -55,10 +60,16 @@ def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
     store.close()
 
 
+# A hash is dear on purpose; that of the password that they all have is made once.
+_hash_of = cache(accounts.hash_of)
+
+
 def add_people(store: Store) -> None:
     """One account of each kind, all with the same password."""
-    for name, role in PEOPLE.items():
-        accounts.add_user(store, name, role, PASSWORD, actor="test")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(accounts, "hash_of", _hash_of)
+        for name, role in PEOPLE.items():
+            accounts.add_user(store, name, role, PASSWORD, actor="test")
 
 
 def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
@@ -84,8 +95,8 @@ def token_of(client: FlaskClient, path: str) -> str:
 
 def submit(client: FlaskClient, path: str, page: str | None = None, **fields: Any) -> Any:
     """Send a form as a browser would, with the token and the revision of the page it is on."""
-    html = client.get(page or path).text
-    hidden = dict(re.findall(r'name="(csrf_token|revision)"[^>]* value="([^"]*)"', html))
+    shown = client.get(page or path).text
+    hidden = dict(re.findall(r'name="(csrf_token|revision)"[^>]* value="([^"]*)"', shown))
     return client.post(path, data={**hidden, **fields})
 
 
@@ -104,3 +115,19 @@ def make_published(store: Store, owner: str | None = "owner", **settings: bool) 
     if owner is not None:
         sharing.share(store, survey.hash, "reader", actor="test")
     return survey
+
+
+def again(store: Store, draft: Draft) -> Draft:
+    """The draft as it is kept now."""
+    found = drafts.find(store, draft.id)
+    assert found is not None
+    return found
+
+
+def shown_error(page: str, field: str) -> str:
+    """The message beside a field, which the summary links to."""
+    found = re.search(rf'<p class="field-error" id="{field}-error">(.*?)</p>', page, re.DOTALL)
+    assert found, f"no message beside {field}"
+    assert f'href="#{field}"' in page, "the summary links to the field"
+    assert f'id="{field}"' in page, "the link leads somewhere"
+    return html.unescape(re.sub("<[^>]*>", "", found[1]))

@@ -187,7 +187,9 @@ def test_a_report_that_excludes_an_answer_has_no_finite_epsilon() -> None:
     assert claimed.passed is False
 
 
-def test_what_is_too_much_to_list_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_too_much_to_list_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], seeded_coins: None
+) -> None:
     question = EVERY["questions"][2]  # type: ignore[index]
     many = {**EVERY, "questions": [{**question, "id": f"q{number}"} for number in range(6)]}
     for name, document in (("few", {**EVERY, "questions": EVERY["questions"][:2]}), ("many", many)):  # type: ignore[index]

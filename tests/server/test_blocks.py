@@ -6,7 +6,6 @@ import html
 import json
 import re
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,8 @@ from hushpoll_client.memory import Memory
 from hushpoll_server.cli import main
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
-from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import OR_POLL, make_draft, open_place, signed_in, submit
-from tests.server.test_editor_kinds import shown_error
+from tests.server.accounts_kit import OR_POLL, again, make_draft, shown_error, submit
 from tests.serving import post_batch
 from tests.vectors.surveys import blocks_draft
 
@@ -35,28 +32,6 @@ ASKED = [
     {"id": f"q{one}", "kind": "yes_no", "text": f"Question {one}?", "mechanism": {"epsilon": "1"}}
     for one in "123456"
 ]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("blocks")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def shop(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
-
-
-def again(shop: Store, draft: Draft) -> Draft:
-    found = drafts.find(shop, draft.id)
-    assert found is not None
-    return found
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -121,7 +96,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_check_simulate_report_and_audit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_simulate_report_and_audit(
+    folder: Path, capsys: pytest.CaptureFixture[str], seeded_coins: None
+) -> None:
     status, out, _ = run(capsys, "survey", "check", "survey.json", "--json", "--profile")
     checked = json.loads(out)
     assert status == 0
@@ -179,6 +156,14 @@ def test_the_terminal_asks_what_was_drawn(folder: Path, monkeypatch: pytest.Monk
         assert (question.text in found.output) == (question in asked or question.id in drawn)
     channel: Any = survey.blocks[0].channel
     assert sent[0].reports[1] // channel.largest == ranks[0]
+
+
+def test_the_terminal_numbers_weak_questions_as_it_asks_them() -> None:
+    from hushpoll_server.cli.asking import lead
+
+    draft = blocks_draft()
+    draft["blocks"][0]["epsilon"] = 4
+    assert lead(Survey.from_draft(draft)).startswith("Question 2, 3: what is sent can be up to ")
 
 
 # The editor -----------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def test_the_privacy_screen_rounds_the_odds_up(tmp_path: Path) -> None:
         page = f"/drafts/{make_draft(place[1], 'owner', QUESTION).id}/privacy"
         submit(owner, page, expected_n="500", margin="10", epsilon="1", lock_0="1.1", solve="yes")
         text = html.unescape(owner.get(page).text)
-    # What may be typed as a lock is no bound.
+    # What may be typed as a lock is not a bound.
     said = re.sub(r"<[^>]+>", "", text).replace("such as 3-fold", "")
     assert "× 3.01" in said
     assert not BELOW.search(said)

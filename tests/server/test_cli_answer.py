@@ -230,8 +230,15 @@ def test_bad_answers_end_in_one_line_and_nothing_is_sent(
     assert not (tmp_path / "state").exists()
 
 
-def test_a_bad_link_ends_in_one_line(run: Callable[..., tuple[int, str, str]]) -> None:
-    status, out, err = run("https://example.org/")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/",
+        *(f"http://{host}/s/{'a' * 64}" for host in ("[::1", "a:b:c", "a..b", "a" * 64)),
+    ],
+)
+def test_a_bad_link_ends_in_one_line(run: Callable[..., tuple[int, str, str]], address: str) -> None:
+    status, out, err = run(address)
     assert (status, out) == (2, "")
     assert len(err.splitlines()) == 1
 

@@ -6,12 +6,14 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.cli import main
+from hushpoll_server.cli import hushpoll, main
 
 from tests.client.documents import exam, one_question
 
@@ -28,6 +30,24 @@ def write(folder: Path, document: Any) -> str:
     file = folder / "survey.json"
     file.write_text(document if isinstance(document, str) else json.dumps(document))
     return str(file)
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_check_refuses_turned_text_as_publishing_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], published: bool
+) -> None:
+    document = exam()
+    if published:
+        document = json.loads(Survey.from_draft(document).canonical)
+    document["questions"][0]["text"] = "Have you \u202eever?"
+    text = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    status, out, err = run(capsys, "survey", "check", write(tmp_path, text))
+    assert (status, out) == (2, "")
+    assert (
+        "text: holds an invisible sign that turns the direction of writing (U+202E) at position 10; remove it"
+        in err
+    )
+    assert err.startswith("hushpoll: question 1")
 
 
 def test_check_prints_the_shape_of_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,6 +68,17 @@ def test_check_prints_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixt
     assert status == 0
     assert "Total epsilon of one person: unbounded" in out
     assert "cheated" in out
+
+
+def test_check_says_what_shows_careless_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    anchored = {**exam(), "anchor": {"question": "reason", "share": 1, "answer": "Fear"}}
+    _, out, _ = run(capsys, "survey", "check", write(tmp_path, anchored))
+    assert "shows careless answers: the true share of “Fear” to reason is 1" in out
+    _, out, _ = run(capsys, "survey", "check", write(tmp_path, anchored), "--json")
+    assert json.loads(out)["anchor"] == {"question": "reason", "share": "1", "answer": "Fear"}
+    plain = {**exam(), "anchor": {"question": "cheated", "share": "1/12"}}
+    _, out, _ = run(capsys, "survey", "check", write(tmp_path, plain))
+    assert "the true share of Yes to cheated is 1/12" in out
 
 
 def test_no_command_prints_an_epsilon_below_its_value(
@@ -121,12 +152,50 @@ def test_wrong_use_gives_status_2_and_one_line(capsys: pytest.CaptureFixture[str
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("args", [[], ["survey"], ["user"], ["user", "token"]])
+def test_a_command_that_is_left_out_is_asked_for(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+    """The whole help on one line, which it was, is read by nobody."""
+    status, out, err = run(capsys, *args)
+    name = " ".join(["hushpoll", *args])
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"{name}: give one of these commands: ")
+    assert err.endswith(f"; see {name} --help\n")
+    assert "Usage" not in err
+    assert len(err) < 250
+
+
+def leaves(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from leaves(command, *path, name)
+        else:
+            yield " ".join((*path, name)), command
+
+
+def test_every_command_that_ends_prints_json_on_request() -> None:
+    without = [
+        name
+        for name, command in leaves(hushpoll)
+        if "--json" not in {opt for p in command.params for opt in p.opts}
+    ]
+    assert without == ["serve"]
+
+
 def test_audit_prints_bounds_and_no_bar_when_piped(tmp_path: Path) -> None:
     file = write(tmp_path, exam())
+    # With coins of a seed: once in some 10,000 runs an honest survey fails its audit.
+    program = (
+        "import numpy as np\nfrom hushpoll_analysis.channel import audit\nfrom hushpoll_server.cli import main\n"
+        "real, coins = audit.buffered, np.random.default_rng(1).bytes\n"
+        "audit.buffered = lambda: real(coins)\nmain()"
+    )
     command = [
         sys.executable,
         "-c",
-        "from hushpoll_server.cli import main; main()",
+        program,
         "audit",
         file,
         "--draws",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hushpoll_client import Channel
@@ -91,20 +92,48 @@ def test_bad_requests(capsys: pytest.CaptureFixture[str], arguments: tuple[str, 
     assert err.count("\n") == 1
 
 
-def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from hushpoll_server.cli import main; main()", "design"]
-    command += ["--options", "9", "--epsilon", "0.77", "--target", "cumulative", "--json"]
+def on_a_terminal(folder: Path, *arguments: str) -> tuple[dict[str, Any], bytes]:
+    """Run a command whose errors go to a terminal: what it prints, and what the terminal shows."""
+    command = [sys.executable, "-c", "from hushpoll_server.cli import main; main()", *arguments]
     there, here = pty.openpty()
     termios.tcsetwinsize(here, (24, 80))  # in a terminal without a width nothing can be shown
     # Nothing is kept in a fresh folder, so that there is something to wait for.
-    fresh = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "DATA": str(tmp_path)}
+    fresh = os.environ | {"XDG_CACHE_HOME": str(folder), "DATA": str(folder)}
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=here, check=True, env=fresh)
     os.set_blocking(there, False)
-    shown = os.read(there, 10_000)
+    try:
+        shown = os.read(there, 10_000)
+    except BlockingIOError:
+        shown = b""
     os.close(here)
     os.close(there)
-    assert json.loads(done.stdout)["options"] == 9
+    return json.loads(done.stdout), shown
+
+
+def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
+    arguments = ("design", "--options", "9", "--epsilon", "0.77", "--target", "cumulative", "--json")
+    made, shown = on_a_terminal(tmp_path, *arguments)
+    assert made["options"] == 9
     assert b"Closing the gap" in shown
+
+
+def test_the_plan_of_a_survey_shows_that_it_searches(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epsilon between the slider's stops has no channel at hand; with twenty bins the search takes half a minute."""
+    age = {"id": "age", "kind": "number", "text": "Age?", "min": 0, "max": 99, "step": 1}
+    asked = age | {"mechanism": {"epsilon": "0.77", "target": "distribution", "bins": 9}}
+    file = tmp_path / "ages.json"
+    file.write_text(json.dumps({"hushpoll": 1, "title": "Ages", "questions": [asked]}))
+    arguments = ("plan", "--survey", str(file), "--n", "1000", "--json")
+    made, shown = on_a_terminal(tmp_path / "fresh", *arguments)
+    assert made["questions"][0]["id"] == "age"
+    assert b"Closing the gap" in shown
+    # What was found before is at hand: there is nothing to wait for, and nothing to show.
+    assert on_a_terminal(tmp_path / "fresh", *arguments) == (made, b"")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    status, out, err = run(capsys, *arguments)
+    assert (status, json.loads(out), err) == (0, made, "")
 
 
 def test_profiles_are_printed_on_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

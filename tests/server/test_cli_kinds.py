@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hushpoll_analysis import plan
-from hushpoll_client import Survey
+from hushpoll_client import HushpollError, Survey
 from hushpoll_client.report import Report, read_answers
 from hushpoll_server.cli import hushpoll, main
-from hushpoll_server.cli.asking import ask
+from hushpoll_server.cli.asking import as_list, as_number, ask
 from hushpoll_server.documents import parse_survey
 
 PLACES = [f"Place {number}" for number in range(1, 41)]
@@ -124,7 +124,7 @@ def test_options_that_are_numbers_go_by_their_own_names(
     typing("4", "1")
     assert ask(cars) == {"n": "1"}
     said = capsys.readouterr().err
-    assert "'4' is no option; type one of those" in said
+    assert "'4' is not an option; type one of those" in said
     assert "1  0" not in said, "a number beside a number would be read as either"
 
 
@@ -147,8 +147,8 @@ def test_a_question_that_does_not_apply_is_not_asked(
         (["1", "3", "many", "7", ""], "is not a number on its grid"),
         (["1", "3", "7", "1,2,3", ""], "tick at most 2"),
         (["1", "3", "7", "9", ""], "type a number from 1 to 3"),
-        (["maybe", "no", "3", "7", ""], "'maybe' is no option; type a number from 1 to 2, or the option"),
-        (["3", "n", "3", "7", ""], "'3' is no option"),
+        (["maybe", "no", "3", "7", ""], "'maybe' is not an option; type a number from 1 to 2, or the option"),
+        (["3", "n", "3", "7", ""], "'3' is not an option"),
         (["1", "3", "7", "1,1", ""], "name each option once"),
         (["2", "nowhere", "Place 40", "3", "7", ""], "no option holds that"),
     ],
@@ -295,3 +295,49 @@ def test_a_target_that_the_reports_cannot_tell_is_refused(
         f'hushpoll: question 1 ("{question}"), mechanism.target: the reports of “One bit for the mean” cannot tell '
         "this; report something else (mean), or choose another mechanism\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("typed", "unit", "read"),
+    [
+        ("1,5", "", "1.5"),
+        ("40 hours", "hours", "40"),
+        ("40 Hours", "hours", "40"),
+        ("1 000", "", "1000"),
+        ("1 000 000,5", "", "1000000.5"),
+        ("+3", "", "3"),
+        ("\u22123", "", "-3"),
+        ("-0,5", "", "-0.5"),
+        ("forty", "hours", "forty"),
+    ],
+)
+def test_numbers_are_typed_as_people_write_them(typed: str, unit: str, read: str) -> None:
+    assert as_number(typed, unit) == read
+
+
+def test_a_comma_that_could_be_of_thousands_is_asked_about() -> None:
+    with pytest.raises(HushpollError, match=r"'1,000' can be read in two ways; type 1000, or 1\.000"):
+        as_number("1,000")
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("1,2", ["1", "2"]),
+        ("1 2  3", ["1", "2", "3"]),
+        ("beer, or wine, Tea", ["beer, or wine", "Tea"]),
+        ("Tea; Beer, or wine", ["Tea", "Beer, or wine"]),
+        ("Route 66, 3", ["Route 66", "3"]),
+        ("Beer, tea", ["Beer", "tea"]),
+        (" , ;", []),
+    ],
+)
+def test_ticks_are_typed_as_people_write_them(typed: str, read: list[str]) -> None:
+    assert as_list(typed, ("Beer, or wine", "Tea", "Route 66")) == read
+
+
+def test_the_ends_of_a_scale_are_named_by_their_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    mood = next(one for one in QUESTIONS if one["id"] == "mood")
+    survey = parse_survey(json.dumps({"hushpoll": 1, "title": "Moods", "questions": [mood]}))
+    monkeypatch.setattr("click.prompt", lambda *_, **__: "good")
+    assert ask(survey) == {"mood": "5 (Good)"}

@@ -74,10 +74,13 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
     assert "Closes after 2999-12-31 or at 10 reports" in run("survey", "close", survey.hash, "--at", "10")[1]
     assert json.loads(run("survey", "close", survey.hash, "--json")[1])["state"] == "closed"
     assert "closed" in run("survey", "list")[1]
+    for _ in range(2):
+        assert json.loads(run("survey", "reopen", survey.hash, "--json")[1])["state"] == "open"
     store = open_store(config)
     said = [(entry.actor, entry.action, entry.title) for entry in audit_entries(store)]
     store.close()
     actions = [
+        "reopened",
         "closed",
         "closing planned",
         "closing planned",

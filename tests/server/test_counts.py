@@ -23,7 +23,8 @@ from hushpoll_server.cli.check import check
 from hushpoll_server.collect import closing, retention, seal
 from hushpoll_server.config import Config
 from hushpoll_server.results.tallies import Tallies
-from hushpoll_server.store.backup import restore_backup, write_backup
+from hushpoll_server.store.backup import write_backup
+from hushpoll_server.store.restore import restore_backup
 from hushpoll_server.store.schema import counts
 from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import delete, select, text, update

@@ -9,7 +9,6 @@ import json
 import re
 import secrets
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +24,13 @@ from hushpoll_server.cli import main
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.store.surveys import Store
 
-from tests.server.accounts_kit import make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import make_draft, signed_in, submit
 from tests.serving import post_batch
 from tests.vectors.surveys import choice, survey, yes_no
 
 NAMES = ["Science", "Arts", "Law"]
 ASKED = [yes_no("cheated", {"name": "warner", "epsilon": 2}), choice("why", ["Time", "Fear"], {"epsilon": 2})]
 TRUTH = {"cheated": {"Science": [0.9, 0.1], "Arts": [0.4, 0.6], "Law": [0.5, 0.5]}, "why": [0.5, 0.5]}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("groups")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def shop(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
 
 
 def collected(
@@ -69,9 +52,9 @@ def collected(
 
 
 @pytest.fixture(scope="module")
-def closed(shop: Store, owner: FlaskClient) -> Survey:
+def closed(place: tuple[Flask, Store]) -> Survey:
     """600, 360 and 40: Law is too small, and Arts would tell it."""
-    return collected(shop, owner, "Faculties", [0.6, 0.36, 0.04])
+    return collected(place[1], signed_in(*place, "owner"), "Faculties", [0.6, 0.36, 0.04])
 
 
 # Results --------------------------------------------------------------------------------------------------------
@@ -291,7 +274,7 @@ def test_groups_are_named_in_the_editor(owner: FlaskClient, shop: Store) -> None
     assert "counted with" not in listed
     for wrong, said in (
         ("Science", "There is only one group; name two or more, or leave groups out."),
-        ("Science\nscience", '"science" stands twice; give every group its own name.'),
+        ("Science\nscience", '"science" appears twice; give every group its own name.'),
         ("Science\nOther", "is what small groups are put together under"),
         ("Science\n" + "x" * 201, "Has 201 characters; keep at most 200."),
         ("\n".join(f"G{n}" for n in range(101)), "There are 101 groups; keep at most 100."),
@@ -314,7 +297,7 @@ def test_each_group_has_its_link_qr_poster_and_invitations(owner: FlaskClient, s
         assert f"The link for {name}" in page
         assert owner.get(f"/surveys/{asked.hash}/qr.svg?group={number}").mimetype == "image/svg+xml"
         poster = owner.get(f"/surveys/{asked.hash}/poster?group={number}").text
-        assert f"For: <strong>{name}</strong>" in poster
+        assert f'For: <strong dir="auto">{name}</strong>' in poster
         assert f"/s/{asked.hash[:12]}#.g{number}" in poster
     assert (
         owner.get(f"/surveys/{asked.hash}/qr.svg?group=0").data

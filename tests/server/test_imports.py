@@ -147,7 +147,7 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.xlsx", b"no zip", "no .xlsx workbook"),
+        ("a.xlsx", b"no zip", "not an .xlsx workbook"),
         ("a.pdf", b"", "whose questionnaire"),
         ("a.txt", b"\xff\xfe\x00", "UTF-8"),
         ("a.txt", b"hello\tworld\n1\t2", "column called class"),
@@ -227,7 +227,7 @@ def test_numbers_scales_and_rules_of_an_xlsform(tmp_path: Path, capsys: pytest.C
         "(lost): range",
         "(last): the skip rule",
         "only answers to one earlier question",
-        "mood is no earlier choice",
+        "mood is not an earlier choice",
         "an answer that party does not have",
         "names all answers",
         "rounded to tenths",
@@ -273,7 +273,7 @@ def test_numbers_and_arrays_of_limesurvey(tmp_path: Path) -> None:
     assert by["sex"]["after"] == {"question": "trust_t1", "answers": ["Hardly"]}
     assert "after" not in by["last"]
     lost = "\n".join(got.left_out)
-    for part in ("question pay", "2 rows become", "used_a is no earlier choice"):
+    for part in ("question pay", "2 rows become", "used_a is not an earlier choice"):
         assert part in lost, part
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,7 @@ URL = "https://survey.example.org/imprint?a=1&b=2"
 SHOWN = re.compile(r'<p class="imprint"(?: dir="auto")?>.*?</p>')
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("imprint"), imprint=IMPRINT, imprint_url=URL) as made:
-        yield made
+SETTINGS = {"imprint": IMPRINT, "imprint_url": URL}
 
 
 def address(app: Flask, rule: Rule, values: dict[str, str]) -> str:

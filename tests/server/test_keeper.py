@@ -12,19 +12,21 @@ from tests.prove.crowd import fresh_report, send
 from tests.prove.places import signed_survey
 from tests.serving import LiveServer
 
-LONGEST = 10.0
+LONGEST = 60.0
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_the_log_is_emptied_within_seconds_while_reports_wait(live: Callable[..., LiveServer]) -> None:
+def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServer]) -> None:
     server = live()
     survey = signed_survey("Waiting")
     server.store.publish(survey, minimum_batch=50)
     log = Path(f"{server.store.database.path}-wal")
     for _ in range(2):
+        written = 0
         for _ in range(5):
             assert send(server, survey, fresh_report(survey))[0] == 201
-        assert log.stat().st_size > 0, "what was stored is in the log first"
+            written += log.stat().st_size  # the keeper may come between a report and this look, not at each
+        assert written > 0, "what was stored is in the log first"
         deadline = time.monotonic() + LONGEST
         while log.stat().st_size:
             assert time.monotonic() < deadline, f"the log was not emptied within {LONGEST:.0f} s"

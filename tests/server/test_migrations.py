@@ -13,13 +13,14 @@ import hushpoll_server
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from hushpoll_client import HushpollError, Report, Survey
 from hushpoll_server import create_app
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.codes import marked
 from hushpoll_server.config import Config
 from hushpoll_server.store import key, schema, workspace_schema
-from hushpoll_server.store.migrations import upgrade
+from hushpoll_server.store.migrations import _settings, current_revision, newest, upgrade
 from hushpoll_server.store.surveys import Store, open_store, today
 from sqlalchemy import Column, MetaData, inspect, text
 
@@ -56,6 +57,14 @@ def test_migrating_again_keeps_the_data(config: Config) -> None:
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_newest_file_is_the_version_that_a_start_asks_for(config: Config) -> None:
+    assert newest() == REVISIONS[-1] == ScriptDirectory.from_config(_settings()).get_current_head()
+    store = open_store(config)
+    with store.read() as tx:
+        assert current_revision(tx) == newest() == MigrationContext.configure(tx).get_current_revision()
+    store.close()
+
+
 def test_two_that_start_together(config: Config) -> None:
     errors: list[Exception] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,13 +19,7 @@ from hushpoll_server.workspace import drafts, rehearsal
 from sqlalchemy import select
 
 from tests.client.documents import exam
-from tests.server.accounts_kit import make_draft, make_published, open_place, signed_in, submit
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("loops")) as found:
-        yield found
+from tests.server.accounts_kit import make_draft, make_published, signed_in, submit
 
 
 class Counted:

@@ -269,6 +269,8 @@ def test_another_site_cannot_send_in_a_visitors_name(
         {"Sec-Fetch-Site": "same-site"},
         {"Origin": "https://evil.example"},
         {"Origin": "http://localhost.evil.example"},
+        {"Origin": "http://["},
+        {"Origin": "localhost"},
     ):
         assert client.post(address, data=form, headers=headers).status_code == 403, headers
     assert stored(store) == []
@@ -463,6 +465,24 @@ def test_prefer_not_to_say_is_translated_on_paper(client: FlaskClient, store: St
     assert "Prefer not to say" not in text
     with client.application.test_request_context(f"/s/{survey.hash}?lang=de"):
         assert f">{gettext('Prefer not to say')}</span>" in text
+
+
+def test_all_words_of_a_declined_yes_no_question_are_translated_on_paper(
+    client: FlaskClient, store: Store
+) -> None:
+    asked = {"id": "a", "kind": "choice", "text": "?", "mechanism": {"name": "forced", "forced": ["1/6"] * 3}}
+    for words, there, absent in (
+        (["No", "Yes", "Prefer not to say"], ("Nein", "Ja", "Keine Angabe"), ("No", "Yes")),
+        (["Yes", "No", "Maybe"], ("Yes", "No", "Maybe"), ("Nein", "Ja")),
+    ):
+        questions = [{**asked, "options": words}]
+        survey = Survey.from_draft(
+            {"hushpoll": 1, "title": words[-1], "language": "en", "questions": questions}
+        )
+        store.publish(survey)
+        text = client.get(f"/s/{survey.hash}/paper?lang=de").text
+        assert all(f">{one}</span>" in text for one in there)
+        assert not any(f">{one}</span>" in text for one in absent)
 
 
 def test_paper_asks_for_consent_and_thanks(client: FlaskClient, store: Store) -> None:

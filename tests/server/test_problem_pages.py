@@ -49,10 +49,18 @@ def test_every_problem_is_told_in_the_readers_language(failing: FlaskClient, sta
         found = WORDS.search(page.text)
         assert found
         told[language] = found.groups()
-        assert re.search(rf'<p class="detail" lang="en" dir="ltr">The .*\(Status {status}\)</p>', page.text)
+        # The workspace's languages have the server's own details too.
+        spoken = "de" if language == "de" and status == 500 else "en"
+        assert re.search(rf'<p class="detail" lang="{spoken}" dir="ltr">.*\(Status {status}\)</p>', page.text)
         assert status == 500 or DETAIL[1:] in page.text
     assert len(set(told.values())) == len(LANGUAGES)
     assert len({title for title, _ in told.values()}) == len(LANGUAGES)
+
+
+def test_an_unknown_address_is_told_in_one_language(client: FlaskClient) -> None:
+    page = client.get("/nichts", headers={**BROWSER, "Accept-Language": "de"}).text
+    assert '<p class="detail">Status 404</p>' in page
+    assert "requested URL" not in page
 
 
 def test_every_status_has_words_of_its_own(failing: FlaskClient) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,12 +70,13 @@ def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
     server.store.publish(closed)
     closing.close(server.store, closed.hash)
     crowd = Crowd(server, closed, clients=1)
+    crowd.wait_until(lambda: crowd.problems)
     with pytest.raises(AssertionError, match="status 410"):
         crowd.stop()
     open_one = make_survey("Open")
     server.store.publish(open_one)
     crowd = Crowd(server, open_one, clients=4, allowed=faults.nobody_listens)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not crowd.problems and time.monotonic() < deadline:
         server.kill()  # not SIGTERM: whatever is under way breaks
         server.start()
@@ -85,7 +87,44 @@ def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
 
 def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureRequest) -> None:
     cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
-    assert machine.live(backend, cluster, 40).total() >= 40
+    taken = machine.live(backend, cluster, 30)
+    assert taken.total() >= 30
+    assert len(taken) > 2, "only the simplest life was tried"
+
+
+def test_a_life_with_every_kind_of_step_is_its_model(backend: str, request: pytest.FixtureRequest) -> None:
+    """Whatever Hypothesis draws in a short run: each step once at least, looked at after each."""
+    cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
+    here = {"backend": backend, "cluster": cluster, "steps": Counter()}
+    life = type("OneLife", (machine.Life,), here)()
+    steps: list[Callable[[], None]] = [
+        lambda: life.create(invited=True),
+        life.publish,
+        lambda: life.create(invited=False),
+        life.publish,
+        lambda: life.invite(0, 8),
+        lambda: life.invite(1, 8),
+        *(lambda at=at: life.submit(at, at, 6) for at in (0, 1, 1)),
+        life.seal,
+        lambda: life.replay(1, 3),
+        lambda: life.tamper(1, 9),
+        lambda: life.crash(0, 0, after=True),
+        lambda: life.crash(1, 0, after=False),
+        lambda: life.kill(1, 5, 30),
+        lambda: life.export(1),
+        life.back_up_and_restore,
+        lambda: life.submit(0, 5, 3),
+        lambda: life.close(0),
+        lambda: life.submit(0, 0, 1),
+        lambda: life.replay(0, 2),
+    ]
+    try:
+        for step in steps:
+            step()
+            life.the_store_is_what_the_model_says()
+    finally:
+        life.teardown()
+    assert set(life.steps) == set(machine.KINDS)
 
 
 def test_the_model_notices_a_report_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +164,7 @@ def test_a_process_that_is_killed_while_it_stores_loses_nothing(
         # Left alone for a while, the process stores everything: it does what it is killed for.
         survey, code = life.known[0].survey, life.known[0].free[0]
         body = fresh_report(survey).to_bytes(code)
-        assert doomed.run(life.config, survey.hash, [body], 20.0) == 1
+        assert doomed.run(life.config, survey.hash, [body], 120.0) == 1
     finally:
         life.teardown()
 
@@ -137,13 +176,13 @@ def test_raw_requests_break_nothing(live: Live) -> None:
 
 
 def test_a_server_that_checks_no_numbers_is_found_out(folder: Path) -> None:
-    """By its answers, and by its rows alone."""
+    """By its answers, and by its rows alone; few mutations are numbers only, so that 120 of them missed it at times."""
     for name, look in (("answers", requests.caught), ("rows", requests.caught_by_rows)):
         (folder / name).mkdir()
         server = requests.Unchecked(folder / name)
         server.start()
         try:
-            assert ("201" if name == "answers" else "rows are") in look(server, 120)
+            assert ("201" if name == "answers" else "rows are") in look(server, 500)
         finally:
             server.close()
 
@@ -173,7 +212,7 @@ def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_reports_go_on_beside_a_flood_of_sign_ins(live: Live) -> None:
     _, beside, statuses = flood.beside_a_flood(live(WORKERS="2"), 2)
-    assert beside.reports > 5
+    assert beside.reports >= flood.FEWEST_REPORTS
     assert statuses[503] > statuses[422] > 0
 
 

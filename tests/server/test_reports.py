@@ -20,6 +20,7 @@ from hushpoll_server.people import log
 from hushpoll_server.store.backup import write_backup
 from hushpoll_server.store.surveys import Store
 
+from tests.server.every_form import EVERY_FORM, send
 from tests.server.reporting import fill, signed_in
 from tests.serving import make_survey, post_batch, sealed_records
 
@@ -169,7 +170,7 @@ def test_too_few_reports_show_no_estimate(
 ) -> None:
     fill(client, owned, 49)
     page = ada.get(f"/surveys/{owned.hash}/report").text
-    assert "No estimates yet: 0 reports" in page
+    assert "No estimates yet: no report is counted so far, and it takes 50." in page
     waits = "49 reports have arrived and wait to be counted."
     for path in ("report", "report/table?outcome=tax&by=cheated", ""):
         assert waits in ada.get(f"/surveys/{owned.hash}/{path}".rstrip("/")).text, path
@@ -226,6 +227,22 @@ def test_two_questions_together(client: FlaskClient, owned: Survey, ada: FlaskCl
     assert refused.status_code == 422
     whole = ada.get(f"/surveys/{owned.hash}/report?by=cheated").text
     assert whole.count("Pearson χ²") == 2
+
+
+def test_a_whole_list_makes_a_table_for_each_option(
+    client: FlaskClient, store: Store, ada: FlaskClient
+) -> None:
+    """Those who ticked an option and those who did not; no option is compared with another."""
+    survey = Survey.from_draft({key: value for key, value in EVERY_FORM.items() if key != "groups"})
+    store.publish(survey, "ada")
+    send(client, survey, 600)
+    page = ada.get(f"/surveys/{survey.hash}/report/table?outcome=h&by=g")
+    assert page.status_code == 200
+    assert all(f"G? {option}" in page.text for option in "pqrs")
+    assert 'name="reference"' not in page.text
+    whole = ada.get(f"/surveys/{survey.hash}/report.json?by=g").get_json()
+    assert {one["by"] for one in whole["groups"]} == {f"g[{option}]" for option in "pqrs"}
+    assert ada.get(f"/surveys/{survey.hash}/report?by=c").status_code == 200
 
 
 @pytest.mark.parametrize("query", ["by=nothing", "level=42", "by=cheated'--"])

@@ -106,7 +106,7 @@ def test_the_page_holds_no_word_of_the_survey_before_it_is_verified(
 
 def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey: Survey) -> None:
     with client.application.test_request_context("/"):
-        everything = assets.on_demand()
+        everything = assets.on_demand(*assets._SOME_BRING)
     text = client.get(f"/s/{survey.hash}").text
     scripts = dict(
         re.findall(r'(?:src|href)="/static/\w{16}/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text)
@@ -117,13 +117,14 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     }
     more = page_data(text)["more"]
     assert isinstance(more, dict)
-    assert set(more) == {"client/more.js", "respond/why.js", "respond/widgets.js"}
+    assert set(more) == {"client/more.js", "respond/form.js", "respond/why.js", "respond/widgets.js"}
     more = everything
-    assert not set(more) & set(scripts)
+    assert set(more) & set(scripts) == {"respond/form.js"}, "asked for at once, and not waited for"
     assert {*scripts, *more} == {
         f"{folder}/{file.name}" for folder, place in sources.items() for file in place.glob("*.js")
     }
-    assert text.count("modulepreload") + text.count('type="module"') == len(scripts)
+    assert text.count("modulepreload") == len(scripts)
+    assert re.findall(r'type="module" src="/static/\w{16}/(\S+)"', text) == ["respond/page.js"]
     scripts |= {path: integrity.removeprefix("sha256-") for path, integrity in more.items()}
     for path, digest in scripts.items():
         folder, name = path.split("/")

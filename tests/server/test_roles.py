@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from werkzeug.routing import Rule
 
-from tests.server.accounts_kit import PEOPLE, make_draft, make_published, open_place, signed_in
+from tests.server.accounts_kit import PEOPLE, make_draft, make_published, signed_in
 
 WHO = ("nobody", "owner", "stranger", "analyst", "reader", "admin")
 
@@ -58,6 +57,7 @@ TABLE: dict[str, dict[str, str]] = {
     "accounts.forgotten": NOT_PUBLISHED,
     "accounts.new_password": NOT_PUBLISHED,
     "accounts.sign_out": PUBLIC,
+    "accounts.choose_language": PUBLIC,
     "accounts.account": SIGNED_IN,
     "accounts.change_email": SIGNED_IN,
     "accounts.set_up_second_factor": SIGNED_IN,
@@ -150,17 +150,11 @@ FILES = {
     "respond.words": {"release": "0", "language": "fr"},
     "workspace.qr": {"kind": "svg"},
     "accounts.new_password": {"token": "x"},
+    "accounts.choose_language": {"chosen": "en"},
     "manual.page": {"name": "designers"},
     "manual.image": {"name": "efficiency.svg"},
 }
 NEEDS_SESSION = {"accounts", "workspace"}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    """One application for the whole table; every request gets its own draft and survey."""
-    with open_place(tmp_path_factory.mktemp("roles")) as found:
-        yield found
 
 
 def _routes(app: Flask) -> list[tuple[Rule, str]]:

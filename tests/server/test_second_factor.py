@@ -32,9 +32,9 @@ def people(store: Store) -> Store:
     return store
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The time of codes; other clocks go on."""
+    """The time of codes, which stands still: no half minute ends between a code and its use. Other clocks go on."""
     time = [log.now()]
     monkeypatch.setattr(second_factor.log, "now", lambda: time[0])
     return time
@@ -46,6 +46,12 @@ def turned_on(store: Store, name: str = "owner") -> tuple[pyotp.TOTP, list[str]]
     app = pyotp.TOTP(second_factor.key_of(store, name, nonce))
     codes = second_factor.turn_on(store, name, nonce, app.at(log.now() - 30), keep="")
     return app, codes
+
+
+def wrong_codes(totp: pyotp.TOTP) -> list[str]:
+    """Six codes that are not right by chance."""
+    right = {totp.at(log.now() + seconds) for seconds in (-30, 0, 30)}
+    return [code for code in (f"{n:06}" for n in range(9)) if code not in right][:6]
 
 
 def half_way(app: Flask) -> FlaskClient:
@@ -88,9 +94,9 @@ def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
     totp, _ = turned_on(people)
     client = half_way(app)
     assert client.get("/surveys").status_code == 302, "half way is not in"
-    wrong = submit(client, "/sign-in/code", code="000000")
+    wrong = submit(client, "/sign-in/code", code=wrong_codes(totp)[0])
     assert (wrong.status_code, "not right" in wrong.text) == (422, True)
-    entered = submit(client, "/sign-in/code", code=totp.now())
+    entered = submit(client, "/sign-in/code", code=totp.at(log.now()))
     assert entered.location == "/account"
     assert client.get("/account").status_code == 200
     again = half_way(app)
@@ -102,10 +108,9 @@ def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
 def test_codes_cannot_be_guessed(app: Flask, people: Store) -> None:
     totp, _ = turned_on(people)
     client = half_way(app)
-    assert [submit(client, "/sign-in/code", code=f"{n:06}").status_code for n in range(6)] == [422] * 5 + [
-        429
-    ]
-    assert submit(client, "/sign-in/code", code=totp.now()).status_code == 429
+    statuses = [submit(client, "/sign-in/code", code=code).status_code for code in wrong_codes(totp)]
+    assert statuses == [422] * 5 + [429]
+    assert submit(client, "/sign-in/code", code=totp.at(log.now())).status_code == 429
 
 
 def test_half_way_ends_with_the_password_and_after_five_minutes(
@@ -118,7 +123,7 @@ def test_half_way_ends_with_the_password_and_after_five_minutes(
     assert client.get("/sign-in/code").location == "/sign-in"
     accounts.set_password(people, "owner", PASSWORD, actor="admin")
     late = half_way(app)
-    soon = log.now() + 301
+    soon = sign_in.now() + 301
     monkeypatch.setattr(sign_in, "now", lambda: soon)
     assert late.get("/sign-in/code").location == "/sign-in"
     assert app.test_client().get("/sign-in/code").location == "/sign-in"
@@ -131,12 +136,13 @@ def test_it_is_turned_on_with_a_code_and_the_password(app: Flask, people: Store)
     assert key
     assert 'src="data:image/svg+xml' in page
     assert key[0] in client.get("/account/second-factor").text, "a second look shows the same key"
-    code = pyotp.TOTP(key[1].replace(" ", "")).now()
+    totp = pyotp.TOTP(key[1].replace(" ", ""))
+    code = totp.at(log.now())
 
     def turn_on(**fields: Any) -> Any:
         return submit(client, "/account/second-factor", **fields)
 
-    assert turn_on(code="000000", present=PASSWORD).status_code == 422
+    assert turn_on(code=wrong_codes(totp)[0], present=PASSWORD).status_code == 422
     assert turn_on(code=code, present="wrong").status_code == 422
     assert not second_factor.is_on(people, "owner")
     done = turn_on(code=code, present=PASSWORD)

@@ -166,6 +166,29 @@ def test_help_loads_neither_the_web_server_nor_the_analysis() -> None:
     assert "serve" in done.stdout
 
 
+def test_a_start_that_migrates_nothing_becomes_the_server_at_once(tmp_path: Path) -> None:
+    """No second interpreter, and no tools for migrations, unless there is something to migrate."""
+    code = """
+import os, sys
+from gunicorn.app import wsgiapp
+from hushpoll_server.cli import main
+os.execv = lambda *given: print("again:", *given[1][1:3]) or sys.exit()
+wsgiapp.run = lambda: print("here:", *sys.argv[1:], "alembic" in sys.modules)
+main(["serve"])
+"""
+    environment = {**os.environ, "DATA": str(tmp_path / "data"), "PORT": "0"}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        for _ in range(2)
+    ]
+    assert [one.stdout.splitlines()[-1] for one in said] == [
+        "again: -m gunicorn",
+        "here: -c python:hushpoll_server.serve.gunicorn_conf False",
+    ]
+
+
 def test_the_first_account_can_make_others_and_the_demo_is_bounded(store: Store) -> None:
     survey_hash, password = first_start(store)
     assert password

@@ -187,7 +187,7 @@ def test_tokens_on_the_command_line(
     assert run("add", "nobody", "--scope", "batch")[0] == 2
     assert run("add", "owner", "--scope", "everything")[0] == 2
     assert "nightly" in run("list", "owner")[1]
-    assert run("revoke", listed["id"])[0] == 0
+    assert json.loads(run("revoke", listed["id"], "--json")[1]) == {**listed, "revoked": True}
     assert run("revoke", listed["id"])[0] == 2
     actions = [(entry.actor, entry.action) for entry in log.audit_entries(people)][:2]
     assert actions == [("command line", "token revoked"), ("command line", "token made")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -65,9 +66,9 @@ def served(app: Flask) -> Iterator[tuple[Tampered, str]]:
     server.server_close()
 
 
-def run(capsys: pytest.CaptureFixture[str], url: str) -> tuple[int, str]:
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     with pytest.raises(SystemExit) as end:
-        main(["verify", url])
+        main(["verify", *arguments])
     out, err = capsys.readouterr()
     return int(end.value.code or 0), out + err
 
@@ -81,6 +82,8 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
     assert run(capsys, origin)[0] == 0
     status, said = run(capsys, link)
     assert (status, "all as in this release" in said) == (0, True)
+    told = json.loads(run(capsys, link, "--json")[1])
+    assert (told["url"], told["different"], told["says"]) == (link, [], [])
     close(store, survey.hash)
     assert run(capsys, link)[0] == 0
     page = f"/s/{survey.hash}"
@@ -92,12 +95,41 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
         between.change = {path: change}
         status, said = run(capsys, link)
         assert (status, f"DIFFERENT  {origin}{path}" in said) == (1, True), said
+        status, said = run(capsys, link, "--json")
+        told = json.loads(said)
+        assert (status, {one.partition("?")[0] for one in told["different"]}) == (1, {f"{origin}{path}"})
+        assert told["compared"] > 10
     # A changed sentence, in one language, with every module intact.
     between.change = {page: lambda body: body.replace(b"Senden", b"Sende!")}
     status, said = run(capsys, link)
     assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{page}?lang=de")
     between.change = {f"/api/surveys/{survey.hash}": lambda body: body.replace(b"Exam", b"Ezam")}
     assert run(capsys, link)[0] == 2
+
+
+@ONE
+def test_what_another_address_serves_is_not_compared(
+    served: tuple[Tampered, str], survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server that leads on to an honest one is no honest one."""
+    _, honest = served
+
+    def lead_on(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        query = environ["QUERY_STRING"] and f"?{environ['QUERY_STRING']}"
+        start_response("302 Found", [("Location", f"{honest}{environ['PATH_INFO']}{query}")])
+        return []
+
+    server = make_server("127.0.0.1", 0, lead_on, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        status, said = run(capsys, survey_link(f"http://127.0.0.1:{server.server_port}", survey.hash))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert (status, said.count("\n")) == (2, 1)
+    assert f"leads on to {honest}/" in said
 
 
 @ONE
@@ -162,7 +194,16 @@ def test_a_survey_with_public_results_is_no_false_alarm(
 
 @ONE
 def test_bad_addresses_are_refused(capsys: pytest.CaptureFixture[str], survey: Survey) -> None:
-    assert "is no address" in run(capsys, "survey.example.org")[1]
+    for address in (
+        "survey.example.org",
+        "http://[::1",
+        "http://a:b:c/",
+        "http://a b/",
+        f"http://{'a' * 64}.org/",
+        "http://:80/",
+    ):
+        status, said = run(capsys, address)
+        assert (status, said.count("\n"), "is not an address" in said) == (2, 1, True), said
     status, said = run(capsys, "http://127.0.0.1:9/")
     assert (status, "no answer" in said) == (2, True)
 
@@ -177,7 +218,7 @@ def test_a_changed_or_added_file_stops_the_start(tmp_path: Path) -> None:
     pinned.write_text(f"{hashlib.sha256(b'draw();').hexdigest()}  hushpoll_client/js/random.js\n")
     assert check_pins(pinned) == 1
     (folder / "more.js").write_bytes(b"")
-    with pytest.raises(HushpollError, match=r"more\.js: is no file of this release"):
+    with pytest.raises(HushpollError, match=r"more\.js: is not a file of this release"):
         check_pins(pinned)
     (folder / "more.js").unlink()
     (folder / "random.js").write_bytes(b"draw(); ")

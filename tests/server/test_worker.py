@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import selectors
 import signal
 import socket
+import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager, suppress
+from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config as GunicornConfig
 from hushpoll_server.serve.arrival import LARGEST, Arrival, arrived
 from hushpoll_server.serve.connection import ClientSocket, Connection
+from hushpoll_server.serve.door import shut_when_told_to_stop
 from hushpoll_server.serve.worker import Worker
 
 from tests.serving import LiveServer
@@ -116,7 +122,8 @@ def test_a_request_has_one_deadline_however_often_a_byte_comes(
                 answer = connection.recv(65536)
                 break
             except TimeoutError:
-                connection.sendall(b"a")
+                with suppress(ConnectionError):  # the answer may come at this moment: it is read next
+                    connection.sendall(b"a")
     assert answer.startswith(b"HTTP/1.1 %d" % status)
 
 
@@ -153,6 +160,99 @@ def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[...
         answers = [connection.recv(65536) for connection in waiting]
     assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
     assert server.process.wait(30) == 0
+
+
+def test_a_stopping_server_lets_nobody_in_whom_it_would_not_answer(live: Callable[..., LiveServer]) -> None:
+    """Who came in between the last connection taken and the closing of the door saw his connection break."""
+    server = live()
+    (worker,) = server.workers
+    with held(server.port, [HEALTH + b"\r\n"] * 3) as before:
+        os.kill(worker, signal.SIGSTOP)
+        assert server.process is not None
+        server.process.terminate()
+        end = time.monotonic() + 30
+        while is_let_in(server.port):
+            assert time.monotonic() < end, "new connections are taken to the last"
+        os.kill(worker, signal.SIGCONT)
+        answers = [connection.recv(65536) for connection in before]
+    assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
+    assert server.process.wait(30) == 0
+
+
+def test_a_stopping_server_keeps_the_connections_that_it_promised_to_keep(
+    live: Callable[..., LiveServer],
+) -> None:
+    """Who was not told `close` may have sent the next request already: it is answered, and then told `close`."""
+    server = live()
+    began = threading.Barrier(9)
+    with ThreadPoolExecutor(8) as clients:
+        ends = [clients.submit(ask_until_told_to_close, server.port, began) for _ in range(8)]
+        began.wait(60)
+        time.sleep(0.5)
+        assert server.process is not None
+        server.process.terminate()
+        assert [end.result() for end in ends] == ["close"] * 8
+    assert server.process.wait(30) == 0
+
+
+def ask_until_told_to_close(port: int, began: threading.Barrier) -> str | None:
+    """Ask one question after another through one connection, without a pause."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with closing(client):
+        client.connect()
+        began.wait(60)
+        while True:
+            client.request("GET", "/api/openapi.json")
+            answer = client.getresponse()
+            answer.read()
+            if said := answer.getheader("Connection"):
+                return said
+
+
+def test_only_old_clients_are_told_that_their_connection_is_kept(live: Callable[..., LiveServer]) -> None:
+    """HTTP/1.1 keeps it without a word, which each of a page's thirteen files would carry."""
+    server = live()
+    for version, told in ((b"1.1", False), (b"1.0", True)):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
+            for _ in range(2):
+                client.sendall(HEALTH.replace(b"1.1", version, 1) + b"Connection: keep-alive\r\n\r\n")
+                head = b""
+                while not head.endswith(b"}"):  # head and body may come one after the other
+                    head += client.recv(65536)
+                assert head.startswith(b"HTTP/%s 200" % version)
+                assert (b"Connection: keep-alive" in head) == told
+
+
+def is_let_in(port: int) -> bool:
+    """Whether a new connection comes about; a door that is shut says nothing, one that is gone refuses."""
+    with socket.socket() as connection:
+        connection.settimeout(0.5)
+        try:
+            connection.connect(("127.0.0.1", port))
+        except TimeoutError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("reexec_pid", 7), ("master_pid", 7), ("systemd", True), ("", None)]
+)
+def test_the_door_is_shut_only_by_whoever_is_alone_at_it(field: str, value: object) -> None:
+    """After an upgrade another process listens at the same door, and systemd keeps it for the next one."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        told: list[bool] = []
+        arbiter = SimpleNamespace(
+            reexec_pid=0,
+            master_pid=0,
+            systemd=False,
+            LISTENERS=[listener],
+            stop=lambda graceful: told.append(graceful),
+        )
+        setattr(arbiter, field or "LISTENERS", value or [listener])
+        shut_when_told_to_stop(arbiter)
+        arbiter.stop(graceful=False)
+        assert told == [False]
+        assert is_let_in(listener.getsockname()[1]) is bool(field)
 
 
 def test_a_connection_that_ends_twice_is_counted_once() -> None:

@@ -321,6 +321,14 @@ def anchors_at_fault() -> Iterator[tuple[str, list[Any]]]:
         "share_negative": {**good, "share": "-0.1"},
         "share_in_another_spelling": {**good, "share": "0.0"},
         "share_null": {**good, "share": None},
+        "with_the_answer_yes": {**good, "answer": "Yes"},
+        "with_an_empty_answer": {**good, "answer": ""},
+        "of_a_scale_without_answer": {"question": "scale", "share": "1"},
+        "of_a_scale_and_no_point_of_it": {"question": "scale", "share": "1", "answer": "9"},
+        "of_a_scale_by_a_number": {"question": "scale", "share": "1", "answer": 2},
+        "of_a_list_by_subsets": {"question": "set", "share": "1", "answer": "a"},
+        "of_one_share_among_points": {"question": "scale", "share": "0.2", "answer": "2"},
+        "of_ticks": {"question": "joint", "share": "1", "answer": "a"},
     }.items():
         document = copy.deepcopy(BASE)
         document["anchor"] = value

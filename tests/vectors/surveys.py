@@ -218,6 +218,11 @@ def drafts() -> Iterator[tuple[str, Json]]:
     yield "skip rules", survey(*skip_rules(), title="Skip rules")
     moon = yes_no("moon", {"name": "warner", "epsilon": 1}, text="Were you born on the moon?")
     yield "an anchor", survey(yes_no("q", warner), moon, anchor={"question": "moon", "share": 0.0})
+    told = choice(
+        "told", ["never", "once", "often"], {"name": "krr", "epsilon": 2}, text="Please choose “often” here."
+    )
+    instructed = {"question": "told", "share": 1, "answer": "often"}
+    yield "an instructed answer", survey(yes_no("q", warner), told, anchor=instructed)
     wave = {"name": "Exam honesty", "wave": 2, "previous": "0123456789abcdef" * 4}
     yield "a second wave", survey(yes_no("q", warner), series=wave)
     yield "ordered mechanisms", survey(*ordered_mechanisms(), title="Ordered mechanisms")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, planner
 from hushpoll_server.workspace.checklist import checklist
 from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import QUESTION, make_draft, submit
 
 FACULTY = {
     "id": "faculty",
@@ -25,20 +23,7 @@ FACULTY = {
 }
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("budget"), epsilon_cap="20") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
+SETTINGS = {"epsilon_cap": "20"}
 
 
 def read(store: Store, draft: Draft) -> Draft:
@@ -137,7 +122,9 @@ def test_a_lock_that_misses_the_common_margin_is_said_and_not_green(owner: Flask
     submit(owner, page, expected_n="900", margin="8", epsilon="1", lock_0="0.2", solve="yes")
     shown = html.unescape(owner.get(page).text)
     assert 'class="notice notice-problem" role="status">Question 1 is locked at epsilon 0.2' in shown
-    assert "not the ±8.0 points it needs; lock it at epsilon" in shown
+    assert "not the ±8 points it needs; lock it at epsilon" in shown
+    assert "<li>Question 1 is locked" not in shown, "said above the button"
+    assert re.search(r'name="margin"[^>]* value="8"', shown)
     assert "notice-done" not in shown
 
 
@@ -201,7 +188,8 @@ def test_a_lock_that_makes_the_margin_unreachable_is_said_once(owner: FlaskClien
     submit(owner, page, expected_n="500", margin="8", epsilon="1", margin_0="5", lock_0="1", solve="yes")
     shown = html.unescape(owner.get(page).text)
     assert (
-        "Question 1 is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5.0" in shown
+        "Question 1 is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5 points"
+        in shown
     )
     assert epsilons(read(store, draft))[0] == "1"
 
@@ -209,8 +197,8 @@ def test_a_lock_that_makes_the_margin_unreachable_is_said_once(owner: FlaskClien
 @pytest.mark.parametrize(
     ("field", "typed", "said"),
     [
-        ("lock_0", "much", "is no protection"),
-        ("lock_0", "1-fold", "is no protection"),
+        ("lock_0", "much", "is not a level of protection"),
+        ("lock_0", "1-fold", "is not a level of protection"),
         ("margin_1", "60", "0.1 to 50"),
     ],
 )

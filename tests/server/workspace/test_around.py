@@ -5,47 +5,20 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client.about import PAPER, contrast
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit, token_of
+from tests.server.accounts_kit import QUESTION, again, make_draft, submit, token_of
 from tests.vectors.surveys import about_draft
 
 SECOND = {**QUESTION, "id": "q2", "text": "Would you?"}
 THIRD = {**QUESTION, "id": "q3", "text": "Could you?"}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    """One server for all of these."""
-    with open_place(tmp_path_factory.mktemp("around")) as place:
-        yield place
-
-
-@pytest.fixture
-def store(place: tuple[Flask, Store]) -> Store:
-    """Its store."""
-    return place[1]
-
-
-@pytest.fixture
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    """A designer."""
-    return signed_in(*place, "owner")
-
-
-def again(store: Store, draft: Draft) -> Draft:
-    found = drafts.find(store, draft.id)
-    assert found is not None
-    return found
 
 
 def three(store: Store) -> Draft:
@@ -132,12 +105,12 @@ def test_who_asks_stands_on_top_of_the_draft_and_keeps_the_contact(owner: FlaskC
     ("fields", "where", "what"),
     [
         ({"contact": "Here"}, "asked_by", "say who asks"),
-        ({"asked_by": "Us", "notice": "javascript:alert(1)"}, "notice", "no address that can be opened"),
+        ({"asked_by": "Us", "notice": "javascript:alert(1)"}, "notice", "not an address that can be opened"),
         ({"help": "Fine | https://example.org\nx | javascript:alert(1)"}, "help", "Line 2: "),
         ({"help": "just words"}, "help", "Line 1: "),
         ({"help": "\n".join(f"a | tel:11{n}" for n in range(21))}, "help", "1 to 20 addresses"),
         ({"accent": "#ffee00"}, "accent", "Has a contrast of 1"),
-        ({"accent": "purple"}, "accent", "is no colour"),
+        ({"accent": "purple"}, "accent", "is not a colour"),
         ({"title_0": "Lost"}, "before_0", "choose the question"),
         ({"before_0": "nothing", "title_0": "Lost"}, "before_0", "choose the question"),
         ({"before_0": "q2"}, "title_0", "give the section a title"),
@@ -237,10 +210,10 @@ def test_a_logo_is_kept_named_by_its_hash_shown_and_removed(owner: FlaskClient, 
     ("body", "name", "said"),
     [
         (b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "x.svg", "SVG can hold"),
-        (b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "x.png", "is no PNG"),
-        (b"GIF", "x.gif", "is no PNG"),
-        (b"%PDF-1.7", "x.png", "is no PNG"),
-        (b"", "x.png", "is no PNG"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "x.png", "is not a PNG"),
+        (b"GIF", "x.gif", "is not a PNG"),
+        (b"%PDF-1.7", "x.png", "is not a PNG"),
+        (b"", "x.png", "is not a PNG"),
         (png() + bytes(10_000), "x.png", "more than 10 KB"),
         (b"", "", "No file was chosen"),
     ],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import re
 import secrets
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_client.link import fingerprint
@@ -18,38 +17,13 @@ from hushpoll_server.collect import closing, invitations
 from hushpoll_server.respond.paper import by_hand, is_possible
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
-from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import OR_POLL, QUESTION, make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import OR_POLL, QUESTION, again, make_draft, submit
+from tests.vectors.surveys import about_draft
 
 CHOICE = {"id": "c", "kind": "choice", "text": "Which?", "options": ["x", "y", "z"]}
 COINS = {"id": "w", "kind": "yes_no", "text": "Did you?", "mechanism": {"name": "warner", "truth": "3/4"}}
 DIE = {**CHOICE, "mechanism": {"name": "forced", "forced": ["1/6", "1/6", "1/6"]}}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    """One server for all of these."""
-    with open_place(tmp_path_factory.mktemp("paper")) as place:
-        yield place
-
-
-@pytest.fixture
-def store(place: tuple[Flask, Store]) -> Store:
-    """Its store."""
-    return place[1]
-
-
-@pytest.fixture
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    """A designer."""
-    return signed_in(*place, "owner")
-
-
-def again(store: Store, draft: Draft) -> Draft:
-    found = drafts.find(store, draft.id)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize("options", range(2, 15))
@@ -67,6 +41,17 @@ def test_every_point_is_made_exactly_by_coins_or_dice_and_protects(options: int)
         assert mechanism.device.ratio <= Fraction(10), "none of them is weak"
     epsilons = [mechanism.epsilon for mechanism in found]
     assert epsilons == sorted(epsilons), "the most private first"
+
+
+def test_the_checklist_names_questions_briefly() -> None:
+    from hushpoll_server.workspace.on_paper import _ranges
+
+    assert _ranges([1, 2, 3, 4, 6, 8, 9]) == ["1–4", "6", "8", "9"]
+
+
+def test_the_checklist_says_all_questions(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION, {**CHOICE, "mechanism": {"epsilon": "1"}})
+    assert "Not for paper: all questions would need odds" in owner.get(f"/drafts/{draft.id}/publish").text
 
 
 # Odds to snap to ------------------------------------------------------------------------------------------------
@@ -120,7 +105,7 @@ def test_slips_have_a_qr_and_the_fingerprint_and_codes_where_they_are_asked_for(
     plain = published(store, COINS)
     shown = owner.get(f"/surveys/{plain.hash}/slips?n=12").text
     assert shown.count('class="slip"') == shown.count('src="data:image/svg+xml') == 12
-    assert shown.count(f'<span class="fingerprint">{fingerprint(plain.hash)}') == 12
+    assert shown.count(f'<span class="fingerprint" dir="ltr">{fingerprint(plain.hash)}') == 12
     assert fingerprint(plain.hash).replace(" ", "") == plain.hash[:8]
     assert "Code:" not in shown
     invited = published(store, COINS, settings={"kiosk": False, "invitation": True})
@@ -128,7 +113,7 @@ def test_slips_have_a_qr_and_the_fingerprint_and_codes_where_they_are_asked_for(
     assert 'class="slip"' not in owner.get(f"{path}?n=3").text, "looking makes no codes"
     assert invitations.counts(store, invited.hash) == (0, 0)
     made = submit(owner, path, n="3").text
-    codes = re.findall(r'Code: <strong class="fingerprint">([^<]+)', made)
+    codes = re.findall(r'Code: <strong class="fingerprint" dir="ltr">([^<]+)', made)
     assert len(set(codes)) == 3
     assert invitations.counts(store, invited.hash) == (3, 0)
     for n in ("0", "501", "many", ""):
@@ -141,7 +126,7 @@ def test_slips_of_a_survey_with_groups_are_for_one_of_them(owner: FlaskClient, s
     survey = published(store, COINS, groups=["Science", "Arts"])
     path = f"/surveys/{survey.hash}/slips"
     assert submit(owner, path, n="2", group="Sports").status_code == 422
-    assert submit(owner, path, n="2", group="Arts").text.count("For: Arts") == 2
+    assert submit(owner, path, n="2", group="Arts").text.count('For: <span dir="auto">Arts</span>') == 2
 
 
 # Sheets ---------------------------------------------------------------------------------------------------------
@@ -213,3 +198,29 @@ def test_nothing_is_taken_where_paper_is_not_possible_or_the_survey_is_closed(
     assert "The sheet was not stored" in owner.get(late.location).text
     assert "no sheet is taken any more" in owner.get(f"/surveys/{closed.hash}/enter").text
     assert store.count(closed.hash) == 0
+
+
+@pytest.mark.parametrize("language", ["fr", "ar"])
+def test_posters_and_slips_speak_the_survey_s_languages(
+    owner: FlaskClient, store: Store, language: str
+) -> None:
+    """Title and our words in the language that was chosen, with its direction; without a choice in the survey's own."""
+    survey = Survey.from_draft({**drafts.blank(), **about_draft()})
+    store.publish(survey, "owner")
+    title = survey.about["translations"][language]["title"]
+    lead = {"fr": "La page affiche une empreinte", "ar": "تعرض الصفحة بصمة"}[language]
+    plain = html.unescape(owner.get(f"/surveys/{survey.hash}/poster").text)
+    assert survey.title in plain
+    assert "The page shows a fingerprint." in plain
+    poster = html.unescape(owner.get(f"/surveys/{survey.hash}/poster?lang={language}").text)
+    direction = "rtl" if language == "ar" else "ltr"
+    assert f'class="poster" lang="{language}" dir="{direction}"' in poster
+    assert title in poster
+    assert lead in poster
+    assert "The page shows" not in poster
+    slips = html.unescape(owner.get(f"/surveys/{survey.hash}/slips?n=2&lang={language}").text)
+    assert slips.count(f"{title}</strong>") == 2
+    assert "Fingerprint:" not in slips
+    assert set(re.findall(r'hreflang="(\w+)"', poster)) == {"en", "fr", "ar"}
+    odd = html.unescape(owner.get(f"/surveys/{survey.hash}/poster?lang=xx").text)
+    assert survey.title in odd

@@ -4,50 +4,23 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey, SurveyError
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import about_rules, drafts
 from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import open_place, signed_in, submit, token_of
+from tests.server.accounts_kit import again, submit, token_of
 from tests.vectors.surveys import about_draft
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    """One server for all of these."""
-    with open_place(tmp_path_factory.mktemp("around")) as place:
-        yield place
-
-
-@pytest.fixture
-def store(place: tuple[Flask, Store]) -> Store:
-    """Its store."""
-    return place[1]
-
-
-@pytest.fixture
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    """A designer."""
-    return signed_in(*place, "owner")
 
 
 def around(store: Store, *leave_out: str, **more: Any) -> Draft:
     """A draft that has everything: sections before a and c, translations into French and Arabic."""
     document = {**drafts.blank(), **about_draft(), **more}
     return drafts.create(store, "owner", {key: one for key, one in document.items() if key not in leave_out})
-
-
-def again(store: Store, draft: Draft) -> Draft:
-    found = drafts.find(store, draft.id)
-    assert found is not None
-    return found
 
 
 def sections(draft: Draft) -> list[tuple[str, str]]:
@@ -245,5 +218,5 @@ def test_a_finished_language_with_two_equal_answers_stops_publishing(
     drafts.save(store, draft, draft.revision)
     opens(owner, draft)
     assert "but not all of them can be used" in owner.get(f"/drafts/{draft.id}/publish").text
-    with pytest.raises(SurveyError, match="stands twice"):
+    with pytest.raises(SurveyError, match="appears twice"):
         Survey.from_draft(draft.document)

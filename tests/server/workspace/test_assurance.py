@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_server.cli import hushpoll
 from hushpoll_server.people import tokens
 from hushpoll_server.store.surveys import Store
 
-from tests.server.accounts_kit import OR_POLL, make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import OR_POLL, make_draft, submit
 
 STRONG = "Nobody, including us, receives what"
 POSTER = {
@@ -29,22 +27,6 @@ PAPER = {
     "fair": "can hint at what is true for you.",
     "weak": "This protects little.",
 }
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("assurance")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
 
 
 def asked(*mechanisms: dict[str, Any]) -> list[dict[str, Any]]:
@@ -118,6 +100,9 @@ def test_what_protects_little_is_published_only_on_purpose(
     refused = submit(owner, path, frozen="y", revision=str(draft.revision), weak=typed)
     assert refused.status_code == 422
     assert "Type “this protects little”" in refused.text
+    both = submit(owner, path, revision=str(draft.revision), weak=typed).text
+    assert "Type “this protects little”" in both
+    assert "Tick this to publish" in both, "all that is missing is said at once"
     done = submit(owner, path, frozen="y", revision=str(draft.revision), weak=" This  protects little")
     assert done.status_code == 302
     assert "protects little" in owner.get(done.headers["Location"]).text

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.kinds.rehearsing import quantile, sets_with_shares
 
-from tests.server.accounts_kit import make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import make_draft, submit
 
 FOUR = {"epsilon": "4"}
 YES = {"id": "y", "kind": "yes_no", "text": "Y?", "mechanism": FOUR}
@@ -50,20 +48,7 @@ LONG = {
 }
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("rehearsal"), epsilon_cap="20") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
+SETTINGS = {"epsilon_cap": "20"}
 
 
 def rows(page: str) -> dict[str, tuple[float, float, float, float]]:
@@ -126,6 +111,8 @@ def test_every_kind_is_rehearsed_at_first_with_its_own_defaults(owner: FlaskClie
     page = owner.get(f"/drafts/{draft.id}/rehearsal")
     assert page.status_code == 200
     assert page.text.count('class="table rehearsal-table"') == len(every)
+    assert page.text.count('class="axis-ends"') == len(every), "no figure without the ends of its axis"
+    assert "<span>0 %</span><span>100 %</span>" in page.text
     assert "Suppose that the numbers are" in page.text
 
 

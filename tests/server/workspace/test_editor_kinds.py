@@ -5,21 +5,18 @@ from __future__ import annotations
 import html
 import re
 from base64 import b64decode
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
-from hushpoll_server.workspace.drafts import Draft
 from hushpoll_server.workspace.forms import QuestionForm
 from hushpoll_server.workspace.kinds import EDITORS
 
-from tests.server.accounts_kit import make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import again, make_draft, shown_error, submit
 
 FIRST = {"id": "first", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
 REASON = {
@@ -42,37 +39,6 @@ NUMBER = {
     "mechanism": "",
 }
 TICKS = {"kind": "multiple", "text": "Which?", "options": "a\nb\nc\nd", "id": "s", "mechanism": ""}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("kinds")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
-
-
-def again(store: Store, draft: Draft) -> Draft:
-    found = drafts.find(store, draft.id)
-    assert found is not None
-    return found
-
-
-def shown_error(page: str, field: str) -> str:
-    """The message beside a field, which the summary links to."""
-    found = re.search(rf'<p class="field-error" id="{field}-error">(.*?)</p>', page, re.DOTALL)
-    assert found, f"no message beside {field}"
-    assert f'href="#{field}"' in page, "the summary links to the field"
-    assert f'id="{field}"' in page, "the link leads somewhere"
-    return html.unescape(re.sub("<[^>]*>", "", found[1]))
 
 
 # Written and found again ----------------------------------------------------------------------------------------
@@ -113,6 +79,14 @@ def shown_error(page: str, field: str) -> str:
             },
         ),
         (TICKS, {"kind": "multiple", "options": ["a", "b", "c", "d"], "mechanism": {"epsilon": "1"}}),
+        (
+            {**TICKS, "pairs": "y"},
+            {
+                "kind": "multiple",
+                "options": ["a", "b", "c", "d"],
+                "mechanism": {"epsilon": "1", "pairs": True},
+            },
+        ),
         (
             {**TICKS, "at_most": "2", "mechanism": "padded", "epsilon": "2"},
             {
@@ -298,7 +272,7 @@ def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
         ({**SCALE, "points": "five"}, "points", "write 2 to 11"),
         ({**SCALE, "points": "2.5"}, "points", "write 2 to 11"),
         ({**SCALE, "labels": "a\nb\nc"}, "labels", "give two labels, for the ends, or 5"),
-        ({**SCALE, "labels": "a\na"}, "labels", "stands twice"),
+        ({**SCALE, "labels": "a\na"}, "labels", "appears twice"),
         ({**SCALE, "target_scale": "median"}, "target_scale", ""),
         (
             {**SCALE, "mechanism": "one_bit", "epsilon": "1"},
@@ -306,7 +280,7 @@ def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
             "The reports of “One bit for the mean” cannot tell this; report something else",
         ),
         ({**NUMBER, "min": ""}, "min", "missing"),
-        ({**NUMBER, "max": "many"}, "max", "is no number"),
+        ({**NUMBER, "max": "many"}, "max", "is not a number"),
         ({**NUMBER, "min": "81"}, "min", "write a smaller min or a larger max"),
         ({**NUMBER, "min": "80"}, "min", "write a smaller min or a larger max"),
         ({**NUMBER, "step": "0"}, "step", "Must be greater than 0"),
@@ -331,12 +305,12 @@ def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
         (
             {"kind": "yes_no", "text": "?", "id": "s", "after_question": "later"},
             "after_question",
-            "no earlier question",
+            "not an earlier question",
         ),
         (
             {"kind": "yes_no", "text": "?", "id": "s", "after_question": "s"},
             "after_question",
-            "no earlier question",
+            "not an earlier question",
         ),
         (
             {"kind": "yes_no", "text": "?", "id": "s", "after_question": "first"},
@@ -474,3 +448,61 @@ def test_a_rule_costs_an_answer_and_the_checklist_says_so(owner: FlaskClient, st
     draft = make_draft(store, "owner", FIRST, REASON)
     page = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
     assert "Question 2 is asked only after “Yes” to question 1. “Does not apply” is one answer more" in page
+
+
+# Pairs of options -----------------------------------------------------------------------------------------------
+
+EIGHT = {**TICKS, "options": "\n".join("abcdefgh")}
+
+
+def test_pairs_are_ticked_planned_and_published(store: Store, owner: FlaskClient) -> None:
+    """At epsilon 1 one option of each person is best; who wants pairs gets the best number from two on."""
+    draft = make_draft(store, "owner", FIRST)
+    add = f"/drafts/{draft.id}/questions/new"
+    assert submit(owner, add, **EIGHT, pairs="y").status_code == 302
+    kept = again(store, draft)
+    assert kept.questions[1]["mechanism"] == {"epsilon": "1", "pairs": True}
+    survey = kept.survey()
+    assert survey.questions[1].mechanism.parameters == {"ask": 2, "epsilon": "1"}
+    assert "pairs" not in survey.canonical.decode()
+    page = owner.get(f"/drafts/{draft.id}/questions/s").text
+    assert re.search(r'<input[^>]*checked[^>]*name="pairs"', page)
+    assert "Pairs need two options of each person and cost 1.2 times as many people." in html.unescape(page)
+    # The slider finds the best number at every stop, never one.
+    assert [kept.at(stop).survey().questions[1].mechanism.parameters["ask"] for stop in ("0.5", "4")] == [
+        2,
+        3,
+    ]
+    assert submit(owner, f"/drafts/{draft.id}/questions/s", **EIGHT).status_code == 302
+    assert again(store, draft).questions[1]["mechanism"] == {"epsilon": "1"}
+    assert again(store, draft).survey().questions[1].mechanism.parameters["ask"] == 1
+
+
+def test_a_chosen_way_that_tells_no_pairs_is_refused_beside_its_field(
+    store: Store, owner: FlaskClient
+) -> None:
+    draft = make_draft(store, "owner", FIRST)
+    add = f"/drafts/{draft.id}/questions/new"
+    one = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "1"}, pairs="y")
+    assert one.status_code == 422
+    assert shown_error(one.text, "ask") == "Error: Pairs need two options of each person: ask 2 or more."
+    none = submit(owner, add, **{**EIGHT, "mechanism": "padded", "at_most": "2", "epsilon": "2"}, pairs="y")
+    assert none.status_code == 422
+    assert "tells no pairs of options" in html.unescape(none.text)
+    two = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "2"}, pairs="y")
+    assert two.status_code == 302
+    assert again(store, draft).questions[1]["mechanism"] == {"name": "sampled", "epsilon": "2", "ask": 2}
+    page = owner.get(f"/drafts/{draft.id}/questions/s").text
+    assert re.search(r'<input[^>]*checked[^>]*name="pairs"', page)
+
+
+def test_a_draft_with_pairs_comes_back_from_a_file(store: Store) -> None:
+    document = drafts.blank("Ways") | {
+        "questions": [
+            {"id": "s", "kind": "multiple", "text": "Which?", "options": [*"abcdefgh"],
+             "mechanism": {"epsilon": "0.5", "pairs": True}}
+        ]
+    }  # fmt: skip
+    found, epsilon = drafts.imported(drafts.compiled(document))
+    assert found["questions"][0]["mechanism"] == {"epsilon": "0.5", "pairs": True}
+    assert epsilon == "0.5"

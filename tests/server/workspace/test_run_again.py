@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import secrets
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +20,8 @@ from hushpoll_server.cli import main
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 
-from tests.server.accounts_kit import QUESTION, make_draft, make_published, open_place, signed_in, submit
+from tests.server.accounts_kit import QUESTION, make_draft, make_published, signed_in, submit
 from tests.serving import post_batch
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("waves")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
 
 
 def again(owner: FlaskClient, store: Store, survey_hash: str) -> drafts.Draft:
@@ -118,6 +101,10 @@ def test_change_is_shown_with_its_interval_across_two_epsilons(owner: FlaskClien
     assert 'data-clear="yes"' in shown
     assert "Randomized differently from wave to wave" in shown
     assert "ε = 1; " in shown
+    picture = shown[shown.index('<div class="forest" role="img"') : shown.index("<table")]
+    assert "Picture of question 1 over the waves" in picture
+    assert picture.count('<circle class="dot') == 2, "one dot a wave"
+    assert "style=" not in picture
     assert "Change over 2 waves" in owner.get(f"/surveys/{second.hash}/report").text
 
 
@@ -177,7 +164,7 @@ def test_a_wave_of_a_survey_that_is_not_here_is_refused(
 ) -> None:
     draft = make_draft(store).document
     lost = Survey.from_draft({**draft, "series": {"name": "N", "wave": 2, "previous": "ab" * 32}})
-    with pytest.raises(SurveyError, match="is no survey of this server"):
+    with pytest.raises(SurveyError, match="is not a survey of this server"):
         store.publish(lost)
     first = make_published(store)
     wrong = {"name": "N", "wave": 5, "previous": first.hash}
@@ -190,7 +177,7 @@ def test_a_wave_of_a_survey_that_is_not_here_is_refused(
     with pytest.raises(SystemExit) as stopped:
         main(["survey", "publish", str(file)])
     assert stopped.value.code == 2
-    assert "is no survey of this server; publish the wave before here first" in capsys.readouterr().err
+    assert "is not a survey of this server; publish the wave before here first" in capsys.readouterr().err
 
 
 def test_the_command_refuses_a_wave_whose_questions_changed(

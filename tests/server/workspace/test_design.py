@@ -6,11 +6,9 @@ import html
 import io
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis import recommend
 from hushpoll_client import Survey
@@ -20,11 +18,11 @@ from hushpoll_client.mechanism import matrix as table_mechanism
 from hushpoll_server.serve.demo import DRAFT as DEMO
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, kinds, mechanisms, planner
-from hushpoll_server.workspace.drafts import Draft, StaleDraft
+from hushpoll_server.workspace.drafts import StaleDraft
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.library import TEMPLATES
 
-from tests.server.accounts_kit import make_draft, open_place, signed_in, submit, token_of
+from tests.server.accounts_kit import again, make_draft, submit, token_of
 
 WARNER = {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}
 CHOICE = {
@@ -34,28 +32,6 @@ CHOICE = {
     "options": ["x", "y", "z"],
     "mechanism": {"epsilon": "1"},
 }
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("design")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
-
-
-def again(store: Store, draft: Draft) -> Draft:
-    found = drafts.find(store, draft.id)
-    assert found is not None
-    return found
 
 
 # Templates ------------------------------------------------------------------------------------------------------
@@ -215,9 +191,10 @@ def test_prefer_not_to_say_makes_a_yes_no_question_a_choice_and_comes_back_as_a_
         ({"text": ""}, "text", "Write the question."),
         ({"text": "x" * 1001}, "text", "1001 characters"),
         ({"text": "a\x07b"}, "text", "control character"),
+        ({"text": "a\u202eb"}, "text", "turns the direction of writing (U+202E) at position 2; remove it"),
         ({"kind": "choice", "options": "one"}, "options", "at least two options"),
-        ({"kind": "choice", "options": "one\none"}, "options", "stands twice"),
-        ({"id": "no spaces"}, "id", "is no id"),
+        ({"kind": "choice", "options": "one\none"}, "options", "appears twice"),
+        ({"id": "no spaces"}, "id", "is not an id"),
         ({"id": "b"}, "id", "used twice"),
         ({"mechanism": "warner", "epsilon": "0"}, "epsilon", ""),
         ({"mechanism": "warner", "epsilon": "nan"}, "epsilon", "number"),
@@ -281,6 +258,20 @@ def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_stays(
     assert f'value="{typed["id"]}"' in response.text
     if typed["forced"] == "kept &c":
         assert "kept &amp;c" in response.text
+    assert again(store, draft) == draft
+
+
+@pytest.mark.parametrize("field", ["title", "intro"])
+def test_text_that_turns_is_refused_beside_its_field(owner: FlaskClient, store: Store, field: str) -> None:
+    draft = make_draft(store)
+    typed = {"title": "Exam", "intro": "We ask."} | {field: "Exam \u202eytsenoh"}
+    response = submit(owner, f"/drafts/{draft.id}", **typed)
+    assert response.status_code == 422
+    said = re.search(rf'id="{field}-error">.*?</p>', response.text, re.DOTALL)
+    assert said
+    assert (
+        "an invisible sign that turns the direction of writing (U+202E) at position 6; remove it" in said[0]
+    )
     assert again(store, draft) == draft
 
 
@@ -505,3 +496,14 @@ def test_a_percentage_is_read_as_the_share_it_means(typed: str, kept: str) -> No
     assert mechanisms.write_question(fields, "1")["mechanism"]["decoy_share"] == kept
     forced = fields | {"mechanism": "forced", "forced": f"{typed}, 0.1"}
     assert mechanisms.write_question(forced, "1")["mechanism"]["forced"] == [kept, "0.1"]
+
+
+def test_a_draft_that_is_older_than_the_rule_on_turned_text_loses_it(
+    owner: FlaskClient, store: Store
+) -> None:
+    """Its pages would fail for ever: what is kept compiles."""
+    asked = {"id": "q1", "kind": "yes_no", "text": "Did \u202eyou?", "mechanism": {"epsilon": "1"}}
+    draft = make_draft(store, "owner", asked)
+    for place in ("", "/questions/q1", "/privacy", "/preview", "/rehearsal", "/publish", "/languages"):
+        assert owner.get(f"/drafts/{draft.id}{place}").status_code == 200, place
+    assert "Did you?" in owner.get(f"/drafts/{draft.id}").text

@@ -6,11 +6,9 @@ import html
 import math
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis import plan
 from hushpoll_analysis.designing.planning import SLIDER_STOPS
@@ -19,7 +17,7 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, planner
 from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import make_draft, submit
 
 SCALE = {
     "id": "s",
@@ -57,20 +55,7 @@ LONG = {
 EVERY = [SCALE, MEAN, NUMBER, BINS, TICKS, LONG]
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path_factory.mktemp("privacy"), epsilon_cap="20") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def store(place: tuple[Flask, Store]) -> Store:
-    return place[1]
-
-
-@pytest.fixture(scope="module")
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, "owner")
+SETTINGS = {"epsilon_cap": "20"}
 
 
 def figures(owner: FlaskClient, draft: Draft, **query: Any) -> Any:

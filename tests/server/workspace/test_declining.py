@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft
 from hushpoll_server.workspace.kinds import PREFER_NOT
 
-from tests.server.accounts_kit import OR_POLL, open_place, signed_in, submit
+from tests.server.accounts_kit import OR_POLL, submit
 
 EPSILON = {"mechanism": {"epsilon": "1"}}
 PLAIN = {"id": "plain", "kind": "yes_no", "text": "Have you?", **EPSILON}
@@ -22,25 +18,6 @@ SCALE = {"id": "scale", "kind": "scale", "text": "How?", "points": 5, "mechanism
 WARNER = {**PLAIN, "id": "coins", "text": "And?", "mechanism": {"name": "warner", "epsilon": "1"}}
 ANCHOR = {**PLAIN, "id": "moon", "text": "Born on the moon?"}
 IN_BLOCK = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("b1", "b2")]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    """One server for all of these."""
-    with open_place(tmp_path_factory.mktemp("declining")) as place:
-        yield place
-
-
-@pytest.fixture
-def store(place: tuple[Flask, Store]) -> Store:
-    """Its store."""
-    return place[1]
-
-
-@pytest.fixture
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    """A designer."""
-    return signed_in(*place, "owner")
 
 
 def every(store: Store) -> Draft:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_server.documents import parse_survey
 from hushpoll_server.fields import decimal, decimals
@@ -17,34 +15,9 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, history
 from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit, token_of
+from tests.server.accounts_kit import QUESTION, again, make_draft, submit, token_of
 
 SECOND = {"id": "q2", "kind": "yes_no", "text": "Would you?", "mechanism": {"epsilon": "1"}}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    """One server for all of these."""
-    with open_place(tmp_path_factory.mktemp("designer")) as place:
-        yield place
-
-
-@pytest.fixture
-def store(place: tuple[Flask, Store]) -> Store:
-    """Its store."""
-    return place[1]
-
-
-@pytest.fixture
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    """A designer."""
-    return signed_in(*place, "owner")
-
-
-def again(store: Store, draft: Draft) -> Draft:
-    found = drafts.find(store, draft.id)
-    assert found is not None
-    return found
 
 
 # Saving by itself, and undo ------------------------------------------------------------------------------------------
@@ -64,7 +37,7 @@ def test_a_question_is_kept_while_it_is_typed_and_undone_in_one_step(
     assert again(store, draft).revision == 1
     first = live(owner, draft, text="Did y", opened="1")
     assert (first["errors"], first["id"], first["revision"]) == ({}, "q2", 2)
-    assert re.fullmatch(r"With 500 answers: ±[\d.]+ points\. You need ±5\.0 points: .*", first["margin"])
+    assert re.fullmatch(r"With 500 answers: ±[\d.]+ points\. You need ±5 points: .*", first["margin"])
     second = live(owner, draft, text="Did you ever?", instead_of="q2", opened="1", revision=2)
     assert second["revision"] == 3
     same = live(owner, draft, text="Did you ever?", instead_of="q2", opened="1", revision=3)
@@ -173,7 +146,7 @@ def made(store: Store, answer: Any) -> Draft:
 def test_exporting_and_importing_keeps_the_plan(owner: FlaskClient, store: Store) -> None:
     draft = planned(store)
     file = owner.get(f"/drafts/{draft.id}/definition.json").data
-    assert parse_survey(file).hash == draft.compiled().hash, "the plan is no part of the survey"
+    assert parse_survey(file).hash == draft.compiled().hash, "the plan is not part of the survey"
     found = made(store, import_file(owner, file))
     assert {**found.plan, "linked": ()} == {**draft.plan, "linked": ()}
 

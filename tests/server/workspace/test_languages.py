@@ -2,47 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client.translations import wanted
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import about_rules, drafts
 from hushpoll_server.workspace.drafts import Draft
 
-from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit, token_of
+from tests.server.accounts_kit import QUESTION, again, make_draft, submit, token_of
 from tests.vectors.surveys import about_draft
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
-    """One server for all of these."""
-    with open_place(tmp_path_factory.mktemp("languages")) as place:
-        yield place
-
-
-@pytest.fixture
-def store(place: tuple[Flask, Store]) -> Store:
-    """Its store."""
-    return place[1]
-
-
-@pytest.fixture
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
-    """A designer."""
-    return signed_in(*place, "owner")
-
-
-def again(store: Store, draft: Draft) -> Draft:
-    found = drafts.find(store, draft.id)
-    assert found is not None
-    return found
 
 
 def around(store: Store) -> Draft:
@@ -86,6 +60,14 @@ def test_a_language_is_added_filled_completed_and_previewed(owner: FlaskClient, 
     assert "/surveys/" in published.location
 
 
+def test_languages_are_suggested_by_name(owner: FlaskClient, store: Store) -> None:
+    """Nobody has to know a tag."""
+    page = owner.get(f"/drafts/{make_draft(store).id}/languages").text
+    assert page.count('list="common-languages"') == 2
+    for tag, name in (("de", "German"), ("pt-BR", "Portuguese (Brazil)"), ("ar", "Arabic")):
+        assert f'<option value="{tag}">{name}</option>' in page
+
+
 def test_the_table_has_every_text_beside_its_original(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
     html = owner.get(f"/drafts/{draft.id}/languages/ar").text
@@ -102,7 +84,7 @@ def test_the_table_has_every_text_beside_its_original(owner: FlaskClient, store:
     [
         (4, "x | javascript:alert(1)", "Line 1: "),
         (0, "T" * 201, "keep at most 200"),
-        (10, "y fr", "Stands twice; make every answer different"),
+        (10, "y fr", "Appears twice; make every answer different"),
     ],
 )
 def test_a_text_that_cannot_be_is_refused_beside_its_field(
@@ -126,7 +108,7 @@ def test_a_text_that_cannot_be_is_refused_beside_its_field(
 def test_open_answers_never_count_as_equal(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
     page = f"/drafts/{draft.id}/languages/fr"
-    assert submit(owner, page).status_code == 302, "everything open is no fault"
+    assert submit(owner, page).status_code == 302, "everything open is not a fault"
     assert about_rules.completeness(again(store, draft).document, "fr") == (0, 17)
     assert owner.get(page).status_code == 200
 
@@ -135,8 +117,8 @@ def test_open_answers_never_count_as_equal(owner: FlaskClient, store: Store) -> 
     ("language", "tag", "where", "what"),
     [
         ("", "fr", "language", "say which language"),
-        ("en", "Klingon!", "tag", "is no language"),
-        ("English", "", "language", "is no language"),
+        ("en", "Klingon!", "tag", "is not a language"),
+        ("English", "", "language", "is not a language"),
         ("en", "en", "tag", "Is the language of the survey itself"),
     ],
 )
@@ -169,12 +151,18 @@ def test_a_language_travels_in_a_file(owner: FlaskClient, store: Store) -> None:
     page = f"/drafts/{draft.id}/languages"
     file = owner.get(f"{page}/fr/texts.json")
     assert file.headers["Content-Disposition"].endswith(f"{draft.id}-fr.json")
-    texts = json.loads(file.data)
-    assert texts == {"fr": draft.document["translations"]["fr"]}
+    beside = json.loads(file.data)
+    own, french = draft.document, draft.document["translations"]["fr"]
+    assert beside["fr"]["title"] == {"original": own["title"], "translation": french["title"]}
+    assert beside["fr"]["questions"]["b"]["options"][0]["original"] == own["questions"][1]["options"][0]
     submit(owner, f"{page}/fr/remove", page)
     assert set(again(store, draft).document["translations"]) == {"ar"}
+    assert upload(owner, again(store, draft), beside).status_code == 302
+    assert again(store, draft).document["translations"]["fr"] == french, "the originals are not taken"
+    # The plain texts of older files are taken as well.
+    texts = {"fr": french}
     assert upload(owner, again(store, draft), texts).status_code == 302
-    assert again(store, draft).document["translations"]["fr"] == texts["fr"]
+    assert again(store, draft).document["translations"]["fr"] == french
     # An empty text is open, and is kept so.
     texts["fr"]["questions"]["b"]["options"] = ["", ""]
     assert upload(owner, again(store, draft), texts).status_code == 302
@@ -206,7 +194,7 @@ def _faulty(name: str) -> Any:
         ("extra", "unknown key"),
         ("short", "must be a list of 2 texts"),
         ("number", "must be text"),
-        ("script", "is no address that can be opened"),
+        ("script", "is not an address that can be opened"),
         ("many", "keep at most 12"),
     ],
 )
@@ -229,3 +217,41 @@ def test_a_file_that_is_none_is_refused(owner: FlaskClient, store: Store, body: 
     assert refused.status_code == 422
     assert "nothing was kept" in refused.text
     assert again(store, draft).document == draft.document
+
+
+def test_a_translation_whose_original_changes_may_be_out_of_date(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION)
+    at, page = f"/drafts/{draft.id}", f"/drafts/{draft.id}/languages"
+    submit(owner, page, language="en", tag="fr")
+    submit(owner, f"{page}/fr", t_0="Titre", t_1="Avez-vous ?")
+    assert "out of date" not in owner.get(page).text + owner.get(f"{page}/fr").text
+    edited = {"kind": "yes_no", "text": "Did you?", "id": "other"}
+    assert submit(owner, f"{at}/questions/q1", **{**edited, "text": "Have you?"}).status_code == 302
+    assert "out of date" not in owner.get(f"{page}/fr").text, "a new name is no new text"
+    assert submit(owner, f"{at}/questions/other", **edited).status_code == 302
+    for shown in (at, page, f"{page}/fr"):
+        assert "may be out of date" in owner.get(shown).text
+    assert "fr 2 of 2 (1 may be out of date)" in owner.get(at).text
+    # It blocks nothing, is in no document, and stays through what is saved beside it.
+    assert submit(owner, f"{page}/fr", t_0="Autre titre", t_1="Avez-vous ?").status_code == 302
+    assert owner.get(f"{page}/fr").text.count("may be out of date") == 1
+    found = again(store, draft)
+    assert "fitting" not in json.dumps(found.document)
+    assert found.compiled().document["translations"]["fr"]["title"] == "Autre titre"
+    for cleared in ({"t_1": "Avez-vous ?", "right": "1"}, {"t_1": "L'avez-vous fait ?"}):
+        assert submit(owner, f"{page}/fr", t_0="Autre titre", **cleared).status_code == 302
+        assert "out of date" not in owner.get(f"{page}/fr").text
+        assert submit(owner, f"{at}/undo", at).status_code == 302
+        assert "may be out of date" in owner.get(f"{page}/fr").text
+    upload(owner, again(store, draft), {"fr": {"title": "T", "questions": {"other": {"text": "Vous ?"}}}})
+    assert "out of date" not in owner.get(page).text
+
+
+def test_translations_that_came_with_a_document_fit_until_an_original_changes(
+    owner: FlaskClient, store: Store
+) -> None:
+    draft = around(store)
+    assert "out of date" not in owner.get(f"/drafts/{draft.id}/languages").text
+    document = {**again(store, draft).document, "title": "Another title"}
+    drafts.save(store, dataclasses.replace(draft, document=document), draft.revision)
+    assert owner.get(f"/drafts/{draft.id}/languages").text.count("1 may be out of date") == 2

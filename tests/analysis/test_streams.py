@@ -1,0 +1,371 @@
+"""Rows that are alike, put together: the same fits and tables from fewer rows, in memory, from files, from records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import compare, correlate, crosstab, impute, linear, logit, multinomial, ordinal
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.data import files, streams
+from hushpoll_analysis.data.alike import put_together
+from hushpoll_analysis.data.parts import engine_table, write_parts
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.regression import models
+from hushpoll_client import Survey
+from hushpoll_client.record import RecordFormat
+
+OPTIONS = ["x", "y", "z"]
+KRR = {"name": "krr", "epsilon": 2}
+
+
+def choice(name: str, options: list[str]) -> dict[str, Any]:
+    return {"id": name, "kind": "choice", "text": f"{name}?", "options": options, "mechanism": KRR}
+
+
+DRAFT: dict[str, Any] = {
+    "hushpoll": 1,
+    "title": "Streams",
+    "questions": [
+        {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"name": "warner", "epsilon": 2}},
+        choice("b", OPTIONS),
+        choice("s", ["1", "2", "3", "4"]),
+        {"id": "k", "kind": "scale", "text": "K?", "points": 5, "mechanism": {"name": "krr", "epsilon": 2}},
+    ],
+}
+TRUTH = {"a": [0.6, 0.4], "b": [0.5, 0.3, 0.2], "s": [0.25] * 4, "k": [0.2] * 5}
+N = 2400
+
+
+@pytest.fixture(scope="module")
+def survey() -> Survey:
+    return Survey.from_draft(DRAFT)
+
+
+@pytest.fixture(scope="module")
+def data(survey: Survey) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"{name}_reported": one for name, one in simulate_survey(survey, N, TRUTH, seed=1)})
+    frame["year"], frame["town"] = rng.integers(1, 5, N), rng.choice(["u", "v", "w"], N)
+    frame["w"] = rng.choice([0.5, 1.0, 2.0], N)
+    frame["age"] = rng.normal(40.0, 10.0, N)
+    return frame.set_index(pd.Index(np.arange(N) * 2 + 7, name="person"))
+
+
+@pytest.fixture(scope="module")
+def folder(data: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table as Parquet parts, and as a CSV file beside them."""
+    place = tmp_path_factory.mktemp("parts")
+    for number in range(3):
+        data[number * 800 : (number + 1) * 800].to_parquet(place / f"part-{number}.parquet", index=False)
+    (place / "csv").mkdir()
+    data.to_csv(place / "csv" / "all.csv", index=False)
+    return place
+
+
+FITS: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
+    (logit, "a ~ year + town", {}),
+    (logit, "a ~ np.log(year) + C(town)", {"link": "probit"}),
+    (logit, "a ~ year * town", {"link": "cloglog", "information": "opg"}),
+    (logit, "a ~ year", {"information": "expected"}),
+    (logit, "a ~ b + town", {}),
+    (logit, "a ~ b + year", {"predictors": "~ 1"}),
+    (logit, "a ~ year", {"penalty": "log-f"}),
+    (logit, "a ~ year + town", {"weights": "w"}),
+    (logit, "a ~ year", {"weights": "w", "strata": "town"}),
+    (logit, "a ~ year", {"strata": "town"}),
+    (multinomial, "b ~ year + town", {}),
+    (multinomial, "b ~ a + year", {"reference": "z"}),
+    (ordinal, "s ~ town", {}),
+    (linear, "year ~ b + town", {}),
+    (linear, "k ~ year + town", {}),
+    (linear, "k ~ year + town", {"weights": "w"}),
+    (logit, "a ~ w", {"weights": "w"}),
+    (logit, "a ~ year", {"weights": "w", "strata": "w"}),
+]
+
+
+def same(found: Any, expected: Any) -> None:
+    assert found.n == expected.n == N
+    assert found.names == expected.names
+    for key in ("coef", "se", "log_likelihood", "theta"):
+        assert np.allclose(
+            getattr(found, key), getattr(expected, key), rtol=1e-9, atol=1e-9, equal_nan=True
+        ), key
+    assert found.degrees_of_freedom == expected.degrees_of_freedom
+    assert found.notes == expected.notes
+    assert found.summary() == expected.summary()
+    if expected.degrees_of_freedom is None:
+        assert found.aic == pytest.approx(expected.aic, rel=1e-9)
+        assert found.bic == pytest.approx(expected.bic, rel=1e-9)
+    mine, theirs = (one.margins().to_numpy() for one in (found, expected))
+    assert np.allclose(mine[:, 0], theirs[:, 0], rtol=1e-9, atol=1e-9)
+    assert np.allclose(mine[:, 1], theirs[:, 1], rtol=1e-6, atol=1e-8)  # a difference of differences
+
+
+@pytest.mark.parametrize(
+    ("model", "formula", "keys"), FITS, ids=lambda one: one if isinstance(one, str) else ""
+)
+def test_a_fit_of_rows_put_together_is_that_of_all_rows(
+    model: Callable[..., Any],
+    formula: str,
+    keys: dict[str, Any],
+    survey: Survey,
+    data: pd.DataFrame,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = model(formula, data, survey, **keys)
+    assert len(found.data.rows.frame) < 100
+    with monkeypatch.context() as patched:
+        patched.setattr(models, "put_together", lambda *_: None)
+        each = model(formula, data, survey, **keys)
+    assert len(each.data.rows.frame) == N
+    same(found, each)
+    pd.testing.assert_frame_equal(found.predict(), each.predict(), rtol=1e-7)
+    if found.randomized:
+        hidden = found.randomized[0]
+        pd.testing.assert_frame_equal(found.posterior(hidden), each.posterior(hidden), rtol=1e-9)
+        drawn = [impute(one, 1, seed=4)[0] for one in (found, each)]
+        pd.testing.assert_frame_equal(*drawn)
+    for source in (folder, str(folder / "part-*.parquet"), folder / "csv" / "all.csv"):
+        same(model(formula, source, survey, **keys), each)
+
+
+def test_a_random_intercept_of_rows_put_together(
+    survey: Survey, data: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = data.head(400)
+    few.to_parquet(tmp_path / "one.parquet")
+    found, read = (logit("a ~ year + (1 | town)", one, survey, points=3) for one in (few, tmp_path))
+    monkeypatch.setattr(models, "put_together", lambda *_: None)
+    each = logit("a ~ year + (1 | town)", few, survey, points=3)
+    for one in (found, read):
+        assert one.n == 400
+        assert one.log_likelihood == pytest.approx(each.log_likelihood, rel=1e-9)
+        assert np.allclose(one.coef, each.coef, rtol=1e-5, atol=1e-6)  # searched without second derivatives
+        assert np.allclose(one.se, each.se, rtol=1e-5, equal_nan=True)
+    assert np.allclose(found.posterior(), each.posterior(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("keys", [{}, {"weights": "w"}, {"weights": "w", "strata": "town"}])
+def test_tables_of_files_are_those_of_the_table(
+    keys: dict[str, Any], survey: Survey, data: pd.DataFrame, folder: Path
+) -> None:
+    for make in (
+        lambda source: crosstab(source, survey, "a", "town", **keys),
+        lambda source: crosstab(source, survey, "a", ["b", "year"], **keys),
+        lambda source: compare(source, survey, "b", "town", **keys),
+        lambda source: compare(source, survey, "a", "b", **keys),
+        lambda source: correlate(source, survey, ["a", "b", "year"], **keys),
+    ):
+        expected = make(data)
+        for source in (folder, folder / "csv" / "all.csv"):
+            found = make(source)
+            pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame(), rtol=1e-9)
+            assert getattr(found, "n", N) == N
+            assert getattr(found, "effective_n", 0.0) == pytest.approx(getattr(expected, "effective_n", 0.0))
+            if getattr(expected, "test", None) is not None:
+                assert found.test.p_value == pytest.approx(expected.test.p_value, rel=1e-9)
+
+
+def test_a_query_engines_table_will_do(survey: Survey, data: pd.DataFrame, folder: Path) -> None:
+    with engine_table(survey, str(folder / "part-*.parquet")) as table:
+        found = logit("a ~ year + town", table, survey, weights="w")
+    same(found, logit("a ~ year + town", data, survey, weights="w"))
+
+
+def test_a_row_that_stands_for_many_is_called_by_what_it_holds(survey: Survey, folder: Path) -> None:
+    found = multinomial("b ~ town", folder, survey)
+    assert found.posterior().index.names == ["b_reported", "town"]
+    assert len(found.posterior()) == 9
+    assert found.predict().index.names == ["answer", "b_reported", "town"]
+    assert found.predict(pd.DataFrame({"town": ["u"]})).shape == (3, 4)
+    with pytest.raises(AnalysisError, match="nobody's row is known"):
+        impute(found)
+
+
+# Records of the database ----------------------------------------------------------------------------------------
+
+BLOCKS: dict[str, Any] = {
+    "hushpoll": 1,
+    "title": "Records",
+    "questions": [
+        {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"name": "warner", "epsilon": 2}},
+        {
+            "id": "used",
+            "kind": "multiple",
+            "at_most": 2,
+            "text": "Used?",
+            "options": ["bus", "car", "bike"],
+            "mechanism": {"epsilon": 3},
+        },
+        {
+            "id": "long",
+            "kind": "choice",
+            "text": "Which?",
+            "options": [f"option {number}" for number in range(30)],
+            "mechanism": {"name": "subset", "epsilon": 2, "size": 8},
+        },
+    ],
+    "groups": ["north", "south", "tiny"],
+}
+
+
+TOLD = {
+    "a": [0.5, 0.5],
+    "used": {"sets": [["bus"], ["bus", "car"], ["bike"]], "shares": [0.5, 0.3, 0.2]},
+    "long": [1 / 30] * 30,
+}
+
+
+@pytest.fixture(scope="module")
+def grouped() -> Survey:
+    return Survey.from_draft(BLOCKS)
+
+
+@pytest.fixture(scope="module")
+def records(grouped: Survey) -> list[bytes]:
+    columns = [one.tolist() for _, one in simulate_survey(grouped, 1500, TOLD, seed=4)]
+    layout = RecordFormat.of(grouped)
+    named = np.random.default_rng(5).choice(3, 1500, p=[0.5, 0.495, 0.005]).tolist()
+    whole = [layout.pack(row) for row in zip(named, *columns, strict=True)]
+    return [b"".join(whole[start : start + 400]) for start in range(0, 1500, 400)]
+
+
+def test_records_are_read_in_blocks(grouped: Survey, records: list[bytes]) -> None:
+    from hushpoll_analysis.data.files import read_frame
+
+    frame = read_frame(grouped, records)
+    assert set(frame["group"]) == {"north", "other"}
+    for source in (records, iter(records)):
+        found = logit("a ~ group", source, grouped)
+        expected = logit("a ~ group", frame, grouped)
+        assert found.names == expected.names
+        assert np.allclose(found.coef, expected.coef, rtol=1e-9)
+        assert np.allclose(found.se, expected.se, rtol=1e-9)
+    option = logit("`used[bus]` ~ group", records, grouped)
+    assert np.allclose(option.coef, logit("`used[bus]` ~ group", frame, grouped).coef, rtol=1e-9)
+    every = logit("used ~ 1", records, grouped)
+    assert every.to_frame()["coef"].tolist() == pytest.approx(
+        logit("used ~ 1", frame, grouped).to_frame()["coef"].tolist()
+    )
+    found = crosstab(records, grouped, "a", "used[car]")
+    pd.testing.assert_frame_equal(found.to_frame(), crosstab(frame, grouped, "a", "used[car]").to_frame())
+
+
+def test_parts_of_records_tell_the_same(grouped: Survey, records: list[bytes], tmp_path: Path) -> None:
+    write_parts(grouped, records, tmp_path, 700, shown=["north"])
+    found, expected = (crosstab(one, grouped, "a", "group") for one in (tmp_path, records))
+    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+
+
+# What cannot be read so ------------------------------------------------------------------------------------------
+
+
+def test_what_needs_every_row_is_refused(survey: Survey, folder: Path, data: pd.DataFrame) -> None:
+    for keys in ({"clusters": "town"}, {"population": 10_000}, {"margins": {"town": {"u": 1.0}}}):
+        with pytest.raises(AnalysisError, match="needs a row for each respondent"):
+            logit("a ~ year", folder, survey, **keys)
+    with pytest.raises(AnalysisError, match=r"needs a row for each respondent.*name a column"):
+        logit("a ~ year", folder, survey, weights=np.ones(N))
+    with pytest.raises(AnalysisError, match=r"scale\(year\) in the formula"):
+        logit("a ~ scale(year)", folder, survey)
+    with pytest.raises(AnalysisError, match="need the survey"):
+        logit("a ~ year", folder, {"a": survey.questions[0].mechanism})
+    with pytest.raises(AnalysisError, match="no column 'month'"):
+        logit("a ~ month", folder, survey)
+    with pytest.raises(AnalysisError, match="no file is found"):
+        logit("a ~ year", folder / "*.csv.parquet", survey)
+    for source in (folder, folder / "csv" / "all.csv"):
+        with pytest.raises(AnalysisError, match='no column "heavy"'):
+            logit("a ~ year", source, survey, weights="heavy")
+    negative = data.assign(w=-1.0).to_parquet
+    (folder / "negative").mkdir()
+    negative(folder / "negative" / "one.parquet")
+    with pytest.raises(AnalysisError, match="weight -1 is negative"):
+        logit("a ~ year", folder / "negative", survey, weights="w")
+
+
+def test_a_column_that_is_text_in_one_block_is_text_in_all(
+    survey: Survey, data: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BLOCK_ROWS", 500)
+    rooms = [*(str(one % 3) for one in range(N // 2)), *("012x"[one % 4] for one in range(N // 2))]
+    frame = data.assign(room=rooms)
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    same(logit("a ~ room", tmp_path / "all.csv", survey), logit("a ~ room", frame, survey))
+    found, expected = (compare(one, survey, "a", "room") for one in (tmp_path / "all.csv", frame))
+    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+
+
+def test_too_many_different_rows_are_named(
+    survey: Survey, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "MOST_ROWS", 1000)
+    with pytest.raises(
+        AnalysisError, match=r"more than 1,000 different combinations.*values of age into classes"
+    ):
+        logit("a ~ age", folder, survey)
+
+
+def test_missing_values_count_the_people(survey: Survey, data: pd.DataFrame, tmp_path: Path) -> None:
+    holes = data.assign(town=data["town"].where(data["year"] > 1))
+    holes.to_parquet(tmp_path / "one.parquet")
+    missing = int((data["year"] == 1).sum())
+    with pytest.raises(AnalysisError, match=f"'town' has {missing} missing values"):
+        logit("a ~ town", tmp_path, survey)
+    found = logit("a ~ town", tmp_path, survey, na_action="omit")
+    assert found.n == N - missing
+    assert found.notes == (f"{missing} rows with missing values were left out",)
+
+
+def test_formulas_that_look_at_other_rows_are_fitted_row_by_row(survey: Survey, data: pd.DataFrame) -> None:
+    found = logit("a ~ I(year - year.mean())", data, survey)
+    assert len(found.data.rows.frame) == N
+    assert found.log_likelihood == pytest.approx(logit("a ~ year", data, survey).log_likelihood, rel=1e-12)
+    assert len(logit("a ~ age", data, survey).data.rows.frame) == N
+
+
+def test_columns_are_found_in_backquotes_and_before_a_dot(
+    survey: Survey, data: pd.DataFrame, folder: Path
+) -> None:
+    named = data.rename(columns={"year": "school year"})
+    for formula in ("a ~ scale(`school year`)", "a ~ scale(`school year`.clip(0, 9))"):
+        found = logit(formula, named, survey)
+        assert found.log_likelihood == pytest.approx(logit("a ~ year", data, survey).log_likelihood, rel=1e-9)
+    assert len(logit("a ~ np.log(`school year`)", named, survey).data.rows.frame) < 20
+    found = logit("a ~ np.log(`year`)", folder, survey)
+    assert np.allclose(found.coef, logit("a ~ np.log(year)", data, survey).coef, rtol=1e-9)
+    for formula in ("a ~ k.rank()", "a ~ I(`k`.rank())", "a ~ scale(`k`)", "a ~ town + C(k.rank())"):
+        with pytest.raises(AnalysisError, match="all rows of a randomized column"):
+            logit(formula, data, survey)
+
+
+def test_rows_that_are_alike() -> None:
+    frame = pd.DataFrame({"x": ["u", "v", "u", "u"], "y": [1.0, 2.0, 1.0, 1.0], "z": range(4)})
+    rows = put_together(frame, ["x", "y"])
+    assert rows is not None
+    assert rows.of_row is not None
+    assert rows.of_row.tolist() == [0, 1, 0, 0]
+    assert rows.times.tolist() == [3.0, 1.0]
+    assert rows.frame["x"].tolist() == ["u", "v"]
+    assert put_together(frame, ["x", "z"]) is None
+
+
+def test_nothing_is_shown_where_nobody_looks(
+    survey: Survey, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    crosstab(folder, survey, "a", "town")
+    crosstab(folder / "csv" / "all.csv", survey, "a", "town")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_ibis_table_in_memory(survey: Survey, data: pd.DataFrame) -> None:
+    found = crosstab(ibis.memtable(data), survey, "a", "b")
+    pd.testing.assert_frame_equal(found.to_frame(), crosstab(data, survey, "a", "b").to_frame())

@@ -1,0 +1,312 @@
+"""Tick lists and long lists as a whole in tables and models, held against exact enumeration and simulation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import (
+    compare,
+    correlate,
+    crosstab,
+    linear,
+    logit,
+    multinomial,
+    ordinal,
+    report,
+    simulate,
+    weighted_estimate,
+)
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_client import Channel, Survey, mechanisms
+from hushpoll_client.channel import SCALE
+
+from tests.analysis.test_kinds_tables import SURVEY, TRUTH, frame, near
+
+__all__ = ["frame"]
+
+
+def subset_table(channel: Channel) -> tuple[list[str], np.ndarray]:
+    """Every set that can be reported, as text, and P(set | answer): the whole table of a small channel."""
+    options, size = channel.options, channel.size
+    held = channel.weight / SCALE
+    names, columns = [], []
+    for chosen in itertools.combinations(range(options), size):
+        inside, outside = math.comb(options - 1, size - 1), math.comb(options - 1, size)
+        names.append(f"{sum(1 << k for k in chosen):0{-(-options // 4)}x}")
+        columns.append([held / inside if k in chosen else (1 - held) / outside for k in range(options)])
+    return names, np.array(columns).T
+
+
+SHARES = ([0.4, 0.3, 0.2, 0.1, 0.0], [0.0, 0.1, 0.2, 0.3, 0.4])  # each with variance 1
+SMALL = mechanisms.subset(5, 0.8, size=2)
+
+
+def expected_frame(truth: np.ndarray, times: float) -> pd.DataFrame:
+    """Everybody's reports as they are expected: a row for each pair of a group and a set, repeated so often."""
+    names, table = subset_table(SMALL.device)
+    rows = []
+    for group, shares in zip("ab", truth, strict=True):
+        for name, chance in zip(names, shares @ table, strict=True):
+            rows += [(group, name)] * round(times * chance)
+    return pd.DataFrame(rows, columns=["group", "town"])
+
+
+def test_a_whole_list_has_the_cells_of_the_inverted_table() -> None:
+    """Least squares on the table of all ten sets, which nobody would list for forty options, give the same cells."""
+    truth = np.array([[0.30, 0.05, 0.05, 0.05, 0.05], [0.05, 0.10, 0.15, 0.20, 0.00]])
+    data = expected_frame(truth, 40_000)
+    found = crosstab(data, {"town": SMALL}, "group", "town")
+    assert found.labels == (("a", "b"), tuple("01234"))
+    assert found.estimate == pytest.approx(truth, abs=2e-4)
+    names, table = subset_table(SMALL.device)
+    counts = data.groupby(["group", "town"]).size().unstack(fill_value=0)[names].to_numpy()
+    # Each set's weights: the least squares inverse, which by symmetry is the one with the least variance.
+    weights = np.linalg.pinv(table)
+    shares = counts / counts.sum()
+    assert found.estimate == pytest.approx(shares @ weights, abs=1e-12)
+    squares = shares @ weights**2
+    assert found.se**2 == pytest.approx((squares - found.estimate**2) / (found.n - 1), rel=1e-9)
+    assert found.estimate.sum(axis=1) == pytest.approx(shares.sum(axis=1))
+
+
+def test_every_option_stands_beside_the_other_question(frame: pd.DataFrame) -> None:
+    """The table of a tick list is that of `question[option]`, option by option."""
+    whole = crosstab(frame, SURVEY, "group", "used")
+    assert whole.labels == (("a", "b"), ("bus", "car", "bike"))
+    for place, option in enumerate(whole.labels[1]):
+        alone = crosstab(frame, SURVEY, "group", f"used[{option}]")
+        assert whole.estimate[:, place] == pytest.approx(alone.estimate[:, 1], abs=1e-15)
+        assert whole.low[:, place] == pytest.approx(alone.low[:, 1], abs=1e-15)
+        assert whole.tests.loc[option, "p_value"] == alone.test.p_value
+        yes = alone.conditional(f"used[{option}]", "group").loc[("b", "Yes")]
+        assert whole.conditional("used", "group").loc[("b", option)].equals(yes)
+        for group in (0, 1):
+            true = list(TRUTH.values())[group]["used"][place] / 2
+            assert near(whole.estimate[group, place], true, whole.se[group, place])
+    assert whole.test.p_value == pytest.approx(min(1, 3 * whole.tests["p_value"].min()))
+    assert whole.table().shape == (2, 3)
+    assert whole.to_dict()["names"] == ["group", "used"]
+    assert "bus" in whole._repr_html_()
+    turned = crosstab(frame, SURVEY, "used", "group")
+    assert turned.estimate == pytest.approx(whole.estimate.T)
+    within = turned.conditional("group", "used")
+    assert near(within.loc[("bus", "b"), "estimate"], 0.75, within.loc[("bus", "b"), "se"])
+    together = crosstab(frame, SURVEY, "group", "used", simultaneous=True)
+    assert np.all(together.low < whole.low)
+
+
+def test_two_lists_stand_in_one_table(frame: pd.DataFrame) -> None:
+    whole = crosstab(frame[frame["group"] == "a"], SURVEY, "town", "used")
+    assert whole.estimate.shape == (40, 3)
+    for town, used in ((0, 2), (1, 1), (9, 0)):
+        truth = TRUTH["a"]
+        true = truth["town"][town] * truth["used"][used]
+        assert near(whole.estimate[town, used], true, whole.se[town, used])
+    shares = whole.marginal("town")
+    assert near(shares.loc["t0", "estimate"], 0.5, shares.loc["t0", "se"])
+    both = whole.conditional("used", "town")
+    assert near(both.loc[("t1", "bike"), "estimate"], 0.8, both.loc[("t1", "bike"), "se"])
+
+
+def test_cells_of_a_long_list_cover() -> None:
+    """Intervals of the cells of 120 surveys hold the truth as often as they say."""
+    truth = np.array([0.5, 0.3, 0.1, 0.1, 0.0])
+    rng, inside = np.random.default_rng(5), []
+    for _ in range(120):
+        group = rng.integers(0, 2, 600)
+        answers = rng.choice(5, size=600, p=truth)
+        reports = simulate(SMALL, answers, seed=int(rng.integers(1 << 30)))
+        found = crosstab(pd.DataFrame({"group": group, "town": reports}), {"town": SMALL}, "group", "town")
+        inside.append((found.low <= truth / 2) & (truth / 2 <= found.high))
+    coverage = np.mean(inside, axis=0)
+    slack = 4 * math.sqrt(0.05 * 0.95 / 120)
+    assert coverage.min() >= 0.93 - slack
+    assert coverage.mean() <= 0.975 + slack
+
+
+def test_who_chose_an_option_is_compared_with_who_did_not(frame: pd.DataFrame) -> None:
+    found = compare(frame, SURVEY, "did", "used")
+    assert [one.group for one in found.differences] == ["bus", "car", "bike"]
+    assert [one.reference for one in found.differences] == ["not bus", "not car", "not bike"]
+    alone = compare(frame, SURVEY, "did", "used[bus]").differences[0]
+    assert found.differences[0].difference == pytest.approx(alone.difference)
+    assert list(found.shares.index) == [("bus", "Yes"), ("car", "Yes"), ("bike", "Yes")]
+    both = compare(frame, SURVEY, "few", "used")
+    assert len(both.differences) == 24
+    with pytest.raises(AnalysisError, match="not compared with each other; leave reference= out"):
+        compare(frame, SURVEY, "did", "used", reference="bus")
+
+
+def test_weights_follow_the_people_who_were_asked(frame: pd.DataFrame) -> None:
+    """Values given beside the data are left out with the rows that were not asked about an option."""
+    weights = np.random.default_rng(1).uniform(1, 2, len(frame))
+    named = frame.assign(w=weights)
+    whole = crosstab(named, SURVEY, "group", "used", weights="w")
+    beside = crosstab(frame, SURVEY, "group", "used", weights=weights)
+    assert beside.estimate == pytest.approx(whole.estimate)
+    one = crosstab(frame, SURVEY, "group", "used[bus]", weights=weights)
+    assert one.estimate[:, 1] == pytest.approx(whole.estimate[:, 0])
+    fit = logit("`used[bus]` ~ late", frame, SURVEY, weights=weights)
+    assert fit.coef == pytest.approx(logit("`used[bus]` ~ late", named, SURVEY, weights="w").coef)
+
+
+def test_a_tick_list_is_fitted_option_by_option(frame: pd.DataFrame) -> None:
+    found: Any = logit("used ~ late", frame, SURVEY)
+    assert list(found) == ["bus", "car", "bike"]
+    assert len(found) == 3
+    for option in found:
+        alone = logit(f"`used[{option}]` ~ late", frame, SURVEY)
+        assert found[option].coef == pytest.approx(alone.coef)
+        assert found.to_frame().loc[(option, "late"), "se"] == pytest.approx(alone.se[1])
+    rows = found.to_frame()
+    assert near(rows.loc[("bus", "late"), "coef"], math.log(6), rows.loc[("bus", "late"), "se"])
+    assert near(rows.loc[("car", "late"), "coef"], 0.0, rows.loc[("car", "late"), "se"])
+    assert logit("used ~ late", frame, SURVEY, event="car").coef == pytest.approx(found["car"].coef)
+    assert set(found.to_dict()["options"]) == {"bus", "car", "bike"}
+    assert found.predict(pd.DataFrame({"late": [0.0, 1.0]})).shape == (6, 4)
+    assert "used[bike]" in str(found)
+    with pytest.raises(AnalysisError, match='"used" has no option "boat"'):
+        found["boat"]
+    with pytest.raises(AnalysisError, match='"used" has no option "boat"'):
+        logit("used ~ late", frame, SURVEY, event="boat")
+
+
+def towns(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Answers by a multinomial logit on x, and their reports; also the true answers."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    lines = np.stack([np.zeros(n), 0.5 + x, -0.2 - 0.7 * x, 0.3 + 0 * x, -0.5 + 0.4 * x], axis=1)
+    chances = np.exp(lines) / np.exp(lines).sum(axis=1, keepdims=True)
+    answers = (rng.random((n, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
+    return pd.DataFrame({"town": simulate(SMALL, answers, seed=seed), "x": x}), answers
+
+
+def listed() -> tuple[Channel, dict[str, int]]:
+    """The same channel with all ten sets as a table, and the number of each set."""
+    names, table = subset_table(SMALL.device)
+    return Channel.from_probabilities(table.tolist()), {name: k for k, name in enumerate(names)}
+
+
+def test_a_multinomial_model_of_sets_is_that_of_the_whole_table() -> None:
+    data, _ = towns(3000, 4)
+    found = multinomial("town ~ x", data, {"town": SMALL})
+    channel, number = listed()
+    same = multinomial("town ~ x", data.assign(town=data["town"].map(number)), {"town": channel})
+    assert found.coef == pytest.approx(same.coef, abs=1e-5)
+    assert found.se == pytest.approx(same.se, rel=1e-4)
+    assert found.log_likelihood == pytest.approx(same.log_likelihood, abs=1e-4)
+    assert found.posterior().to_numpy() == pytest.approx(same.posterior().to_numpy(), abs=1e-5)
+    true = [0.5, 1.0, -0.2, -0.7, 0.3, 0.0, -0.5, 0.4]
+    assert all(near(one, value, se) for one, value, se in zip(found.coef, true, found.se, strict=True))
+    finite = multinomial("town ~ x", data, {"town": SMALL}, population=6000)
+    again = multinomial(
+        "town ~ x", data.assign(town=data["town"].map(number)), {"town": channel}, population=6000
+    )
+    assert finite.se == pytest.approx(again.se, rel=1e-4)
+    one = logit("town ~ x", data, {"town": SMALL}, event="1")
+    assert one.coef == pytest.approx(logit("`town[1]` ~ x", data, {"town": SMALL}).coef)
+    with pytest.raises(AnalysisError, match="several answers; name the one to model with event= "):
+        logit("town ~ x", data, {"town": SMALL})
+
+
+def test_a_list_is_a_predictor_too() -> None:
+    data, answers = towns(4000, 6)
+    rng = np.random.default_rng(8)
+    effect = np.array([0.0, 1.0, -1.0, 0.5, 0.0])
+    data["y"] = (rng.random(4000) < 1 / (1 + np.exp(-effect[answers]))).astype(int)
+    found = logit("y ~ town", data, {"town": SMALL})
+    channel, number = listed()
+    same = logit("y ~ town", data.assign(town=data["town"].map(number)), {"town": channel})
+    assert found.coef == pytest.approx(same.coef, abs=1e-4)
+    assert found.log_likelihood == pytest.approx(same.log_likelihood, abs=1e-4)
+    assert near(found.to_frame().loc["town[T.1]", "coef"], 1.0, found.to_frame().loc["town[T.1]", "se"])
+
+
+def test_a_scale_of_sets_is_ordered_and_a_number() -> None:
+    """A scale whose shares are wanted is asked by sets; models take it as any other scale."""
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": "Scale",
+            "questions": [
+                {"id": "mood", "kind": "scale", "text": "How?", "points": 5,
+                 "mechanism": {"name": "subset", "epsilon": 0.8, "size": 2, "target": "shares"}},
+            ],
+        }
+    )  # fmt: skip
+    parts = []
+    for seed, shares in enumerate(SHARES):
+        drawn = dict(simulate_survey(survey, 4000, {"mood": shares}, seed=seed))
+        parts.append(pd.DataFrame({"mood_reported": drawn["mood"], "late": float(seed)}))
+    data = pd.concat(parts, ignore_index=True)
+    slope = linear("mood ~ late", data, survey).to_frame().loc["late"]
+    assert near(slope["coef"], 2.0, slope["se"])
+    names, table = subset_table(survey.questions[0].channel)
+    weights = np.linalg.pinv(table) @ np.arange(1.0, 6)
+    squares = [np.array(shares) @ (table @ weights**2 - np.arange(1.0, 6) ** 2) + 1.0 for shares in SHARES]
+    assert len(names) == 10
+    assert slope["se"] == pytest.approx(math.sqrt(sum(squares) / 4000), rel=0.03)
+    assert linear("mood ~ late", data, survey, population=16_000).to_frame().loc["late", "se"] < slope["se"]
+    fit = ordinal("mood ~ late", data, survey)
+    assert fit.to_frame().loc["late", "coef"] > 4 * fit.to_frame().loc["late", "se"]
+    r = correlate(data, survey, ["mood", "late"]).to_frame().iloc[0]
+    true = 1.0 / math.sqrt(1.0 + 1.0)
+    assert near(r["r"], true, r["se"])
+
+
+def test_reports_by_a_whole_list_go_through_its_options(frame: pd.DataFrame) -> None:
+    data = frame.drop(columns=["late", "group"])
+    made = report(SURVEY, data, by="used", only="did")
+    alone = report(SURVEY, data, by="used[bus]", only="did")
+    (first, *rest) = made.groups
+    assert [one.by for one in made.groups] == ["used[bus]", "used[car]", "used[bike]"]
+    assert first.shares == alone.groups[0].shares
+    assert rest
+    for text in (made.to_text(), made.to_html(), str(made.to_dict())):
+        assert "used[bike]" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda f: crosstab(f, SURVEY, "used", "used[bus]"),
+            "two options of .used. were randomized together",
+        ),
+        (lambda f: crosstab(f.assign(used_reported=99), SURVEY, "did", "used"), "holds .*99.*not a report"),
+        (lambda f: crosstab(f, SURVEY, "group", "used").marginal("group"), "asked of other people"),
+        (lambda f: crosstab(f, SURVEY, "group", "used").marginal("did"), "no variable 'did'"),
+        (lambda f: crosstab(f, SURVEY, "group", "town").joint, "speaks of several options at once"),
+        (lambda f: multinomial("used ~ late", f, SURVEY), "name one option, as in 'used\\[bus\\]'"),
+        (
+            # Rows that are alike are put together: these are all different.
+            lambda f: multinomial("town ~ late", pd.concat([f] * 3).assign(late=range(3 * len(f))), SURVEY),
+            "town has 40 answers, too many .* 36,000 rows; model one against the rest, as in logit",
+        ),
+        (lambda f: logit("did ~ used", f, SURVEY), "name one option, as in 'used\\[bus\\]'"),
+        (lambda f: linear("used ~ late", f, SURVEY), "name one option, as in 'used\\[bus\\]'"),
+    ],
+)
+def test_what_cannot_be_says_what_can(frame: pd.DataFrame, call: Any, message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
+        call(frame)
+
+
+@pytest.mark.parametrize("question", ["used", "few", "town"])
+def test_weighted_shares_of_a_whole_list_are_those_of_its_options(frame: pd.DataFrame, question: str) -> None:
+    some = frame.iloc[::8].reset_index(drop=True)
+    weighted = some.assign(w=np.random.default_rng(2).uniform(1, 2, len(some)))
+    found = weighted_estimate(weighted, SURVEY, question, weights="w")
+    options = next(one.options for one in SURVEY.questions if one.id == question)
+    assert tuple(one.option for one in found.shares) == tuple(options)
+    alone = weighted_estimate(weighted, SURVEY, f"{question}[{options[1]}]", weights="w").shares[1]
+    assert (found.shares[1].estimate, found.shares[1].low) == (alone.estimate, alone.low)
+    shown = report(SURVEY, weighted.drop(columns=["late", "group"]), weights="w", questions=[question])
+    lines = {line.option: line.entry.estimate for line in shown[question].lines}
+    assert {one.option: one.estimate for one in found.shares} == pytest.approx(lines)

@@ -1,0 +1,175 @@
+"""Pages that people see seldom, in a real Chromium: second factors, tokens, refusals, what stands on other sites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pyotp
+import pytest
+from hushpoll_server import create_app
+from hushpoll_server.collect import retention
+from hushpoll_server.config import Config
+from hushpoll_server.people import accounts
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.browser.workspace_kit import PASSWORD, QUESTION, axe, make_draft, shoot, sign_in, unfold, watched
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+Look = Callable[[str], None]
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
+def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    with watched(browser, *request.param) as page:
+        yield page
+
+
+@pytest.fixture
+def look(page: Page) -> Look:
+    """Ask of a page what every page is asked."""
+
+    def looked(name: str) -> None:
+        unfold(page)
+        axe(page)
+        size = page.viewport_size
+        assert size is not None
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
+        shoot(page, f"seldom-{name}-{size['width']}")
+
+    return looked
+
+
+def test_a_second_factor_from_setting_it_up_to_turning_it_off(
+    page: Page, server: LiveServer, look: Look
+) -> None:
+    size = page.viewport_size
+    assert size is not None
+    name = f"tess{size['width']}"
+    accounts.add_user(server.store, name, "designer", PASSWORD)
+    sign_in(page, server, name)
+    page.goto(f"{server.url}/account/second-factor")
+    look("second-factor")
+    key = page.locator("code.secret").inner_text().replace(" ", "")
+    page.get_by_label(re.compile("code", re.IGNORECASE)).last.fill("000000")
+    page.get_by_label(re.compile("password", re.IGNORECASE)).fill(PASSWORD)
+    page.get_by_role("button", name="Turn on").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    look("second-factor-refused")
+    page.get_by_label(re.compile("code", re.IGNORECASE)).last.fill(pyotp.TOTP(key).now())
+    page.get_by_label(re.compile("password", re.IGNORECASE)).fill(PASSWORD)
+    page.get_by_role("button", name="Turn on").click()
+    expect(page.get_by_role("heading", name="Your recovery codes")).to_be_visible()
+    look("recovery-codes")
+    codes = page.locator(".recovery-codes code").all_inner_texts()
+    assert len(codes) == 10
+    page.get_by_role("link", name="I have kept them").click()
+    page.goto(f"{server.url}/account/second-factor/recovery-codes")
+    look("new-recovery-codes")
+    page.context.clear_cookies()
+    page.goto(f"{server.url}/sign-in")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/sign-in/code")
+    look("code")
+    page.get_by_label(re.compile("code", re.IGNORECASE)).fill("123456")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    look("code-refused")
+    page.get_by_label(re.compile("code", re.IGNORECASE)).fill(codes[0])
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Surveys", exact=True)).to_be_visible()
+    page.goto(f"{server.url}/account/second-factor/off")
+    look("second-factor-off")
+    page.get_by_label(re.compile("password", re.IGNORECASE)).fill(PASSWORD)
+    page.get_by_role("button", name="Turn off").click()
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+def test_tokens_and_what_is_refused(page: Page, server: LiveServer, look: Look) -> None:
+    sign_in(page, server, "ines")
+    page.goto(f"{server.url}/account/tokens")
+    page.get_by_role("button", name="Make, and show it once").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    look("tokens-refused")
+    page.locator("#label").fill("Nightly export")
+    page.get_by_role("checkbox").first.check()
+    page.get_by_label(re.compile("password", re.IGNORECASE)).fill(PASSWORD)
+    page.get_by_role("button", name="Make, and show it once").click()
+    expect(page.locator("code.token")).to_be_visible()
+    look("tokens")
+    draft = make_draft(server.store, "Out of date", QUESTION)
+    page.goto(f"{server.url}/drafts/{draft.id}/delete")
+    page.context.clear_cookies()
+    page.locator("main form button").first.click()
+    expect(page.get_by_role("heading", name="This form is out of date")).to_be_visible()
+    look("stale")
+    sign_in(page, server, "ines")
+    for name, path in {
+        "no-such-survey": f"/surveys/{'0' * 64}",
+        "no-such-page": "/nowhere",
+        "not-an-admin": "/accounts",
+        "no-respondents": f"/s/{'0' * 64}",
+    }.items():
+        page.goto(server.url + path)
+        look(name)
+
+
+def test_signing_in_over_an_open_network_is_refused(
+    page: Page, server: LiveServer, look: Look, tmp_path: Path
+) -> None:
+    """The page as another machine gets it, with this server's files."""
+    app = create_app(Config(data=tmp_path / "data", testing=True))
+    refused = app.test_client().get("/sign-in", environ_base={"REMOTE_ADDR": "192.0.2.7"})
+    assert refused.status_code == 403
+
+    def answer(route: Route) -> None:
+        route.fulfill(status=403, body=refused.text, content_type="text/html; charset=utf-8")
+
+    page.route("**/sign-in", answer)
+    page.goto(f"{server.url}/sign-in")
+    expect(page.get_by_role("heading", name="Sign-in is refused on this connection")).to_be_visible()
+    look("unencrypted")
+    page.unroute("**/sign-in")
+
+
+class OtherSite(BaseHTTPRequestHandler):
+    """Somebody's page with whatever embed code stands in it."""
+
+    body = b""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(self.body)
+
+
+def test_public_results_stand_on_another_site_where_the_owner_allows_it(
+    browser: Browser, server: LiveServer
+) -> None:
+    page = browser.new_page()
+    survey = make_draft(server.store, "Embedded", QUESTION).survey()
+    server.store.publish(survey, "ines")
+    server.store.set_results_public(survey.hash, True, live=True)
+    embed = f"{server.url}/results/{survey.hash}/embed"
+    OtherSite.body = f'<!doctype html><title>News</title><iframe src="{embed}" width="300"></iframe>'.encode()
+    with ThreadingHTTPServer(("127.0.0.1", 0), OtherSite) as site:
+        Thread(target=site.serve_forever, daemon=True).start()
+        # Another name of this machine is another site to a browser.
+        elsewhere = f"http://localhost:{site.server_port}/"
+        page.goto(elsewhere)
+        expect(page.frame_locator("iframe").get_by_text(survey.title)).to_have_count(0)
+        retention.set_embeddable(server.store, survey.hash, True, "ines")
+        page.goto(elsewhere)
+        expect(page.frame_locator("iframe").get_by_text(survey.title).first).to_be_visible()
+        site.shutdown()
+    page.close()

@@ -1,0 +1,90 @@
+"""The designer's workspace in a browser: accounts, signing in, drafts, and what every page is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from hushpoll_server.people import accounts
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import drafts
+from playwright.sync_api import Browser, Page, expect
+
+from tests.serving import LiveServer
+
+ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
+PASSWORD = "correct horse battery"
+QUESTION = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
+PEOPLE = {"ines": "designer", "olu": "analyst", "root": "admin"}
+
+
+@contextmanager
+def workspace(folder: Path) -> Iterator[LiveServer]:
+    """Serve a workspace with a designer, an analyst and an admin."""
+    live = LiveServer(folder, SEAL_EVERY="86400")
+    for name, role in PEOPLE.items():
+        accounts.add_user(live.store, name, role, PASSWORD)
+    live.start()
+    yield live
+    live.close()
+
+
+@contextmanager
+def watched(browser: Browser, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
+    """Open a page that hears of every error, and see at the end that there was none."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    context.set_default_timeout(30_000)
+    page = context.new_page()
+    faults = watch(page)
+    yield page
+    context.close()
+    assert faults == []
+
+
+def now(server: LiveServer, draft: drafts.Draft) -> drafts.Draft:
+    """The draft as it is kept now."""
+    found = drafts.find(server.store, draft.id)
+    assert found is not None
+    return found
+
+
+def watch(page: Page) -> list[str]:
+    """Collect what the browser complains of: broken scripts, and anything the content policy stopped."""
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on(
+        "console", lambda line: faults.append(line.text) if "Content Security Policy" in line.text else None
+    )
+    return faults
+
+
+def sign_in(page: Page, server: LiveServer, name: str) -> None:
+    page.goto(f"{server.url}/sign-in")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Surveys", exact=True)).to_be_visible()
+
+
+def make_draft(store: Store, title: str, *questions: dict[str, object]) -> drafts.Draft:
+    document = {**drafts.blank(title), "intro": "Who asks, and why.", "questions": list(questions)}
+    return drafts.create(store, "ines", document)
+
+
+def unfold(page: Page) -> None:
+    """Open every fold of the page, also those within others."""
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+
+
+def axe(page: Page) -> None:
+    """No violation of WCAG 2.2 A and AA, nor of best practices. Frames hold other pages, with tests of their own."""
+    page.wait_for_load_state()
+    found = Axe().run(page, options={"iframes": False}).response["violations"]
+    assert [(fault["id"], [node["html"] for node in fault["nodes"]]) for fault in found] == []
+
+
+def shoot(page: Page, name: str) -> None:
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(ARTEFACTS / f"{name}.png"), full_page=True)

@@ -1,0 +1,132 @@
+"""`hushpoll report` of many Parquet files: the same answer as of one file with the same rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_client import Survey
+
+from tests.server.every_form import EVERY_FORM, TRUTH
+from tests.server.test_reports_cli import run
+
+N = 600
+FORMS: dict[str, Any] = json.loads(json.dumps(EVERY_FORM))
+FORMS["questions"][1]["options"] = [f"b{number}" for number in range(4)]
+FORMS["questions"][2] |= {
+    "options": [f"c{number}" for number in range(5)],
+    "mechanism": {"name": "subset", "epsilon": 1, "size": 2},
+}
+KINDS: dict[str, Any] = {
+    "hushpoll": 1,
+    "title": "Kinds",
+    "questions": [
+        {
+            "id": "used",
+            "kind": "multiple",
+            "text": "Which?",
+            "options": [*"abc"],
+            "mechanism": {"name": "sampled", "epsilon": 2, "ask": 2},
+        },
+        {
+            "id": "hours",
+            "kind": "number",
+            "text": "Hours?",
+            "min": 0,
+            "max": 80,
+            "step": 1,
+            "mechanism": {"name": "krr", "epsilon": 2},
+        },
+        {"id": "cheated", "kind": "yes_no", "text": "Did you?", "mechanism": {"epsilon": 1}},
+        {
+            "id": "why",
+            "kind": "choice",
+            "text": "Why?",
+            "options": ["Time", "Fear"],
+            "after": {"question": "cheated", "answers": ["Yes"]},
+            "mechanism": {"epsilon": 1},
+        },
+    ],
+}
+HOURS = {"values": [10, 37, 80], "shares": [0.5, 0.25, 0.25]}
+SURVEYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "forms": (FORMS, TRUTH | {"b": [0.25] * 4, "c": [0.2] * 5}),
+    "kinds": (KINDS, {"used": [0.2, 0.5, 0.8], "hours": HOURS, "cheated": [0.7, 0.3], "why": [0.4, 0.6]}),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two surveys with their reports in one file and in three, and columns of a sample design."""
+    folder = tmp_path_factory.mktemp("parts")
+    rng = np.random.default_rng(4)
+    for name, (draft, truth) in SURVEYS.items():
+        survey = Survey.from_draft(draft)
+        (folder / f"{name}.json").write_bytes(survey.canonical)
+        frame = pd.DataFrame(
+            {f"{one}_reported": codes for one, codes in simulate_survey(survey, N, truth, seed=8)}
+        )
+        if survey.groups:
+            frame["group"] = rng.choice(["Science", "Arts", "Law"], N)
+        frame["w"], frame["site"] = rng.uniform(0.5, 2, N), rng.choice(["u", "v"], N)
+        frame["class"], frame["size"] = rng.integers(0, 60, N), np.where(frame["site"] == "u", 5000, 4000)
+        for number in range(4):
+            frame[f"rep{number}"] = frame["w"] * rng.choice([0.0, 2.0], N)
+        frame["gap"] = np.where(np.arange(N) % 100 == 0, np.nan, frame["w"])
+        frame.to_parquet(folder / f"{name}.parquet", index=False)
+        (folder / name).mkdir()
+        for start in range(0, N, 250):
+            part = folder / name / f"part-{start:05d}.parquet"
+            frame[start : start + 250].to_parquet(part, index=False)
+    return folder
+
+
+SIZES = "--group-size Science=900 --group-size Arts=900 --group-size Law=900"
+CASES = {
+    "forms": [
+        "", "--by c[c3]", "--by g", "--by d", "--by group", "--by site", "--anchor a=0", "--population 9000",
+        "--population 9000 --by h", "--weights w", "--weights w --by g[q]", "--weights w --strata site --by group",
+        "--clusters class", "--weights w --strata site --population size", SIZES, "--weights gap --na-action omit",
+        "--weights w --replicates rep",
+    ],
+    "kinds": [
+        "", "--by used", "--by why", "--weights w --strata site", "--weights w --by used[a]",
+        "--clusters class --strata site", "--population size --strata site --by cheated",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [(name, asked) for name, listed in CASES.items() for asked in listed], ids=str
+)
+def test_parts_give_what_one_file_gives(
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    asked: str,
+) -> None:
+    monkeypatch.chdir(place)
+    made = []
+    for source in (f"{name}.parquet", name if "--by" in asked else f"{name}/part-*.parquet"):
+        command = ["report", f"{name}.json", "--data", source, "--json", *asked.split()]
+        status, out, err = run(capsys, *command)
+        assert status == 0, err
+        made.append(json.loads(out))
+    assert made[0]["n"] == N - (6 if "gap" in asked else 0)
+    assert made[1] == made[0]
+
+
+def test_more_than_memory_should_hold_is_refused_with_a_way_out(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr("hushpoll_analysis.results.sampled.MOST_READ", 500)
+    status, _, err = run(capsys, "report", "kinds.json", "--data", "kinds", "--weights", "w")
+    assert status == 2
+    assert "600 reports are too many to read as one table for a sample design (at most 500)" in err

@@ -1,0 +1,236 @@
+"""Every sentence that the rooms below give to pages can be said in German."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po
+from flask import Flask
+from flask_babel import force_locale
+from hushpoll_analysis import AnalysisError, report
+from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.data.tally import column_of
+from hushpoll_analysis.designing.budgeting import budget
+from hushpoll_analysis.designing.recommending import recommend
+from hushpoll_analysis.results.method import percent
+from hushpoll_analysis.results.rendering import as_body
+from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_client import HushpollError, Survey, SurveyError, strict_json
+from hushpoll_client.errors import DocumentError
+from hushpoll_client.kind import KINDS
+from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.said import Said, said, sentence
+from hushpoll_client.words import at_most
+from hushpoll_server import spoken
+from hushpoll_server.said import collect
+from hushpoll_server.said.collect import FOLDER, collected, compiled, places
+from hushpoll_server.said.speech import speech
+
+from tests.client.documents import one_question
+from tests.client.test_hostile import assemble, corpus
+
+LANGUAGES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+
+
+def catalogue(language: str) -> Catalog:
+    with (FOLDER / language / "LC_MESSAGES" / "messages.po").open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def test_there_is_german() -> None:
+    assert LANGUAGES == ["de"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_sentence_is_translated_and_compiled(language: str) -> None:
+    catalog = catalogue(language)
+    entries = {str(entry.id): entry for entry in catalog if entry.id}
+    assert set(entries) == set(collected()), "run python -m hushpoll_server.said.collect"
+    assert len(entries) > 800
+    assert not catalog.obsolete
+    for source, entry in entries.items():
+        translated = str(entry.string)
+        assert translated.strip(), source
+        assert not entry.fuzzy, source
+        assert places(translated) == places(source), source
+        assert not re.search("anonym", translated, re.IGNORECASE), translated
+    kept = (FOLDER / language / "LC_MESSAGES" / "messages.mo").read_bytes()
+    assert kept == compiled(catalog), "run python -m hushpoll_server.said.collect"
+
+
+def unknown(text: str, known: Catalog) -> Iterator[str]:
+    """The parts of a text that nobody could translate: sentences that were not collected, at any depth."""
+    if not isinstance(text, Said):
+        if text and known.get(text) is None:
+            yield text
+        return
+    words = re.sub(r"\{[^}]*\}", "", text.template)
+    if any(map(str.isalpha, words)) and known.get(text.template) is None:
+        yield text.template
+    for value in text.values.values():
+        if isinstance(value, Said):
+            yield from unknown(value, known)
+
+
+def parts(error: HushpollError) -> Iterator[str]:
+    yield from (error.problem, error.remedy)
+    if isinstance(error, SurveyError) and isinstance(error.where, Said):
+        yield error.where
+
+
+def test_whatever_a_hostile_document_is_refused_with_can_be_translated() -> None:
+    known, checked = catalogue("de"), 0
+    for document in corpus("hostile.json"):
+        with pytest.raises(SurveyError) as refused:
+            Survey.from_published(assemble(document["parts"]), document["hash"], document["cap"])
+        for part in parts(refused.value):
+            assert not list(unknown(part, known)), (document["fault"], part)
+            checked += 1
+    assert checked > 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[1", '{"a" 1}', '{"a":1 "b"}', '{"a":1,}', "[1,]", "1 2"),
+        *('"a', '"\x01"', '"\\x"', '"\\uZZ"', "\ufeff1", "[" * 5000),
+    ],
+)
+def test_whatever_broken_json_is_refused_with_can_be_translated(text: str) -> None:
+    known = catalogue("de")
+    with pytest.raises(DocumentError) as refused:
+        strict_json.loads(text)
+    for part in (refused.value.problem, refused.value.remedy):
+        assert not list(unknown(part, known))
+        assert all(value in known for value in getattr(part, "values", {}).values() if isinstance(value, str))
+
+
+def test_what_the_planner_and_the_editor_say_can_be_translated() -> None:
+    known = catalogue("de")
+    asked = {**one_question()["questions"][0], "mechanism": {"epsilon": 1.0}}
+    for margin, n in ((0.05, 1000), (0.01, 300), (0.2, 5000)):
+        made = budget(Survey.from_draft({**one_question(), "questions": [asked]}), n, margin=margin)
+        assert made.advice
+        for text in (*made.advice, *made.problems):
+            assert isinstance(text, Said)
+            assert not list(unknown(text, known))
+    for kind, options in (("yes_no", 2), ("choice", 9), ("choice", 200), ("scale", 5), ("multiple", 8)):
+        found = recommend(kind, options)
+        for text in (found.reason, found.criterion, found.proof, *(one.label for one in found.candidates)):
+            assert not list(unknown(text, known)), text
+    with pytest.raises(AnalysisError) as refused:
+        recommend("essay")
+    assert not list(unknown(refused.value.problem, known))
+
+
+def test_what_mechanisms_kinds_and_parameters_declare_is_collected() -> None:
+    found = collected()
+    for one in (*MECHANISMS.values(), *KINDS.values()):
+        assert one.label in found
+        assert one.help in found
+    for parameter in (one for mechanism in MECHANISMS.values() for one in mechanism.takes):
+        assert parameter.help in found
+
+
+@pytest.fixture(scope="module")
+def results() -> SurveyResults:
+    """Results with everything that has details: groups, an anchor, a number and a tick list."""
+    listed = [
+        {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"name": "warner", "epsilon": "2"}},
+        {"id": "b", "kind": "scale", "text": "B", "points": 4, "mechanism": {"name": "krr", "epsilon": "2"}},
+        {"id": "c", "kind": "multiple", "text": "C", "options": ["x", "y", "z"]},
+    ]
+    listed[2]["mechanism"] = {"name": "sampled", "ask": 2, "epsilon": "2"}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Said", "questions": listed})
+    truth = {"a": [0.9, 0.1], "b": [0.25] * 4, "c": [0.3, 0.5, 0.2]}
+    drawn = {column_of(name): reports for name, reports in simulate_survey(survey, 900, truth, seed=1)}
+    return report(survey, drawn, by="a", anchor=("a", 0.1))
+
+
+@pytest.mark.parametrize(
+    ("asked", "details", "there", "absent"),
+    [
+        (
+            "de",
+            "de",
+            ["Schätzung, unbeschnitten", "Designeffekt", "Achtlose Antworten", "das Verfahren nach Warner ("],
+            ["unclipped", "SE,", "were randomized", "the device", "reported frequency"],
+        ),
+        ("en", "en", ["Estimate, unclipped", "Careless answers", "Warner&#39;s design ("], ["Schätzung"]),
+        ("fr", "en", ["Estimate, unclipped", "Careless answers", "Warner&#39;s design ("], ["Schätzung"]),
+    ],
+)
+def test_the_details_of_results_are_in_the_readers_language_where_it_is_the_workspaces(
+    results: SurveyResults, asked: str, details: str, there: list[str], absent: list[str]
+) -> None:
+    app = Flask("hushpoll_server")
+    spoken.init_app(app)
+    with app.test_request_context("/", headers={"Accept-Language": asked}), force_locale(asked):
+        page = as_body(results, language=asked, speech=speech())
+    assert f'<details class="report-details" lang="{details}" dir="ltr">' in page
+    assert all(words in page for words in there)
+    assert not any(words in page for words in absent)
+    assert page == as_body(results, language=asked) or details != "en"
+
+
+def test_a_sentence_of_its_own_begins_with_a_capital_in_both_languages() -> None:
+    app = Flask("hushpoll_server")
+    spoken.init_app(app)
+    told = sentence(
+        said("{payer} costs most: epsilon {epsilon}", payer=said("question {number}", number=2), epsilon="1")
+    )
+    for language, words in (
+        ("en", "Question 2 costs most: epsilon 1."),
+        ("de", "Frage 2 kostet am meisten: Epsilon 1."),
+    ):
+        with app.test_request_context("/", headers={"Accept-Language": language}):
+            assert spoken.in_words(told) == words
+
+
+def test_a_german_sentence_has_german_numbers() -> None:
+    app = Flask("hushpoll_server")
+    spoken.init_app(app)
+    with app.test_request_context("/", headers={"Accept-Language": "de"}):
+        assert spoken.in_words(at_most(1234.5, 6)) == "1.234,5"
+        assert spoken.in_words(percent(-0.0123)) == "−1,2 %"
+        assert spoken.in_words(percent(-0.0001)) == "0,0 %"
+
+
+MODULE = """
+_AGAIN = "try again"
+def f(x):
+    problem = "is empty" if x else "is full"
+    say = said("at most {most}", most=1) or plural(x, "{count} row", "{count} rows")
+    raise SurveyError(("title",), problem, x.remedy or "correct it")
+    raise MechanismError.about("epsilon", "must be positive", _AGAIN)
+    raise MechanismError("a", "b", "field", "d")
+    raise AccountError("the name is taken", remedy="choose another", field="name")
+    raise KeyError("not ours"); print("nor this"); other.said("nor that")
+"""
+
+
+def test_the_collector_finds_templates_and_what_errors_are_given() -> None:
+    family = {"SurveyError", "MechanismError", "AccountError"}
+    module = collect._Module(ast.parse(MODULE), family)
+    ours = {"at most {most}", "{count} row", "{count} rows", "is empty", "is full", "correct it", "try again"}
+    ours |= {"must be positive", "a", "b", "d", "the name is taken", "choose another"}
+    assert set(module.texts()) == ours
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("at most {most:,} of {n}", {"{most:,}", "{n}"}),
+        ("{name!r} is {{odd}}", {"{name!r}"}),
+        # Braces of a text without values are kept as they are.
+        ('write {"fr": {...}}, please', {'{"fr": {...}}'}),
+        ("±{points:.1f}", {"{points:.1f}"}),
+    ],
+)
+def test_places_are_what_is_filled_in(text: str, found: set[Any]) -> None:
+    assert places(text) == found

@@ -1,0 +1,119 @@
+"""A language made for tests: every sentence of the catalogues stands in brackets and is written in wide letters.
+
+What has other letters, outside of the brackets or as a value within them, was not said through a catalogue, and nobody
+can translate it."""
+
+from __future__ import annotations
+
+import io
+import re
+import string
+from html.parser import HTMLParser
+from pathlib import Path
+
+from babel.messages import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+
+OPEN, CLOSE = "⟦", "⟧"
+_LETTERS = re.compile(r"[A-Za-zÀ-ÖØ-öø-ɏ]{2,}")
+_KEPT = re.compile(r"%\(\w+\)[sd]|%%|\{[^{}]*\}|<[^>]*>|&\w+;")
+_ENGLISH_NUMBER = re.compile(r"(?<![\w.,])[0-9]+\.(?:[0-9]{1,2}|[0-9]{4,})(?![\w.])")
+_SPOKEN = (
+    "title",
+    "aria-label",
+    "aria-valuetext",
+    "placeholder",
+    "alt",
+    "data-label",
+    "data-said",
+    "data-copied",
+)
+_EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+# Code and addresses; and what a language of its own is marked on, or what the analysis words in its own tables.
+_UNREAD = {"code", "script", "style", "svg:path"}
+_OTHERS = ("link-box", "secret", "hash", "poster", "slip", "language-list")
+_WIDE = {ord(sign): ord(sign) + 0xFEE0 for sign in string.ascii_letters + string.digits}
+
+
+def wide(text: str) -> str:
+    """Write a sentence in wide letters, with its places and its marks of HTML as they are."""
+    parts = _KEPT.split(text)
+    kept = [*_KEPT.findall(text), ""]
+    return "".join(part.translate(_WIDE) + mark for part, mark in zip(parts, kept, strict=True))
+
+
+def write_brackets(sources: list[Path], target: Path) -> Path:
+    """Write a German catalogue with brackets around everything that these have, and give its folder."""
+    made = Catalog(locale="de")
+    for source in sources:
+        for message in read_po(io.BytesIO(source.read_bytes()), locale="de"):
+            if not message.id:
+                continue
+            words = message.id if isinstance(message.id, tuple) else (message.id,)
+            said = tuple(f"{OPEN}{wide(text)}{CLOSE}" for text in words)
+            made.add(message.id, said if len(said) > 1 else said[0], context=message.context)
+    folder = target / "de" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    with (folder / "messages.mo").open("wb") as file:
+        write_mo(file, made)
+    return target
+
+
+def is_english(text: str) -> bool:
+    """Tell whether a text has a number as English writes it."""
+    return bool(_ENGLISH_NUMBER.search(text))
+
+
+def letters(text: str) -> bool:
+    """Tell whether a text has words that are not wide, or a number as English writes it."""
+    return bool(_LETTERS.search(text)) or is_english(text)
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.stack: list[tuple[str, bool]] = []
+        self.depth = 0
+
+    @property
+    def skipped(self) -> bool:
+        return any(skip for _, skip in self.stack)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        other = given.get("lang", "de") != "de" and tag != "html"
+        skip = tag in _UNREAD or other or bool(set(given.get("class", "").split()) & set(_OTHERS))
+        if not self.skipped and not skip:
+            for name in _SPOKEN:
+                self._look(given.get(name, ""))
+            if tag == "input" and given.get("type", "text") == "text" and is_english(given.get("value", "")):
+                self.found.append(f"{given.get('name')}: {given['value']}")
+            if tag == "option" and "value" in given and "label" in given:
+                self._look(given["label"])
+        if tag not in _EMPTY:
+            self.stack.append((tag, skip))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _EMPTY:  # written as <img />
+            return
+        while self.stack and self.stack.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        self.depth += data.count(OPEN) - data.count(CLOSE)
+        if not self.skipped:
+            self._look(data)
+
+    def _look(self, text: str) -> None:
+        if letters(text):
+            self.found.append(" ".join(text.split()))
+
+
+def unsaid(page: str) -> list[str]:
+    """Give the texts of a page that no catalogue has."""
+    reader = _Reader()
+    reader.feed(page)
+    assert reader.depth == 0, "a sentence was cut"
+    return reader.found

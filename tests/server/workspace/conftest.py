@@ -1,0 +1,53 @@
+"""Tests of the workspace share one server a module, on SQLite: what differs between databases is tested elsewhere."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from aiosmtpd.controller import Controller
+from flask import Flask
+from hushpoll_server.store.surveys import Store
+
+from tests.server.workspace.letterbox import Letterbox
+from tests.server.workspace.walking import Walk, bracketed_place
+
+
+@pytest.fixture
+def store(shop: Store) -> Store:
+    """The store of the module's server."""
+    return shop
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[tuple[Letterbox, str]]:
+    """A mail server on a free port of this machine."""
+    box = Letterbox()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    controller = Controller(box, hostname="127.0.0.1", port=port)
+    controller.start()
+    yield box, f"smtp://127.0.0.1:{port}"
+    controller.stop()
+
+
+@pytest.fixture
+def letterbox(running: tuple[Letterbox, str]) -> Letterbox:
+    """An empty letterbox."""
+    running[0].letters.clear()
+    return running[0]
+
+
+@pytest.fixture(scope="module")
+def bracketed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
+    """A server whose German is brackets around wide letters."""
+    with bracketed_place(tmp_path_factory.mktemp("bracketed")) as made:
+        yield made
+
+
+@pytest.fixture
+def walk(bracketed: tuple[Flask, Store]) -> Walk:
+    """A walk through that server."""
+    return Walk(*bracketed)
