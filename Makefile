@@ -6,7 +6,7 @@ VENV   ?= .venv
 PORT   ?= 8000
 HOST   ?= 127.0.0.1
 DATA   ?= data
-WORKERS ?= 2
+TEST_WORKERS ?= 2
 export PORT HOST DATA
 ifdef DATABASE_URL
 export DATABASE_URL
@@ -30,29 +30,31 @@ run: $(VENV)/.run  ## Start the server with a demo survey (PORT=, HOST=, DATA=, 
 demo: $(VENV)/.run  ## Run a study in a minute: 2,000 made-up respondents, estimates beside the hidden truth
 	@$(BIN)/hushpoll demo
 
+# Every worker has a core to itself: linear algebra in as many threads as there are cores would only get into its way.
+test test-long prove prove-analysis: export OPENBLAS_NUM_THREADS := 1
+
 test: $(VENV)/.test  ## Run all tests; installs Chromium and PostgreSQL through apt where they are missing
 	@sh tests/install-system.sh strace
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, coverage by simulation, WebKit, Firefox)
 	@sh tests/install-system.sh strace nginx:nginx-light java:openjdk-17-jre-headless $(ENGINES)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long $(TESTS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long $(TESTS)
 
-# Coverage by simulation takes as long as all the rest: `make prove-analysis`.
+# What `make test` leaves out. Coverage by simulation takes as long as all of this: `make prove-analysis`.
 ELSEWHERE := tests/analysis/test_scale.py tests/analysis/test_packages.py
 
-prove: $(VENV)/.spark  ## Run every promise at its full size: the long tests, other engines, R, Spark, and the harnesses of tests/prove
-	@sh tests/install-system.sh Rscript:r-base-core strace java:openjdk-17-jre-headless $(ENGINES)
+prove: $(VENV)/.spark  ## Run promises at their full size: the long tests, other engines, R, Spark, and the harnesses of tests/prove
+	@sh tests/install-system.sh Rscript:r-base-core strace nginx:nginx-light java:openjdk-17-jre-headless $(ENGINES)
 	@date +%s > $(VENV)/prove-began
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v --ignore tests/analysis tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v $(ELSEWHERE)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/analysis
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v --ignore tests/analysis tests
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v $(ELSEWHERE)
 	$(BIN)/python -m tests.prove
 	@echo "make prove took $$(( ($$(date +%s) - $$(cat $(VENV)/prove-began)) / 60 )) minutes."
 
 prove-analysis: $(VENV)/.spark  ## Run the long tests of the analysis: coverage by simulation, over grids of shares and sizes
 	@sh tests/install-system.sh Rscript:r-base-core java:openjdk-17-jre-headless
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --long -v --durations 20 tests/analysis
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -v --durations 20 tests/analysis
 
 lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and complexity
 	$(BIN)/ruff check .
@@ -65,6 +67,7 @@ bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.m
 	@sh tests/install-system.sh wrk
 	$(BIN)/python bench/submit.py
 	$(BIN)/python bench/start.py
+	$(BIN)/python bench/first_view.py
 	$(BIN)/python bench/stall.py
 	$(BIN)/python bench/crowd.py
 	$(BIN)/python bench/report.py
@@ -74,6 +77,7 @@ bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.m
 	$(BIN)/python bench/design.py
 	$(BIN)/python bench/efficiency.py --quick
 	$(BIN)/python bench/scale.py
+	$(BIN)/python bench/models.py --respondents 1000000
 
 docs: $(VENV)/.test  ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
