@@ -83,14 +83,12 @@ class SurveyResults:
         if self.is_shown:
             return ""
         if self.n == 0:
-            return said(
-                "No estimates yet: no report is counted so far, and it takes {minimum}.", minimum=self.minimum
-            )
+            return said("No estimates: no report is counted, and it takes {minimum}.", minimum=self.minimum)
         return plural(
             self.n,
-            "No estimates yet: {count} report is fewer than the minimum of {minimum}. "
+            "No estimates: {count} report is fewer than the minimum of {minimum}. "
             "With so few, the randomization outweighs the answers.",
-            "No estimates yet: {count} reports are fewer than the minimum of {minimum}. "
+            "No estimates: {count} reports are fewer than the minimum of {minimum}. "
             "With so few, the randomization outweighs the answers.",
             minimum=self.minimum,
         )
