@@ -6,12 +6,18 @@ import datetime
 import threading
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_server.collect import closing, seal
+from hushpoll_server.people import log
 from hushpoll_server.store import surveys as store_module
+from hushpoll_server.store.database import SEAL_LOCK
 from hushpoll_server.store.surveys import Store, today
+from sqlalchemy import text
 
+from tests.server.accounts_kit import submit
+from tests.server.reporting import signed_in
 from tests.serving import make_survey, new_report, post, post_batch, sealed_records
 
 
@@ -105,7 +111,7 @@ def test_a_day_and_a_number_can_be_taken_back_while_open(store: Store, survey: S
     assert state is not None
     assert (state.closes_on, state.closes_at, state.is_open) == (None, None, True)
     closing.close(store, survey.hash)
-    with pytest.raises(HushpollError, match="stays closed"):
+    with pytest.raises(HushpollError, match="only whoever runs the server can open it again"):
         closing.keep_open(store, survey.hash)
 
 
@@ -168,3 +174,25 @@ def test_nothing_is_closed_by_its_date_for_an_hour_after_the_clock_jumped(
     assert not later(10, jump=-86_400 * 4000)
     assert not later(3590)
     assert later(20)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_closing_in_the_workspace_does_not_wait_for_a_backup(
+    app: Flask, client: FlaskClient, store: Store
+) -> None:
+    """It answered 503 after fifteen seconds, though the survey was closed, and the audit log did not know of it."""
+    owned = make_survey("Closed during a backup")
+    store.publish(owned, "ada")
+    for _ in range(60):
+        assert send(client, owned) == 201
+    ada = signed_in(app, store, "ada", "designer")
+    with store.engine.connect() as backup:
+        backup.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": SEAL_LOCK})
+        page = f"/surveys/{owned.hash}"
+        assert submit(ada, f"{page}/close").status_code == 302
+        assert "the last reports will be counted in a moment" in ada.get(page).text
+        assert [one.action for one in log.audit_entries(store) if one.subject == owned.hash] == ["closed"]
+        assert (store.count(owned.hash), store.sealed_count(owned.hash)) == (60, 0)
+    seal.seal_due(store, wait=False)  # as the keeper does
+    assert store.sealed_count(owned.hash) == 60

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from flask.testing import FlaskClient
+from hushpoll_client import HushpollError
+from hushpoll_server.collect import closing
 from hushpoll_server.collect.retention import delete_reports
 from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store
+from sqlalchemy import select
 
 from tests.linkage import files_of
 from tests.prove.crowd import fresh_report
@@ -36,3 +41,37 @@ def test_no_deleted_report_is_left_in_any_file(client: FlaskClient, store: Store
     seal_due(store)  # as the keeper does every second; there is nothing to seal
     assert found() == 0
     assert store.count(other.hash) == 60
+
+
+def test_reports_that_a_cut_off_closing_left_waiting_are_deleted_too(
+    client: FlaskClient, store: Store, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = signed_survey("Cut off", width=12)
+    store.publish(survey, minimum_batch=10)
+    reports = [fresh_report(survey) for _ in range(40)]
+    for report in reports:
+        assert post(client, survey, report.to_bytes()).status_code == 201
+    with store.read() as tx:
+        boxes = [bytes(box) for box in tx.execute(select(inbox.c.box)).scalars()]
+    with monkeypatch.context() as patch:
+        patch.setattr(closing, "seal_due", lambda *_: 0)
+        closing.close(store, survey.hash)
+    if backend == "postgresql":
+        assert all(any(box in content for _, content in files_of(store)) for box in boxes)
+    assert delete_reports(store, survey.hash, "test") == 40
+    assert store.count(survey.hash) == 0
+    assert not any(box in content for _, content in files_of(store) for box in boxes)
+    # Each device that sends again is told that its report had come.
+    assert {post(client, survey, report.to_bytes()).status_code for report in reports} == {200}
+
+
+def test_a_survey_whose_reports_were_deleted_is_not_opened_again(store: Store) -> None:
+    """Its pages say that they are deleted, and new ones could never be."""
+    survey = signed_survey("Deleted")
+    store.publish(survey)
+    delete_reports(store, survey.hash, "test")
+    with pytest.raises(HushpollError, match=r"were deleted on \d{4}-\d\d-\d\d.*new survey"):
+        closing.reopen(store, survey.hash)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert not state.is_open

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.collect.tidying import COMPANIONS, is_left
 from hushpoll_server.store.counts import read_counts
 from hushpoll_server.store.schema import inbox, sealed, seen, surveys
 from hushpoll_server.store.surveys import Store
@@ -256,13 +257,13 @@ def test_no_dead_companion_stays_however_long_somebody_read(client: FlaskClient,
         assert reader.execute(select(func.count()).select_from(sealed)).scalar_one() == 60
         closing.close(store, MARKED.hash)
         assert dead_rows(store) == 45
-        assert store.dead_companions
+        assert is_left(store, COMPANIONS)
     seal_due(store)
     assert dead_rows(store) == 45  # not at every look: a vacuum costs
-    store.vacuum_at = 0.0
+    store.tidy_after.clear()
     seal_due(store)
     assert dead_rows(store) == 0
-    assert not store.dead_companions
+    assert not is_left(store, COMPANIONS)
 
 
 def dead_rows(store: Store) -> int:
@@ -372,6 +373,7 @@ def test_a_log_that_could_not_be_truncated_is_truncated_later(client: FlaskClien
         assert seal_due(store) == 50
         assert store.wal_holds_order
         assert wal.stat().st_size > 0
+    store.tidy_after.clear()
     assert seal_due(store) == 0
     assert not store.wal_holds_order
     assert wal.stat().st_size == 0

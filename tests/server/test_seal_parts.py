@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
-from hushpoll_server.collect import closing, invitations, seal
+from hushpoll_server.collect import closing, invitations, seal, tidying
+from hushpoll_server.collect.tidying import INBOX, is_left, lock_inbox, mark
 from hushpoll_server.store.counts import Recount, read_counts
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
@@ -19,22 +23,25 @@ from tests.serving import make_survey, new_report, post, sealed_records, waiting
 
 
 @given(
-    groups=st.lists(st.integers(min_value=0, max_value=9_000), max_size=8),
+    sizes=st.lists(st.one_of(st.integers(1, 9), st.integers(1, 9_000)), max_size=8),
     minimum=st.sampled_from([2, 50, 700, 5_000]),
 )
-def test_no_part_has_fewer_of_a_group_than_the_minimum(groups: list[int], minimum: int) -> None:
-    sizes = [size for size in groups if size >= minimum]
+def test_no_part_has_fewer_than_the_minimum_nor_of_a_group_unless_that_is_all(
+    sizes: list[int], minimum: int
+) -> None:
     reports = [
         [seal._Opened(b"%d %d" % (group, place), b"", group) for place in range(size)]
         for group, size in enumerate(sizes)
     ]
-    parts = list(seal._in_parts(reports, minimum))
+    parts = seal._in_parts(reports, minimum)
     assert sorted(one for part in parts for one in part) == sorted(one for group in reports for one in group)
     for part in parts:
         assert part
-        assert len(part) < 3 * max(seal._LARGEST_PART, minimum)
-        for group in {one.place for one in part}:
-            assert sum(one.place == group for one in part) >= minimum
+        assert len(parts) == 1 or len(part) >= minimum
+        assert len(part) < 4 * max(seal._LARGEST_PART, minimum)
+        for group, n in Counter(one.place for one in part).items():
+            assert group is not None
+            assert n >= min(minimum, sizes[group])
 
 
 @pytest.fixture
@@ -149,10 +156,10 @@ def test_a_process_that_died_between_two_parts_leaves_no_trace_of_the_order(
         seal.seal_due(store)
     monkeypatch.setattr(seal.time, "sleep", lambda _: None)
     again = Store(store.config)
-    assert again.inbox_is_worn == (backend == "postgresql")
+    assert is_left(again, INBOX)
     monkeypatch.setattr(seal, "_due", lambda _tx: [])  # nothing is due when it comes up again
     assert seal.seal_due(again) == 0
-    assert not again.inbox_is_worn
+    assert not is_left(again, INBOX)
     if backend == "postgresql":
         with again.read() as tx:
             assert tx.execute(text("SELECT count(DISTINCT xmin::text) FROM inbox")).scalar_one() == 1
@@ -172,10 +179,128 @@ def test_a_dump_that_reads_the_inbox_stops_nobody_who_reads_results(
     client: FlaskClient, store: Store, survey: Survey
 ) -> None:
     arrive(client, store, survey, 5)
-    store.inbox_is_worn = True
+    with store.write() as tx:
+        mark(tx, INBOX)
     with store.engine.begin() as dump:
         dump.execute(text("LOCK TABLE inbox IN ACCESS SHARE MODE"))
         assert list(seal.read_sealed(store, survey.hash)) == []
-        assert store.inbox_is_worn
+        assert is_left(store, INBOX)
+    store.tidy_after.clear()
     assert list(seal.read_sealed(store, survey.hash)) == []
-    assert not store.inbox_is_worn
+    assert not is_left(store, INBOX)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_readers_of_results_do_not_stop_those_who_send_while_a_dump_runs(
+    client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each attempt to lock the inbox stops everybody who sends for its length: one is enough for ten seconds."""
+    reports = arrive(client, store, survey, 75)
+    attempts = []
+
+    def counted(store: Store, tx: Any, wait: bool) -> bool:
+        attempts.append(1)
+        return lock_inbox(store, tx, wait)
+
+    for module in (seal, tidying):
+        monkeypatch.setattr(module, "lock_inbox", counted)
+    for worn in (False, True):
+        store.seal_after = 0.0
+        with store.engine.begin() as dump:
+            dump.execute(text("LOCK TABLE inbox IN ACCESS SHARE MODE"))
+            if worn:
+                with store.write() as tx:
+                    mark(tx, INBOX)
+            attempts.clear()
+            for _ in range(5):
+                assert seal.seal_due(store, wait=False) == 0
+        assert len(attempts) == 1 + worn
+    store.seal_after = 0.0
+    store.tidy_after.clear()
+    assert seal.seal_due(store, wait=False) == 65
+    closing.close(store, survey.hash)
+    check_all_sealed(store, survey, reports)
+
+
+def test_what_one_process_leaves_behind_another_removes(
+    client: FlaskClient, store: Store, survey: Survey, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command seals while a backup holds the lock that tidying asks for, and is over."""
+    arrive(client, store, survey, 75)
+    server = Store(store.config)
+    server.wal_holds_order = False
+    seal.seal_due(server)
+    with monkeypatch.context() as patch:
+        patch.setattr(tidying, "_write_inbox_again", lambda _store: False)
+        arrive(client, store, survey, 20)
+        closing.close(store, survey.hash)
+    assert is_left(server, INBOX)
+    assert seal.seal_due(server, wait=False) == 0
+    assert not is_left(server, INBOX)
+    if backend == "postgresql":
+        with server.read() as tx:
+            assert tx.execute(text("SELECT pg_relation_size('inbox')")).scalar_one() == 0
+    server.close()
+
+
+def test_what_is_left_behind_meanwhile_stays_marked(
+    store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(_: Store) -> bool:
+        with store.write() as tx:
+            mark(tx, INBOX)
+        return True
+
+    meanwhile(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(tidying, "_write_inbox_again", meanwhile)
+        tidying.tidy(store)
+    assert is_left(store, INBOX)
+    tidying.tidy(store)
+    assert not is_left(store, INBOX)
+
+
+def test_many_readers_open_what_waits_once(
+    client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrive(client, store, survey, 75)
+    opened, whole = [], store.waiting.open_all
+    monkeypatch.setattr(
+        store.waiting, "open_all", lambda number, boxes: opened.append(len(boxes)) or whole(number, boxes)
+    )
+    with ThreadPoolExecutor(8) as pool:
+        moved = list(pool.map(lambda _: seal.seal_due(store, wait=False), range(8)))
+    assert sum(moved) == 65
+    assert sum(opened) == 75
+
+
+def test_sealing_ends_after_the_part_at_hand(
+    client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = arrive(client, store, survey, 75)
+    over = threading.Event()
+    monkeypatch.setattr(seal.time, "sleep", lambda _: over.set())
+    assert seal.seal_due(store, wait=False, over=over) == 21
+    monkeypatch.undo()
+    closing.close(store, survey.hash)
+    check_all_sealed(store, survey, reports)
+
+
+def test_what_waits_is_written_again_as_it_was(
+    client: FlaskClient, store: Store, survey: Survey, backend: str
+) -> None:
+    """With codes and without, of several surveys: nothing but where it lies changes."""
+    open_to_all = make_survey("Open to all")
+    store.publish(open_to_all, minimum_batch=10)
+    arrive(client, store, survey, 7)
+    for _ in range(9):
+        assert post(client, open_to_all, new_report(open_to_all).to_bytes()).status_code == 201
+    query = select(inbox).order_by(*inbox.primary_key.columns)
+    with store.read() as tx:
+        before = [tuple(row) for row in tx.execute(query)]
+    assert tidying._write_inbox_again(store)
+    with store.read() as tx:
+        assert [tuple(row) for row in tx.execute(query)] == before
+        if backend == "postgresql":
+            assert tx.execute(text("SELECT count(DISTINCT xmin::text) FROM inbox")).scalar_one() == 1

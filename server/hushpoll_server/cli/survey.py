@@ -44,7 +44,7 @@ survey.add_command(import_)
 @click.option(
     "--live-results",
     is_flag=True,
-    help="Let everybody read them meanwhile too; they change once a day at most.",
+    help="Let everybody read them meanwhile too; new reports are added once a day.",
 )
 @click.option("--target", type=click.IntRange(1, MOST_REPORTS), help="Number of reports hoped for.")
 @json_option
@@ -121,8 +121,9 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
     """
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
-        closing.close(store, survey_hash, on.date() if on else None, at)
-        record(store, COMMAND_LINE, "closing planned" if on or at else "closed", survey_hash)
+        closing.close(store, survey_hash, on.date() if on else None, at, actor=COMMAND_LINE)
+        if on or at:
+            record(store, COMMAND_LINE, "closing planned", survey_hash)
         state = store.state(survey_hash)
         assert state is not None
         item = _describe(store, state)

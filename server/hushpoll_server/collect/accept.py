@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.exc import IntegrityError
 
-from hushpoll_server.store.schema import binary, inbox, seen, surveys, whole
+from hushpoll_server.store.schema import PLACES, binary, inbox, seen, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, SurveyState, today
 from hushpoll_server.store.waiting import Waiting
 
@@ -84,9 +84,9 @@ class _New(NamedTuple):
 # here. All or nothing: nothing is stored where the survey is not open or one of the ids is known, and an id
 # that another node stores at the same moment breaks the primary key, which takes the whole statement back.
 _STORE_NEW = text(
-    """
+    f"""
     INSERT INTO inbox (survey, digest, box)
-    WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)
+    {PLACES}
     SELECT :survey, substr(:digests, i * 16 + 1, 16), substr(:boxes, i * :width + 1, :width)
     FROM place
     WHERE EXISTS (
@@ -97,7 +97,7 @@ _STORE_NEW = text(
         SELECT 1 FROM place AS p, seen
         WHERE seen.survey = :survey AND seen.digest = substr(:digests, p.i * 16 + 1, 16)
     )
-    """
+    """  # noqa: S608
 ).bindparams(*binary("digests", "boxes"), *whole("n", "survey", "width"), bindparam("today", type_=Date))
 _WAIT_FOR_SEALING = text("LOCK TABLE inbox IN ROW EXCLUSIVE MODE")
 

@@ -9,8 +9,10 @@ from hushpoll_client import HushpollError
 from hushpoll_client.said import said
 from sqlalchemy import func, select, update
 
+from hushpoll_server.people.log import note
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today, unknown_survey
+from hushpoll_server.store.workspace_schema import keeping
 
 from .seal import seal_due
 
@@ -18,10 +20,19 @@ JUMP_SECONDS = 300
 DISTRUST_SECONDS = 3600
 
 
-def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: int | None = None) -> bool:
+def close(
+    store: Store,
+    survey_hash: str,
+    on: datetime.date | None = None,
+    at: int | None = None,
+    *,
+    actor: str | None = None,
+    wait: bool = True,
+) -> bool:
     """Close a survey now, or after the day `on`, or when it has `at` reports; False where it was closed before.
 
-    Closing seals the reports that still wait.
+    Closing now is noted in the audit log under the name of the `actor`. It seals the reports that still wait; without
+    `wait`, another node or a backup that is in the way leaves them to the server, a moment later.
     """
     if at is not None and at < 1:
         raise HushpollError(said("cannot close at {at} reports", at=at), "give a whole number from 1")
@@ -44,7 +55,9 @@ def close(store: Store, survey_hash: str, on: datetime.date | None = None, at: i
         if on is None and at is None:
             values["closed_on"] = today()
         tx.execute(update(surveys).where(surveys.c.number == row.number).values(**values))
-    seal_due(store)
+        if actor is not None and on is None and at is None:
+            note(tx, actor, "closed", survey_hash, row.title)
+    seal_due(store, wait)
     return True
 
 
@@ -54,7 +67,8 @@ def keep_open(store: Store, survey_hash: str) -> None:
         waits = update(surveys).where(surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None))
         if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
             raise HushpollError(
-                said("survey {survey!r} is not open", survey=survey_hash[:64]), "a closed survey stays closed"
+                said("survey {survey!r} is not open", survey=survey_hash[:64]),
+                "only whoever runs the server can open it again (hushpoll survey reopen)",
             )
 
 
@@ -71,6 +85,13 @@ def reopen(store: Store, survey_hash: str) -> bool:
             raise unknown_survey(survey_hash)
         if SurveyState.of(row).is_open:
             return False
+        deleted = select(keeping.c.deleted_on).where(keeping.c.hash == survey_hash)
+        if (day := tx.execute(deleted).scalar()) is not None:
+            # Its page, its links and the log say that there are no reports of it any more.
+            raise HushpollError(
+                said("the reports of this survey were deleted on {day}", day=day),
+                "publish it as a new survey",
+            )
         tx.execute(
             update(surveys)
             .where(surveys.c.number == row.number)

@@ -38,7 +38,7 @@ class Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after what is being done."""
+        """End after what is being done; of a sealing, after the part at hand."""
         self._over.set()
         self._thread.join(WAIT_SECONDS)
 
@@ -56,7 +56,7 @@ class Keeper:
                     if clock.is_steady():
                         close_due(self._store)
                         delete_due(self._store)
-                        seal_due(self._store, wait=False)
+                        seal_due(self._store, wait=False, over=self._over)
             except (SQLAlchemyError, OSError, sqlite3.Error) as error:
                 # Tried again later; nothing is lost.
                 log.error("reports were not sealed yet: %s", type(error).__name__)

@@ -8,6 +8,7 @@ deleted as soon as a survey is closed.
 from __future__ import annotations
 
 import datetime
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hushpoll_client import HushpollError
@@ -17,11 +18,13 @@ from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.people.log import note
 from hushpoll_server.store.counts import forget_counts
-from hushpoll_server.store.schema import counts, inbox, invitations, sealed, spent, surveys
+from hushpoll_server.store.schema import counts, inbox, invitations, sealed, seen, spent, surveys
 from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_survey
 from hushpoll_server.store.workspace_schema import keeping, mailings
 
 from .closing import close
+from .seal import seal_due
+from .tidying import COMPANIONS, INBOX, mark, tidy
 
 __all__ = ["Keeping", "delete_due", "delete_reports", "keeping_of", "set_day", "set_embeddable"]
 
@@ -68,12 +71,16 @@ def set_embeddable(store: Store, survey_hash: str, allowed: bool, actor: str) ->
 
 def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
     """Close a survey, delete every report and invitation of it, write the receipt, and give the number of reports."""
-    close(store, survey_hash)
+    if not close(store, survey_hash):
+        seal_due(store)  # its closing may have been cut off
     state = store.state(survey_hash)
     if state is None:
         raise unknown_survey(survey_hash)
     with store.write() as tx:
         reports = codes = 0
+        # What could not be sealed is remembered all the same: a device that sends it again is told the truth.
+        waits = select(inbox.c.survey, inbox.c.digest).where(inbox.c.survey == state.number)
+        tx.execute(insert(seen).from_select([seen.c.survey, seen.c.digest], waits))
         for table in (sealed, inbox):
             reports += tx.execute(delete(table).where(table.c.survey == state.number)).rowcount
         for table in (spent, invitations):
@@ -87,25 +94,27 @@ def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
         receipt = f"“{state.title}”: {reports:,} reports and {codes:,} invitations deleted, 0 reports left"
         assert not _left(tx, state)
         note(tx, actor, "reports deleted", survey_hash, receipt)
-    # What was deleted must not stay readable in SQLite's log, nor as dead rows of PostgreSQL.
+        # What was deleted must not stay readable in SQLite's log, nor as dead rows of PostgreSQL.
+        for left in (INBOX, COMPANIONS):
+            mark(tx, left)
     store.database.truncate_wal()
     if not store.database.is_sqlite:
-        store.dead_companions, store.vacuum_at = not _written_anew(store), 0.0
+        _write_anew(store)
+    tidy(store)
     return reports
 
 
-def _written_anew(store: Store) -> bool:
+def _write_anew(store: Store) -> None:
     """Write PostgreSQL's tables anew: a vacuum gives the room of dead rows away and leaves their bytes in the pages.
 
-    False where somebody reads them for long; an ordinary vacuum follows then.
+    Where somebody reads them for long, an ordinary vacuum follows.
     """
-    try:
-        with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
-            for table in (sealed, counts, invitations, spent, mailings):
-                tx.execute(text(f"VACUUM (FULL) {table.name}"))
-    except DBAPIError:
-        return False
-    return True
+    with (
+        suppress(DBAPIError),
+        store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx,
+    ):
+        for table in (sealed, counts, invitations, spent, mailings):
+            tx.execute(text(f"VACUUM (FULL) {table.name}"))
 
 
 def _left(tx: object, state: SurveyState) -> int:

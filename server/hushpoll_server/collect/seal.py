@@ -10,79 +10,103 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import pairwise
+from threading import Event
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, select, text, update
 from sqlalchemy.exc import OperationalError
 
 from hushpoll_server.store.counts import add_counts
-from hushpoll_server.store.database import SEAL_LOCK
-from hushpoll_server.store.schema import binary, counts, inbox, sealed, spent, surveys, whole
+from hushpoll_server.store.schema import PLACES, binary, inbox, sealed, spent, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today
 
 from .codes import marked
+from .tidying import COMPANIONS, INBOX, is_read_by_somebody, lock_inbox, mark, tidy, write_again
 
 log = logging.getLogger(__name__)
 
 _KEY_BYTES = 16
-# Between two attempts to remove the old copies of companions.
-VACUUM_SECONDS = 60.0
-
-
-# Many rows in one statement: keys and records are each one string of bytes, cut in the database (see accept.py).
-_PLACES = "WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)"
+# Many rows in one statement: keys and records are each one string of bytes, cut in the database.
 _INSERT_SEALED = text(
-    f"INSERT INTO sealed (survey, key, record) {_PLACES} SELECT :survey, substr(:keys, i * 16 + 1, 16),"  # noqa: S608
+    f"INSERT INTO sealed (survey, key, record) {PLACES} SELECT :survey, substr(:keys, i * 16 + 1, 16),"  # noqa: S608
     " substr(:records, i * :width + 1, :width) FROM place"
 ).bindparams(*binary("keys", "records"), *whole("n", "survey", "width"))
 _INSERT_SEEN = text(
-    f"INSERT INTO seen (survey, digest) {_PLACES} SELECT :survey, substr(:digests, i * 16 + 1, 16) FROM place"  # noqa: S608
+    f"INSERT INTO seen (survey, digest) {PLACES} SELECT :survey, substr(:digests, i * 16 + 1, 16) FROM place"  # noqa: S608
 ).bindparams(*binary("digests"), *whole("n", "survey"))
 _TAKE_OUT = text(
     "DELETE FROM inbox WHERE survey = :survey AND digest IN"  # noqa: S608
-    f" ({_PLACES} SELECT substr(:digests, i * 16 + 1, 16) FROM place)"
+    f" ({PLACES} SELECT substr(:digests, i * 16 + 1, 16) FROM place)"
 ).bindparams(*binary("digests"), *whole("n", "survey"))
 # Reports in one transaction, of which everybody who sends one waits for the end; and the seconds between two.
 _LARGEST_PART = 5_000
 _PAUSE = 0.1
 
 
-def seal_due(store: Store, wait: bool = True) -> int:
+_PATIENCE = 1.0
+"""Seconds that somebody who need not wait for a sealing of this process waits for it all the same."""
+_PUT_OFF = 10.0
+"""Seconds until the next attempt, where somebody read the inbox for long."""
+
+
+def seal_due(store: Store, wait: bool = True, over: Event | None = None) -> int:
     """Seal every survey that has twice the minimum waiting in a group, or is closed; give the number sealed.
 
     Reports are opened and drawn before anybody has to wait, then sealed in parts: whoever sends one meanwhile waits
-    for one part, not for all. `wait` for another node that is sealing just now; otherwise leave it to that one.
+    for one part, not for all. `wait` for another node that is sealing just now; otherwise leave it to that one. Ends
+    after the part at hand where `over` is set.
     """
+    # What waits is opened once, however many people open a page of results at that moment.
+    if not store.sealing.acquire(timeout=-1 if wait else _PATIENCE):
+        return 0
+    try:
+        moved = _seal_all(store, wait, over or Event())
+        tidy(store)
+        return moved
+    finally:
+        store.sealing.release()
+
+
+def _seal_all(store: Store, wait: bool, over: Event) -> int:
     moved = 0
+    if not wait and time.monotonic() < store.seal_after:
+        return moved
     while parts := _ready(store):
-        done = sum(_seal_parts(store, parts, wait))
-        moved += done
-        if not wait or done == sum(len(part.reports) for part in parts):
+        try:
+            done = sum(_seal_parts(store, parts, wait, over))
+        except OperationalError as error:
+            if wait or not is_read_by_somebody(error):
+                raise
+            store.seal_after = time.monotonic() + _PUT_OFF
             break
-    _tidy(store)
+        moved += done
+        if not wait or over.is_set() or done == sum(len(part.reports) for part in parts):
+            break
     return moved
 
 
-def _seal_parts(store: Store, parts: list[_Part], wait: bool) -> Iterator[int]:
+def _seal_parts(store: Store, parts: list[_Part], wait: bool, over: Event) -> Iterator[int]:
     """Seal part by part, until another node was faster or the survey has changed; give the number in each."""
     states: dict[int, SurveyState | None] = {}
     for place, part in enumerate(parts):
         if place:
             time.sleep(_PAUSE)
+        if over.is_set():
+            return
         number = part.state.number
         with store.database.turn(), store.engine.begin() as tx:
-            if not _lock(store, tx, wait) or _state(tx, number) != states.get(number, part.state):
+            if not lock_inbox(store, tx, wait) or _state(tx, number) != states.get(number, part.state):
                 return
             if not _take_out(tx, part):
                 tx.rollback()
                 return
             _seal_part(store, tx, part)
             states[number] = _state(tx, number)
-            store.inbox_is_worn, store.wal_holds_order = True, store.database.is_sqlite
-            if not store.database.is_sqlite and not part.state.is_open:
-                store.dead_companions, store.vacuum_at = True, 0.0
+            mark(tx, INBOX)
+            if not part.state.is_open:
+                mark(tx, COMPANIONS)
+            store.wal_holds_order = store.database.is_sqlite
         yield len(part.reports)
 
 
@@ -90,22 +114,6 @@ def read_sealed(store: Store, survey_hash: str) -> Iterator[bytes]:
     """Seal what is due, once, then give the survey's sealed records in parts."""
     seal_due(store)
     return store.record_parts(survey_hash)
-
-
-def _lock(store: Store, tx: Connection, wait: bool) -> bool:
-    """Keep everybody else from storing and sealing until this transaction is over; False where another node seals."""
-    if store.database.is_sqlite:
-        return True
-    if wait:
-        tx.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SEAL_LOCK})
-    elif not tx.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": SEAL_LOCK}).scalar():
-        return False
-    else:
-        # Whoever sends a report waits behind this; a dump that reads the table may last.
-        tx.execute(text("SET LOCAL lock_timeout = '1s'"))
-    # From here on nobody stores: a report that arrived between reading and truncating would be lost.
-    tx.execute(text("LOCK TABLE inbox IN ACCESS EXCLUSIVE MODE"))
-    return True
 
 
 def _state(tx: Connection, number: int) -> SurveyState | None:
@@ -147,19 +155,24 @@ def _ready(store: Store) -> list[_Part]:
     return parts
 
 
-def _in_parts(groups: list[list[_Opened]], minimum: int) -> Iterator[list[_Opened]]:
-    """Cut what was drawn of each group into parts that are soon sealed; no group has fewer than the minimum in one."""
-    part: list[_Opened] = []
+def _in_parts(groups: list[list[_Opened]], minimum: int) -> list[list[_Opened]]:
+    """Cut what was drawn of each group into parts that are soon sealed.
+
+    No group has fewer than the minimum in a part, unless that is all of it; no part has fewer, unless it is the only
+    one: PostgreSQL tells which ids were remembered together.
+    """
+    parts: list[list[_Opened]] = [[]]
     for group in groups:
         pieces = max(1, len(group) // max(_LARGEST_PART, minimum))
         ends = [len(group) * place // pieces for place in range(pieces + 1)]
         for start, end in pairwise(ends):
-            part += group[start:end]
-            if len(part) >= _LARGEST_PART:
-                yield part
-                part = []
-    if part:
-        yield part
+            if len(parts[-1]) >= _LARGEST_PART:
+                parts.append([])
+            parts[-1] += group[start:end]
+    if len(parts) > 1 and len(parts[-1]) < minimum:
+        last = parts.pop()
+        parts[-1] += last
+    return [part for part in parts if part]
 
 
 def _group_width(store: Store, state: SurveyState) -> int:
@@ -185,7 +198,7 @@ class _Part(NamedTuple):
 
 
 def may_release(state: SurveyState) -> bool:
-    """Tell whether an open survey's results may change today: where everybody reads them meanwhile, once a day."""
+    """Tell whether an open survey's reports may be added today: where everybody reads results meanwhile, once a day."""
     return not state.results_live or state.released_on != today()
 
 
@@ -211,7 +224,7 @@ def _seal_part(store: Store, tx: Connection, part: _Part) -> None:
     if places:
         bits = {row.survey: bytes(row.bits) for row in tx.execute(select(spent))}
         bits[number] = marked(bits.get(number, b""), places)
-        _write_again(tx, spent, [{"survey": key, "bits": value} for key, value in sorted(bits.items())])
+        write_again(tx, spent, [{"survey": key, "bits": value} for key, value in sorted(bits.items())])
 
 
 def _open_all(store: Store, state: SurveyState, rows: Sequence[Any]) -> list[_Opened]:
@@ -269,12 +282,6 @@ def _by_group(reports: list[_Opened], width: int) -> dict[bytes, list[_Opened]]:
     return found
 
 
-def _write_again(tx: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    tx.execute(delete(table) if tx.dialect.name == "sqlite" else text(f"TRUNCATE TABLE {table.name}"))
-    if rows:
-        tx.execute(insert(table), rows)
-
-
 def _seal(tx: Connection, part: _Part) -> None:
     """Write a survey's reports to `sealed`, in the order of random keys."""
     state = part.state
@@ -321,46 +328,3 @@ def _companions(tx: Connection, state: SurveyState, group: bytes, waiting: int) 
     for row in rows:
         tx.execute(delete(sealed).where(sealed.c.survey == state.number, sealed.c.key == row.key))
     return [bytes(row.record) for row in rows]
-
-
-def _tidy(store: Store) -> None:
-    """Remove what sealing left behind: also what an earlier one could not, because somebody still read it."""
-    if store.inbox_is_worn:
-        # Somebody who reads the whole table, a dump perhaps, is waited for another time.
-        with suppress(OperationalError):
-            store.inbox_is_worn = not _write_inbox_again(store)
-    if store.wal_holds_order:
-        store.wal_holds_order = not store.database.empty_log()
-    if store.dead_companions and time.monotonic() >= store.vacuum_at:
-        store.vacuum_at = time.monotonic() + VACUUM_SECONDS
-        store.dead_companions = not _vacuum(store)
-
-
-def _write_inbox_again(store: Store) -> bool:
-    """Write what still waits again as a whole and in no order; False where another node is sealing.
-
-    On PostgreSQL deleted rows would stay in the file, in order of arrival, until a vacuum; TRUNCATE gives the file back
-    at once. In SQLite's pages the rows that stay lie in the order in which they came.
-    """
-    with store.database.turn(), store.engine.begin() as tx:
-        if not _lock(store, tx, wait=False):
-            return False
-        for table in (inbox, spent):
-            rows = [row._asdict() for row in tx.execute(select(table).order_by(*table.primary_key.columns))]
-            _write_again(tx, table, rows)
-    return True
-
-
-def _vacuum(store: Store) -> bool:
-    """Remove the old copies of the companions, which would tell them from the reports they keep company.
-
-    False where some stay: PostgreSQL keeps what an older reader, a backup perhaps, may still look at.
-    """
-    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
-        left = 0
-        # Counts of before and after would tell the last few just as well.
-        for table in (sealed, counts):
-            tx.execute(text(f"VACUUM {table.name}"))
-            dead = text("SELECT pg_stat_get_dead_tuples(cast(:name AS regclass))")
-            left += tx.execute(dead, {"name": table.name}).scalar_one()
-        return not left

@@ -49,7 +49,7 @@ surveys = Table(
     Column("closes_at", Integer),
     Column("closed_on", Date),
     Column("results_public", Boolean, nullable=False, server_default=false()),
-    # Whether everybody reads public results while reports still come: then they change once a day at most.
+    # Whether everybody reads public results while reports still come: new ones are then added once a day.
     Column("results_live", Boolean, nullable=False, server_default=false()),
     Column("released_on", Date),
     Column("target_n", Integer),
@@ -129,6 +129,10 @@ spent = Table(
     Column("bits", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
+
+
+PLACES = "WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :n)"
+"""Many rows in one statement: what they hold is one string of bytes a column, cut in the database at these places."""
 
 
 def binary(*names: str) -> list[BindParameter[bytes]]:

@@ -6,6 +6,7 @@ import datetime
 import hmac
 import json
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -130,14 +131,14 @@ class Store:
         self.read = self.database.read
         self.write = self.database.write
         self._published: dict[str, Published] = {}
+        # One sealing of this process at a time, and when it may be tried again after somebody was in its way.
+        self.sealing = threading.Lock()
+        self.seal_after = 0.0
         # SQLite's log keeps the order of arrival until it is truncated, which has to wait for readers; a process that
         # was killed may have left one.
         self.wal_holds_order = self.database.is_sqlite
-        # The process may have died between a sealing and the vacuum after it.
-        self.dead_companions = not self.database.is_sqlite
-        # Or in the middle of one, which leaves the rows that it took out in PostgreSQL's file.
-        self.inbox_is_worn = not self.database.is_sqlite
-        self.vacuum_at = 0.0
+        # When to try again to remove what sealing left behind; that something is left stands in the database.
+        self.tidy_after: dict[str, float] = {}
 
     @cached_property
     def writer(self) -> ReportWriter:

@@ -362,9 +362,9 @@ def _schedule(survey_hash: str, form: CloseForm) -> None:
     # Only one of the two at a time: a page that says one thing must not do another.
     closing.keep_open(store, survey_hash)
     if form.when.data == "date":
-        closing.close(store, survey_hash, on=form.on.data)
+        closing.close(store, survey_hash, on=form.on.data, wait=False)
     elif form.when.data == "n":
-        closing.close(store, survey_hash, at=form.at.data)
+        closing.close(store, survey_hash, at=form.at.data, wait=False)
 
 
 def _scheduled(form: CloseForm) -> str:
@@ -383,9 +383,15 @@ def close_survey(survey_hash: str) -> Page:
     found = editable_survey(survey_hash)
     if request.method == "GET":
         return render_template("workspace/close.html", survey=found, count=get_store().count(survey_hash))
-    if closing.close(get_store(), survey_hash):
-        audit("closed", survey_hash, found.title)
-        flash(_("Closed. Nothing was deleted; the report is complete now."), "done")
+    store = get_store()
+    if closing.close(store, survey_hash, actor=current_user.name, wait=False):
+        waits = store.count(survey_hash) > store.sealed_count(survey_hash)
+        flash(
+            _("Closed. Nothing was deleted; the last reports will be counted in a moment.")
+            if waits
+            else _("Closed. Nothing was deleted; the report is complete now."),
+            "done",
+        )
     else:
         flash(_("This survey was closed before."), "problem")
     return redirect(url_for("workspace.survey", survey_hash=survey_hash))

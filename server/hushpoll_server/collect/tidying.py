@@ -1,0 +1,178 @@
+"""What sealing and deleting leave behind in the files, and its removal.
+
+What is left behind is marked in the database, by the transaction that leaves it: whichever process comes next removes
+it, also where a command sealed, somebody read the table just then, and the command is over.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, insert, select, text
+from sqlalchemy.exc import OperationalError
+
+from hushpoll_server.store.database import SEAL_LOCK
+from hushpoll_server.store.schema import PLACES, binary, counts, inbox, sealed, spent, whole
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.workspace_schema import server_state
+
+__all__ = [
+    "COMPANIONS",
+    "INBOX",
+    "is_left",
+    "is_read_by_somebody",
+    "lock_inbox",
+    "mark",
+    "tidy",
+    "write_again",
+]
+
+INBOX, COMPANIONS = "inbox is worn", "companions are dead"
+_LOG = "log holds the order"
+# Seconds between two attempts to remove what could not be removed, because somebody still read it.
+PAUSES = {INBOX: 10.0, COMPANIONS: 60.0, _LOG: 5.0}
+_LOCK_NOT_AVAILABLE = "55P03"
+
+# A value of its own each time: what is marked again while it is being removed stays marked.
+_MARK = text(
+    "INSERT INTO server_state (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
+)
+_INSERT_WAITING = {
+    asked: text(
+        f"INSERT INTO inbox (survey, digest, tag, box) {PLACES} SELECT :survey, substr(:digests, i * 16 + 1, 16),"  # noqa: S608
+        f" {tag}, substr(:boxes, i * :width + 1, :width) FROM place"
+    ).bindparams(*binary("digests", "boxes", *(["tags"] if asked else [])), *whole("n", "survey", "width"))
+    for asked, tag in ((False, "NULL"), (True, "substr(:tags, i * 16 + 1, 16)"))
+}
+
+
+def mark(tx: Connection, what: str) -> None:
+    """Note in a transaction that it leaves something behind."""
+    tx.execute(_MARK, {"name": what, "value": os.urandom(16).hex()})
+
+
+def is_left(store: Store, what: str) -> bool:
+    """Tell whether something is marked and not removed yet."""
+    return what in _left(store)
+
+
+def _left(store: Store) -> dict[str, str]:
+    query = select(server_state).where(server_state.c.name.in_([INBOX, COMPANIONS]))
+    with store.read() as tx:
+        return {row.name: row.value for row in tx.execute(query)}
+
+
+def is_read_by_somebody(error: OperationalError) -> bool:
+    """Tell whether a table could not be locked, because somebody reads it for long: a dump perhaps."""
+    return getattr(error.orig, "sqlstate", None) == _LOCK_NOT_AVAILABLE
+
+
+def lock_inbox(store: Store, tx: Connection, wait: bool) -> bool:
+    """Keep everybody else from storing and sealing until this transaction is over; False where another node seals."""
+    if store.database.is_sqlite:
+        return True
+    if wait:
+        tx.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SEAL_LOCK})
+    elif not tx.execute(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": SEAL_LOCK}).scalar():
+        return False
+    else:
+        # Whoever sends a report waits behind this; a dump that reads the table may last.
+        tx.execute(text("SET LOCAL lock_timeout = '300ms'"))
+    # From here on nobody stores: a report that arrived between reading and truncating would be lost.
+    tx.execute(text("LOCK TABLE inbox IN ACCESS EXCLUSIVE MODE"))
+    return True
+
+
+def tidy(store: Store) -> None:
+    """Remove what sealing left behind: also what an earlier one, or another process, could not."""
+    for what, value in _left(store).items():
+        remove = _write_inbox_again if what == INBOX else _vacuum
+        if _try(store, what, partial(remove, store)):
+            with store.write() as tx:
+                mine = (server_state.c.name == what, server_state.c.value == value)
+                tx.execute(delete(server_state).where(*mine))
+    if store.wal_holds_order:
+        store.wal_holds_order = not _try(store, _LOG, store.database.empty_log)
+
+
+def _try(store: Store, what: str, remove: Callable[[], bool]) -> bool:
+    """Try to remove something, unless that was tried in vain a moment ago: whoever sends a report waits meanwhile."""
+    if time.monotonic() < store.tidy_after.get(what, 0.0):
+        return False
+    done = remove()
+    store.tidy_after[what] = 0.0 if done else time.monotonic() + PAUSES[what]
+    return done
+
+
+def _write_inbox_again(store: Store) -> bool:
+    """Write what still waits again as a whole and in no order; False where another node is sealing or somebody reads.
+
+    On PostgreSQL deleted rows would stay in the file, in order of arrival, until a vacuum; TRUNCATE gives the file back
+    at once. In SQLite's pages the rows that stay lie in the order in which they came.
+    """
+    try:
+        with store.database.turn(), store.engine.begin() as tx:
+            if not lock_inbox(store, tx, wait=False):
+                return False
+            _write_waiting_again(tx)
+            bits = [row._asdict() for row in tx.execute(select(spent).order_by(spent.c.survey))]
+            write_again(tx, spent, bits)
+    except OperationalError as error:
+        if is_read_by_somebody(error):
+            return False
+        raise
+    return True
+
+
+def _write_waiting_again(tx: Connection) -> None:
+    """Write the waiting reports again, those of a survey in one statement: everybody who sends one waits meanwhile."""
+    rows = tx.execute(select(inbox).order_by(*inbox.primary_key.columns)).all()
+    _empty(tx, inbox)
+    # Boxes of a survey are all as long; an older version's need not be.
+    for (survey, width, asked), some in groupby(
+        rows, key=lambda row: (row.survey, len(row.box), row.tag is not None)
+    ):
+        mine = list(some)
+        values = {
+            "survey": survey,
+            "width": width,
+            "n": len(mine),
+            "digests": b"".join([row.digest for row in mine]),
+            "boxes": b"".join([row.box for row in mine]),
+        }
+        if asked:
+            values["tags"] = b"".join([row.tag for row in mine])
+        tx.execute(_INSERT_WAITING[asked], values)
+
+
+def write_again(tx: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Write a table again, so that no row has a history of its own."""
+    _empty(tx, table)
+    if rows:
+        tx.execute(insert(table), rows)
+
+
+def _empty(tx: Connection, table: Table) -> None:
+    tx.execute(delete(table) if tx.dialect.name == "sqlite" else text(f"TRUNCATE TABLE {table.name}"))
+
+
+def _vacuum(store: Store) -> bool:
+    """Remove the old copies of the companions, which would tell them from the reports they keep company.
+
+    False where some stay: PostgreSQL keeps what an older reader, a backup perhaps, may still look at.
+    """
+    if store.database.is_sqlite:
+        return True  # what is deleted there is overwritten
+    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
+        left = 0
+        # Counts of before and after would tell the last few just as well.
+        for table in (sealed, counts):
+            tx.execute(text(f"VACUUM {table.name}"))
+            dead = text("SELECT pg_stat_get_dead_tuples(cast(:name AS regclass))")
+            left += tx.execute(dead, {"name": table.name}).scalar_one()
+        return not left
