@@ -168,6 +168,33 @@ def test_everything_counts_what_this_person_is_asked(browser: Browser, page_serv
     context.close()
 
 
+@pytest.mark.parametrize("layout", ["page", "steps"])
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_a_section_of_which_nothing_was_drawn_has_no_heading(
+    page: Page, page_server: LiveServer, rank: int, layout: str
+) -> None:
+    """Whatever was drawn can be answered: sections begin in the middle of a block and at its last question."""
+    members = [member(name) | {"text": text} for name, text in TEXTS.items()]
+    document = survey(*members, title=f"Sections at {rank}, {layout}") | {
+        "blocks": [{"questions": list(TEXTS), "ask": 1, "epsilon": 1}],
+        "sections": [{"before": "lied", "title": "Friends"}, {"before": "drove", "title": "On the road"}],
+        "look": {"layout": layout},
+    }
+    published = Survey.from_draft(document)
+    link = address(page_server, published)
+    page.add_init_script(f"localStorage.setItem('hushpoll:{published.hash}:drawn', '[{rank}]')")
+    open_page(page, link)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("legend")).to_have_text(list(TEXTS.values())[rank])
+    expect(page.locator("h2:visible")).to_have_text([[], ["Friends"], ["On the road"]][rank])
+    choose_first(page)
+    if layout == "steps":
+        page.get_by_role("button", name="Next").click()
+        expect(page.locator("h2:visible")).to_have_text(["Review before sending"])
+    press_send(page)
+    heading(page, "Sent")
+
+
 def test_all_questions_of_a_block_come_up(browser: Browser, page_server: LiveServer) -> None:
     link = address(page_server, block_survey("Everybody another"))
     seen: set[str] = set()

@@ -22,6 +22,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.respondent import (
     CHEATED,
+    REASON,
+    WHY,
     address,
     begin,
     draft,
@@ -153,6 +155,68 @@ def test_all_on_one_page_has_its_sections(page: Page, page_server: LiveServer) -
     titles = page.locator("form h2, form legend").all_inner_texts()
     assert titles == ["", "You", "Did you?", "Which one?", "Often", "How often?", "Did you?", "Brittany?"][1:]
     assert page.get_by_role("button", name="Next").count() == 0
+
+
+@pytest.mark.parametrize("layout", ["page", "steps"])
+def test_a_heading_goes_with_the_questions_that_a_rule_hides(
+    page: Page, page_server: LiveServer, layout: str
+) -> None:
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": f"Hidden with its heading, {layout}",
+            "questions": [CHEATED, WHY, REASON],
+            "sections": [{"before": "why", "title": "If you did"}],
+            "look": {"layout": layout},
+        }
+    )
+    open_page(page, address(page_server, survey))
+    begin(page)
+    steps = layout == "steps"
+    heads = page.locator("h2:visible")
+    # Of the section one question is hidden, the other is not.
+    page.get_by_label("No", exact=True).check()
+    if steps:
+        page.get_by_role("button", name="Next").click()
+    expect(page.locator(".card:visible legend").last).to_have_text(REASON["text"])
+    expect(heads).to_have_text(["If you did"])
+    if steps:
+        page.get_by_role("button", name="Back").click()
+    page.get_by_label("Yes", exact=True).check()
+    if steps:
+        page.get_by_role("button", name="Next").click()
+        expect(page.locator(".card:visible legend")).to_have_text(WHY["text"])
+        expect(heads).to_have_text(["If you did"])
+        page.get_by_label(WHY["options"][0]).check()
+        page.get_by_role("button", name="Next").click()
+        expect(page.locator(".card:visible legend")).to_have_text(REASON["text"])
+    expect(heads).to_have_text([] if steps else ["If you did"])
+
+
+@pytest.mark.parametrize("layout", ["page", "steps"])
+def test_a_section_that_a_rule_hides_whole_has_no_heading(
+    page: Page, page_server: LiveServer, layout: str
+) -> None:
+    survey = Survey.from_draft(
+        {
+            "hushpoll": 1,
+            "title": f"Hidden whole, {layout}",
+            "questions": [CHEATED, WHY],
+            "sections": [{"before": "why", "title": "If you did"}],
+            "look": {"layout": layout},
+        }
+    )
+    open_page(page, address(page_server, survey))
+    begin(page)
+    expect(page.locator("h2:visible")).to_have_text([])
+    page.get_by_label("Yes", exact=True).check()
+    if layout == "steps":
+        page.get_by_role("button", name="Next").click()
+    expect(page.locator("h2:visible")).to_have_text(["If you did"])
+    if layout == "steps":
+        page.get_by_role("button", name="Back").click()
+    page.get_by_label("No", exact=True).check()
+    expect(page.locator("h2:visible")).to_have_text([])
 
 
 @pytest.mark.parametrize("way", ["button", "Escape"])

@@ -97,15 +97,20 @@ function help(addresses) {
 
 // Sections, and one question at a time
 
+// A section ends where the next begins. Chance may leave out some of its questions, or all; a rule may hide them.
 function arrange(form, survey, sections, steps) {
+  const { questions, about } = survey;
+  const starts = sections.map((_, place) => questions.findIndex(({ id }) => id === about.sections[place].before));
   const heads = sections.map(({ title, text }, place) => {
-    const { before } = survey.about.sections[place];
-    const first = survey.questions.findIndex(({ id }) => id === before);
-    const { card } = form.cards.find((_, index) => index >= first && form.asked(index)); // chance may leave out the first
+    const own = form.cards.slice(starts[place], starts[place + 1]).map(({ card }) => card);
+    const cards = own.filter((card) => card.parentNode === form.element);
     const head = el("div", { class: "section" }, el("h2", { ...designer }, title), text && el("p", { ...designer, class: "intro" }, text));
-    card.before(head);
-    return { head, card };
+    cards[0]?.before(head);
+    return { head, cards };
   });
+  const follow = () => heads.forEach(({ head, cards }) => (head.hidden = cards.every(({ hidden }) => hidden)));
+  form.element.addEventListener("change", follow);
+  follow();
   if (steps) inSteps(form, heads);
 }
 
@@ -125,7 +130,8 @@ function inSteps({ element, cards }, heads) {
     at = Math.max(0, Math.min(to, here.length));
     const last = at === here.length;
     for (const { card } of cards) card.classList.toggle("away", card !== here[at]?.card);
-    for (const { head, card } of heads) head.classList.toggle("away", card !== here[at]?.card);
+    const stands = ({ cards }, place) => cards.includes(here[place]?.card);
+    for (const one of heads) one.head.classList.toggle("away", !stands(one, at) || stands(one, at - 1));
     for (const one of [review, ...later]) one.classList.toggle("away", !last);
     steps.classList.toggle("away", last);
     (last ? send : steps).prepend(at === 0 ? leave : back);
