@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from hushpoll_client.errors import HushpollError, SurveyError
 from hushpoll_client.said import Said
@@ -75,6 +76,7 @@ def shown(value: object) -> str:
 class DecimalField(FloatField):  # type: ignore[misc]
     """A number with a decimal point or a decimal comma; browsers' own number fields refuse one of them."""
 
+    data: Any
     widget = TextInput()
 
     def _value(self) -> str:
