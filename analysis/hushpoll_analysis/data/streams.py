@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import SQUARES, TIMES, WEIGHTS
+from .alike import HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
 from .files import column_names, wanted_blocks
 from .link_groups import folded_frame
 from .missing import names_in
@@ -31,8 +31,6 @@ __all__ = ["MOST_ROWS", "combinations", "takes_streams"]
 
 MOST_ROWS = 200_000
 """Different rows that are kept: a logit of so many, with three covariates, takes 70 MB beside the program."""
-_LEAST = "(least)"
-_HOW_TO_SUM = {TIMES: "sum", WEIGHTS: "sum", SQUARES: "sum", _LEAST: "min"}
 _NEEDS_ROWS = ("clusters", "margins", "population", "replicates", "designs")
 
 Result = TypeVar("Result")
@@ -122,21 +120,21 @@ def combinations(survey: Survey, data: Any, names: Sequence[str], weights: str |
     for part in _counted(survey, data, set(names), weights):
         parts.append(part)
         if sum(map(len, parts)) > MOST_ROWS or len(parts) > 32:
-            parts = [_added(parts)]
+            parts = [added(parts)]
         if len(parts[0]) > MOST_ROWS:
             raise _too_many(parts[0])
     if not parts:
         raise AnalysisError("there are no reports", "there is nothing to estimate")
-    found = _added(parts)
+    found = added(parts)
     if len(found) > MOST_ROWS:
         raise _too_many(found)
     if weights is not None:
         _check_weights(found, weights)
-    return folded_frame(survey, found.drop(columns=_LEAST, errors="ignore"))
+    return folded_frame(survey, found)
 
 
 def _too_many(found: pd.DataFrame) -> AnalysisError:
-    columns = [name for name in found.columns if name not in _HOW_TO_SUM]
+    columns = [name for name in found.columns if name not in HOW_TO_ADD]
     most = max(columns, key=lambda name: found[name].nunique())
     return AnalysisError(
         f"{', '.join(columns)} have more than {MOST_ROWS:,} different combinations, too many to put together",
@@ -146,20 +144,12 @@ def _too_many(found: pd.DataFrame) -> AnalysisError:
 
 
 def _check_weights(found: pd.DataFrame, weights: str) -> None:
-    if not np.isfinite(found[[WEIGHTS, _LEAST]].to_numpy(dtype=np.float64)).all():
+    if not np.isfinite(found[[WEIGHTS, LEAST]].to_numpy(dtype=np.float64)).all():
         raise AnalysisError(f"{weights}: some weights are missing or no numbers", "give each row one")
-    if found[_LEAST].min() < 0:
-        raise AnalysisError(f"weight {found[_LEAST].min():g} is negative", "weights must be 0 or more")
+    if found[LEAST].min() < 0:
+        raise AnalysisError(f"weight {found[LEAST].min():g} is negative", "weights must be 0 or more")
     if not found[WEIGHTS].sum() > 0:
         raise AnalysisError("all weights are 0", "give at least some people a weight")
-
-
-def _added(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Add up parts that were counted by themselves."""
-    whole = pd.concat(parts, ignore_index=True)
-    sums = {key: how for key, how in _HOW_TO_SUM.items() if key in whole.columns}
-    columns = [name for name in whole.columns if name not in sums]
-    return whole.groupby(columns, dropna=False, observed=True, as_index=False).agg(sums)
 
 
 def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str]:
@@ -193,7 +183,7 @@ def _counted(survey: Survey, data: Any, names: set[str], weights: str | None) ->
     texts = [] if path is None else _mixed(survey, path, wanted)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
         for block in wanted_blocks(survey, data, columns, texts):
-            yield _added([_alone(pd.DataFrame(block), wanted, weights)])
+            yield added([_alone(pd.DataFrame(block), wanted, weights)])
             bar.update(len(next(iter(block.values()))))
 
 
@@ -218,7 +208,13 @@ def _alone(block: pd.DataFrame, wanted: list[str], weights: str | None) -> pd.Da
     sums: dict[str, Any] = {TIMES: 1}
     if weights is not None:
         each = pd.to_numeric(block[weights], errors="coerce").astype(np.float64).fillna(np.inf)
-        sums |= {WEIGHTS: each, SQUARES: each**2, _LEAST: each}
+        sums |= {
+            WEIGHTS: each,
+            SQUARES: each**2,
+            POSITIVE: (each > 0).astype(np.int64),
+            LEAST: each,
+            MOST: each,
+        }
     return block[wanted].assign(**sums)
 
 
@@ -241,6 +237,12 @@ def _grouped(table: Any, columns: Sequence[str], weights: str | None) -> pd.Data
     if weights is not None:
         _check_present(weights, table.columns, "table")
         each = table[weights].cast("float64").fill_null(float("inf"))
-        sums |= {WEIGHTS: each.sum(), SQUARES: (each * each).sum(), _LEAST: each.min()}
+        sums |= {
+            WEIGHTS: each.sum(),
+            SQUARES: (each * each).sum(),
+            POSITIVE: (each > 0).sum(),
+            LEAST: each.min(),
+            MOST: each.max(),
+        }
     found: pd.DataFrame = table.group_by(list(columns)).agg(**sums).execute()
     return found

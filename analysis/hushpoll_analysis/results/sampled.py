@@ -307,7 +307,7 @@ def _entry(
     found: WeightedEstimate, sample: WeightedReports, k: int, option: str, reported: int | None
 ) -> LinearEstimate:
     weights = sample.view.solution(sample.view.unit(k))[sample.view.possible]
-    heaviest = float(sample.design.weights.max() / sample.design.weights.mean())
+    heaviest = sample.design.heaviest * sample.design.n / sample.design.total
     share = found.shares[k]
     return LinearEstimate(
         option=option,

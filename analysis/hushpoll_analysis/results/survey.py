@@ -27,7 +27,8 @@ from hushpoll_analysis.data.tally import Tally, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column, Margins
+from hushpoll_analysis.sampling.raking import Margins
+from hushpoll_analysis.sampling.weights import Column
 
 from .complete import complete_rows
 from .export import reports_name
