@@ -21,6 +21,7 @@ from tqdm import tqdm
 from hushpoll_analysis.errors import AnalysisError
 
 from .alike import HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
+from .engine_sums import check_present, check_sums, engine_sums, is_engine_table, weighed
 from .files import column_names, wanted_blocks
 from .link_groups import folded_frame
 from .missing import names_in
@@ -64,7 +65,7 @@ def takes_streams(data: str, mechanisms: str) -> Callable[[Callable[..., Result]
 def _is_stream(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return bool(data) and isinstance(data[0], bytes | bytearray | memoryview)
-    return isinstance(data, str | Path | Iterator) or type(data).__module__.startswith("ibis.")
+    return isinstance(data, str | Path | Iterator) or is_engine_table(data)
 
 
 def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any]:
@@ -129,7 +130,7 @@ def combinations(survey: Survey, data: Any, names: Sequence[str], weights: str |
     if len(found) > MOST_ROWS:
         raise _too_many(found)
     if weights is not None:
-        _check_weights(found, weights)
+        check_sums(found, weights)
     return folded_frame(survey, found)
 
 
@@ -141,15 +142,6 @@ def _too_many(found: pd.DataFrame) -> AnalysisError:
         f"put the values of {most} into classes, or read the table and give that: a logit of a million different rows "
         "with three covariates takes some 600 MB",
     )
-
-
-def _check_weights(found: pd.DataFrame, weights: str) -> None:
-    if not np.isfinite(found[[WEIGHTS, LEAST]].to_numpy(dtype=np.float64)).all():
-        raise AnalysisError(f"{weights}: some weights are missing or no numbers", "give each row one")
-    if found[LEAST].min() < 0:
-        raise AnalysisError(f"weight {found[LEAST].min():g} is negative", "weights must be 0 or more")
-    if not found[WEIGHTS].sum() > 0:
-        raise AnalysisError("all weights are 0", "give at least some people a weight")
 
 
 def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str]:
@@ -168,8 +160,8 @@ def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str
 
 def _counted(survey: Survey, data: Any, names: set[str], weights: str | None) -> Iterator[pd.DataFrame]:
     """Count the combinations of each block of the data."""
-    if type(data).__module__.startswith("ibis."):
-        yield _grouped(data, _wanted(survey, data.columns, names), weights)
+    if is_engine_table(data):
+        yield _summed(data, _wanted(survey, data.columns, names), weights)
         return
     path = Path(data) if isinstance(data, str | Path) else None
     if path is not None and not str(path).endswith((".csv", ".csv.gz")):
@@ -178,7 +170,7 @@ def _counted(survey: Survey, data: Any, names: set[str], weights: str | None) ->
     present = [*([FIELD] if survey.groups else []), *(column_of(one.id) for one in survey.entries)]
     present = present if path is None else column_names(path)
     wanted = _wanted(survey, present, names)
-    _check_present(weights, present, "database" if path is None else path.name)
+    check_present(weights, present, "database" if path is None else path.name)
     columns = list(dict.fromkeys([*wanted, *([] if weights is None else [weights])]))
     texts = [] if path is None else _mixed(survey, path, wanted)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
@@ -196,11 +188,6 @@ def _mixed(survey: Survey, path: Path, wanted: Sequence[str]) -> list[str]:
             kind = pd.api.types.infer_dtype(values, skipna=True)
             kinds[name] |= {True, False} if kind.startswith("mixed") else {kind == "string"}
     return [name for name, found in kinds.items() if len(found) > 1]
-
-
-def _check_present(weights: str | None, present: Sequence[str], where: str) -> None:
-    if weights is not None and weights not in present:
-        raise AnalysisError(f'{where}: no column "{weights}"', "name the column of the weights")
 
 
 def _alone(block: pd.DataFrame, wanted: list[str], weights: str | None) -> pd.DataFrame:
@@ -227,22 +214,11 @@ def _counted_parts(
         tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar,
     ):
         for table, rows in tables:
-            yield _grouped(table, _wanted(survey, table.columns, names), weights)
+            yield _summed(table, _wanted(survey, table.columns, names), weights)
             bar.update(rows)
 
 
-def _grouped(table: Any, columns: Sequence[str], weights: str | None) -> pd.DataFrame:
+def _summed(table: Any, columns: Sequence[str], weights: str | None) -> pd.DataFrame:
     """Group a query engine's table."""
-    sums: dict[str, Any] = {TIMES: table.count()}
-    if weights is not None:
-        _check_present(weights, table.columns, "table")
-        each = table[weights].cast("float64").fill_null(float("inf"))
-        sums |= {
-            WEIGHTS: each.sum(),
-            SQUARES: (each * each).sum(),
-            POSITIVE: (each > 0).sum(),
-            LEAST: each.min(),
-            MOST: each.max(),
-        }
-    found: pd.DataFrame = table.group_by(list(columns)).agg(**sums).execute()
-    return found
+    chosen = weighed(table, {name: table[name] for name in columns}, weights)
+    return engine_sums(chosen, columns, MOST_ROWS)

@@ -57,7 +57,7 @@ def _check_several(data: pd.DataFrame, weights: Floats) -> None:
 
 
 def read_groups(data: pd.DataFrame, column: Column, what: str) -> tuple[Codes, pd.Index[Any]]:
-    """Number the strata or clusters of all rows; give their names too."""
+    """Give the number of each row's stratum or cluster, and the names of all."""
     codes, values = pd.factorize(pd.Series(row_values(data, column, what)))
     if (codes < 0).any():
         raise AnalysisError(f"{int((codes < 0).sum())} values of {what} are missing", "give each row one")
