@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import report
 from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.data import engine_reports
+from hushpoll_analysis.data import engine_codes, engine_reports
 from hushpoll_analysis.data.parts import engine_table
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results import respondents
@@ -139,21 +139,23 @@ def test_duckdb_gives_what_one_table_gives(
     check(place, name, keys, by_engine)
 
 
-SETS = [
-    {"weights": "w", "strata": "site"},
-    {"weights": "w", "by": "group"},
-    {"weights": "w", "clusters": "class", "by": "d"},
-    {"weights": "w", "strata": "site", "population": "size", "by": "c[c3]"},
-    {"margins": MARGINS, "by": "g[q]"},
+SETS: list[tuple[str, dict[str, Any]]] = [
+    ("forms", {"weights": "w", "strata": "site"}),
+    ("forms", {"weights": "w", "by": "group"}),
+    ("forms", {"weights": "w", "clusters": "class", "by": "d"}),
+    ("forms", {"weights": "w", "strata": "site", "population": "size", "by": "c[c3]"}),
+    ("forms", {"margins": MARGINS, "by": "g[q]"}),
+    ("kinds", {"weights": "w", "strata": "site", "population": "size", "by": "cheated"}),
+    ("kinds", {"clusters": "class", "anchor": ("cheated", 0.3)}),
 ]
 
 
-@pytest.mark.parametrize("keys", SETS, ids=str)
-def test_sets_of_options_are_taken_apart_by_the_engine(
-    place: Path, keys: dict[str, Any], by_engine: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "keys"), SETS, ids=str)
+def test_reports_of_several_options_are_taken_apart_by_the_engine(
+    place: Path, name: str, keys: dict[str, Any], by_engine: pytest.MonkeyPatch
 ) -> None:
-    by_engine.setattr(engine_reports, "MOST_REPORTS", 0)
-    check(place, "forms", keys, by_engine)
+    by_engine.setattr(engine_codes, "FEW_REPORTS", 0)
+    check(place, name, keys, by_engine)
 
 
 def test_many_options_are_read_some_digits_at_a_time(
@@ -250,9 +252,7 @@ def test_missing_reports_are_left_out(place: Path, by_engine: pytest.MonkeyPatch
 def test_too_many_different_rows_are_named(place: Path, by_engine: pytest.MonkeyPatch) -> None:
     survey = Survey.from_draft(SURVEYS["kinds"][0])
     by_engine.setattr(engine_reports, "MOST_ALIKE", 100)
-    with pytest.raises(
-        AnalysisError, match=r"respondents differ in more than 100 ways \(class, \w+_reported\)"
-    ):
+    with pytest.raises(AnalysisError, match=r"respondents differ in more than 100 ways \(class, \w+\)"):
         report(survey, place / "kinds", weights="w", clusters="class")
 
 
@@ -272,12 +272,8 @@ def test_spark_gives_what_one_table_gives(place: Path, monkeypatch: pytest.Monke
     for name, (draft, _) in SURVEYS.items():
         survey = Survey.from_draft(draft)
         with engine_table(survey, place / name, "spark", "local[2]") as table:
-            for asked, keys in CASES:
-                if asked == name:
-                    same(
-                        report(survey, table, **keys).to_dict(),
-                        report(survey, place / name, **keys).to_dict(),
-                    )
-            monkeypatch.setattr(engine_reports, "MOST_REPORTS", 0)
-            for keys in SETS if name == "forms" else []:
-                same(report(survey, table, **keys).to_dict(), report(survey, place / name, **keys).to_dict())
+            for few, cases in ((engine_codes.FEW_REPORTS, CASES), (0, SETS)):
+                monkeypatch.setattr(engine_codes, "FEW_REPORTS", few)
+                for keys in (keys for asked, keys in cases if asked == name):
+                    found, expected = (report(survey, one, **keys) for one in (table, place / name))
+                    same(found.to_dict(), expected.to_dict(), str(keys))

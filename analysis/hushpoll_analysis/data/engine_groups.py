@@ -43,7 +43,7 @@ class EngineGroups:
         """Put the engine's groups together by what they say; those who were not asked are `NOT_ASKED`."""
         if self.part is None:
             return rows
-        codes = self.codes(rows[group]).astype(str)
+        codes = self._codes(rows[group]).astype(str)
         found: pd.DataFrame = (
             rows.assign(**{group: codes})
             .groupby([*keys, group], as_index=False, sort=False)[list(sums)]
@@ -51,8 +51,7 @@ class EngineGroups:
         )
         return found
 
-    def codes(self, groups: pd.Series[Any]) -> Counts:
-        """Read what the groups of the engine say; -1 of those who were not asked."""
+    def _codes(self, groups: pd.Series[Any]) -> Counts:
         assert self.entry is not None
         assert self.part is not None
         whole = sampler(self.entry.channel)

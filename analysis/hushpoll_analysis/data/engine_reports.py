@@ -6,7 +6,7 @@ margins. So one query a question, or a question and what makes the groups, gives
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,24 +17,23 @@ from hushpoll_client import Survey
 from hushpoll_client.report import FEWEST_REPORTS
 from tqdm import tqdm
 
-from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .alike import HOW_TO_ADD, added
-from .engine_groups import MOST_REPORTS, EngineGroups, engine_suffices, told_by
-from .engine_sums import check_sums, digit_at, digit_rows, engine_sums, is_engine_table, weighed
+from .engine_codes import REPORT, as_text, option_sums, told_by_option, with_codes
+from .engine_groups import engine_suffices
+from .engine_sums import check_sums, engine_sums, is_engine_table, weighed
 from .files import column_names, tally
 from .link_groups import folded_frame
 from .members import NOT_TOGETHER
-from .option_columns import OPTION
 from .parts import engine_table, engine_tables, find_parts
-from .tally import Tally, column_of, grouping_column
+from .tally import Tally, column_of, grouping_column, question_of
 
 __all__ = ["MOST_ALIKE", "EngineReports"]
 
 MOST_ALIKE = 500_000
 """Different rows that are kept of a question."""
-_TEXT, _PLACE, _CODE = "(text)", "(place)", "(code)"
+_BAR: dict[str, Any] = {"unit": " reports", "unit_scale": True, "disable": None, "leave": False}
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,8 @@ class EngineReports:
         with self._whole() as whole:
             table = self._kept(whole)
             grouping = grouping_column(self.survey, by)
-            if grouping in table.columns:
-                table = table.mutate(**{grouping: _as_text(table[grouping])})
+            if grouping is not None and grouping in table.columns:
+                table = table.mutate(**{grouping: as_text(table[grouping])})
             return tally(self.survey, table, by, fewest=fewest)
 
     def alike(
@@ -101,8 +100,8 @@ class EngineReports:
         Parameters
         ----------
         names
-            Questions, options (`question[option]`), and at most one exact column, whose values become text. Of a
-            question that has too many different sets as reports there are rows for each option, in the column `OPTION`.
+            Questions, options (`question[option]`), and exact columns, whose values become text. Where reports of a
+            question speak of several options at once, and are many, there are rows for each option (`OPTION`).
         beside
             The columns of the sample design.
         weights
@@ -111,77 +110,35 @@ class EngineReports:
             What a group by link needs to be shown on its own.
         """
         self.check([*beside, *([] if weights is None else [weights])])
-        wanted = {name: self._told(name) for name in names}
-        sets = next((one for one in names if self._by_option(wanted[one])), None)
+        apart = next((one for one in names if told_by_option(self.survey, one)), None)
         parts: list[pd.DataFrame] = []
         with (
             self._tables() as (tables, total),
-            tqdm(
-                total=total,
-                desc=", ".join(names),
-                unit=" reports",
-                unit_scale=True,
-                disable=None,
-                leave=False,
-            ) as bar,
+            tqdm(total=total, desc=", ".join(names), **_BAR) as bar,
         ):
             for table, rows in tables:
-                keys = {name: table[name] for name in beside}
-                keys |= {_raw(one): self._key(table, one) for name, one in wanted.items() if name != sets}
-                one = (
-                    _sums(table, keys, weights)
-                    if sets is None
-                    else self._of_options(table, keys, weights, sets)
-                )
-                parts = [added([*parts, one])]
-                _check_few(parts[0], names)
+                found = self._sums(table, [one for one in names if one != apart], beside, weights, apart)
+                parts = [found if not parts else added([*parts, found])]
+                if len(parts[0]) > MOST_ALIKE:
+                    raise _too_many(names, parts[0].columns)
                 bar.update(rows)
         if weights is not None:
             check_sums(parts[0], weights)
-        return _decoded(folded_frame(self.survey, parts[0], fewest), wanted, sets)
+        return _asked(folded_frame(self.survey, parts[0], fewest), [one for one in names if one != apart])
 
-    def _told(self, name: str) -> EngineGroups:
-        """Find the column that tells of a question, an option, or is named itself."""
-        if grouping_column(self.survey, name) is not None:
-            return EngineGroups(name)
-        entry, part = told_by(self.survey, name)
-        digits = sampler(entry.channel).digits
-        digit = digits - 1 - part.members[0] // 4 if digits and part is not None else None
-        return EngineGroups(column_of(entry.id), digit, entry, part)
-
-    def _by_option(self, told: EngineGroups) -> bool:
-        """Say whether reports are sets, of which there are too many to put those together that are the same."""
-        if told.entry is None or told.part is not None or not sampler(told.entry.channel).digits:
-            return False
-        return told.entry.channel.outcomes > MOST_REPORTS
-
-    def _key(self, table: Any, told: EngineGroups) -> Any:
-        column = table[told.column]
-        if told.digit is not None:
-            return digit_at(_ibis(), column, told.digit)
-        return _as_text(column) if told.entry is None else column
-
-    def _of_options(
-        self, table: Any, keys: Mapping[str, Any], weights: str | None, question: str
+    def _sums(
+        self, table: Any, names: Sequence[str], beside: Sequence[str], weights: str | None, apart: str | None
     ) -> pd.DataFrame:
-        """Add up what sets say of each option: some digits at a time, each of them tells of four."""
-        entry, _ = told_by(self.survey, question)
-        whole, different = (
-            sampler(entry.channel),
-            int(table.select(**keys).distinct().count().execute()) if keys else 1,
-        )
-        if 2 * whole.options * different > MOST_ALIKE:
-            raise _too_many([question], list(keys))
-        step = max(1, MOST_ALIKE // (16 * different))
-        found = []
-        for start in range(0, whole.digits, step):
-            rows = digit_rows(_ibis(), table[column_of(entry.id)], start, min(start + step, whole.digits))
-            cut = weighed(table, {**keys, _TEXT: rows["text"], _PLACE: rows["place"]}, weights)
-            cut = cut.mutate(**{_CODE: digit_at(_ibis(), cut[_TEXT], cut[_PLACE])})
-            sums = engine_sums(cut, [*keys, _PLACE, _CODE], MOST_ALIKE)
-            found += [_of_bit(sums, whole.digits, bit, question) for bit in range(4)]
-        whole_found = added(found)
-        return whole_found[whole_found[OPTION] < whole.options]
+        """Add up one table, the reports of the question `apart` option by option."""
+        table, told = with_codes(self.survey, table, names)
+        keys = {name: table[name] for name in beside} | told
+        if apart is None:
+            return engine_sums(weighed(table, keys, weights), list(keys), MOST_ALIKE)
+        chosen = weighed(table, keys | {REPORT: table[column_of(apart)]}, weights)
+        found = option_sums(chosen, list(keys), question_of(self.survey, apart), MOST_ALIKE)
+        if found is None:
+            raise _too_many([apart], list(keys))
+        return found
 
     @contextmanager
     def _whole(self) -> Iterator[Any]:
@@ -215,56 +172,18 @@ class EngineReports:
         return table.mutate(**cast) if cast else table
 
 
-def _raw(told: EngineGroups) -> str:
-    """Name the column that the engine groups by."""
-    return told.column if told.digit is None else f"({told.column} {told.digit})"
+def _asked(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Leave out who was not asked one of these."""
+    asked = np.all([(frame[name] != -1).to_numpy() for name in names], axis=0)
+    if not np.any(asked):
+        raise AnalysisError(f"nobody is asked {' and '.join(names)} together", NOT_TOGETHER)
+    return frame if np.all(asked) else frame[asked].reset_index(drop=True)
 
 
-def _sums(table: Any, keys: Mapping[str, Any], weights: str | None) -> pd.DataFrame:
-    return engine_sums(weighed(table, keys, weights), list(keys), MOST_ALIKE)
-
-
-def _of_bit(sums: pd.DataFrame, digits: int, bit: int, question: str) -> pd.DataFrame:
-    """Read of each digit whether it holds one of its four options."""
-    option = 4 * (digits - 1 - sums[_PLACE].astype(np.int64)) + bit
-    held = sums[_CODE].to_numpy(dtype=np.int64) >> bit & 1
-    return sums.drop(columns=[_PLACE, _CODE]).assign(**{OPTION: option, question: held})
-
-
-def _decoded(frame: pd.DataFrame, wanted: Mapping[str, EngineGroups], sets: str | None) -> pd.DataFrame:
-    """Read what reports say of options and of questions of a block; leave out who was not asked."""
-    read = {name: one for name, one in wanted.items() if one.part is not None and name != sets}
-    if not read:
-        return frame
-    codes = {name: one.codes(frame[_raw(one)]) for name, one in read.items()}
-    asked = np.all([one >= 0 for one in codes.values()], axis=0)
-    if not asked.any():
-        raise AnalysisError(f"nobody is asked {' and '.join(read)} together", NOT_TOGETHER)
-    plain = frame.drop(columns=[_raw(one) for one in read.values()])
-    return added([plain.assign(**codes)[asked]])
-
-
-def _check_few(found: pd.DataFrame, names: Sequence[str]) -> None:
-    if len(found) > MOST_ALIKE:
-        raise _too_many(names, [name for name in found.columns if name not in HOW_TO_ADD])
-
-
-def _too_many(names: Sequence[str], columns: Sequence[str]) -> AnalysisError:
+def _too_many(names: Sequence[str], columns: Iterable[str]) -> AnalysisError:
+    ways = ", ".join(name for name in columns if name not in HOW_TO_ADD)
     return AnalysisError(
-        f"{' and '.join(names)}: respondents differ in more than {MOST_ALIKE:,} ways ({', '.join(columns)}), too many"
-        " to put together",
+        f"{' and '.join(names)}: respondents differ in more than {MOST_ALIKE:,} ways ({ways}), too many to put"
+        " together",
         "merge strata or clusters, or give a random part of the clusters",
     )
-
-
-def _as_text(column: Any) -> Any:
-    """Write the values of a column as pandas does."""
-    if column.type().is_boolean():
-        return column.ifelse("True", "False")
-    return column.cast("string")
-
-
-def _ibis() -> Any:
-    import ibis
-
-    return ibis

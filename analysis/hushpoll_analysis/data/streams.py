@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,7 +33,8 @@ __all__ = ["MOST_ROWS", "combinations", "takes_streams"]
 
 MOST_ROWS = 200_000
 """Different rows that are kept: a logit of so many, with three covariates, takes 70 MB beside the program."""
-_NEEDS_ROWS = ("clusters", "margins", "population", "replicates", "designs")
+_NEEDS_ROWS = ("replicates", "designs")
+_NAMED = ("weights", "strata", "clusters", "population")
 
 Result = TypeVar("Result")
 
@@ -80,7 +82,7 @@ def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any
     weights = given.get("weights")
     if wrong is None:
         wrong = next(
-            (key for key in ("weights", "strata") if not isinstance(given.get(key), str | None)), None
+            (key for key in _NAMED if not isinstance(given.get(key), str | Real | Mapping | None)), None
         )
     if wrong is not None:
         raise AnalysisError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def _of_engine(
     return reports, tuple(beside), reports.left_out()
 
 
-def _used(survey: Survey, columns: Sequence[Any], beside: Sequence[Any]) -> list[Any]:
+def _used(survey: Survey, columns: Iterable[Any], beside: Sequence[Any]) -> list[Any]:
     """Name the columns in which a row needs a value: reports, and those that are named."""
     named = {*(column_of(entry.id) for entry in survey.entries), *names_in(list(beside))}
     return [name for name in columns if name in named]

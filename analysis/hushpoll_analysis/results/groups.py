@@ -121,7 +121,8 @@ def _table(
     known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
     # Two questions of a block were randomized together, which stands in the survey.
     known = survey if together else known
-    reports, keys = joint, {}
+    reports: Any = joint
+    keys: dict[str, Any] = {}
     if respondents is not None:
         reports, keys = respondents.of(question.id, by)
         reports = reports if asked is not None else _chosen(reports, by, labels, renamed)
