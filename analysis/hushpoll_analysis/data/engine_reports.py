@@ -109,22 +109,24 @@ class EngineReports:
         fewest
             What a group by link needs to be shown on its own.
         """
-        self.check([*beside, *([] if weights is None else [weights])])
+        exact = [one for one in names if grouping_column(self.survey, one) is not None]
+        self.check([*exact, *beside, *([] if weights is None else [weights])])
         apart = next((one for one in names if told_by_option(self.survey, one)), None)
+        told = [one for one in names if one != apart]
         parts: list[pd.DataFrame] = []
         with (
             self._tables() as (tables, total),
             tqdm(total=total, desc=", ".join(names), **_BAR) as bar,
         ):
             for table, rows in tables:
-                found = self._sums(table, [one for one in names if one != apart], beside, weights, apart)
+                found = self._sums(table, told, beside, weights, apart)
                 parts = [found if not parts else added([*parts, found])]
                 if len(parts[0]) > MOST_ALIKE:
                     raise _too_many(names, parts[0].columns)
                 bar.update(rows)
         if weights is not None:
             check_sums(parts[0], weights)
-        return _asked(folded_frame(self.survey, parts[0], fewest), [one for one in names if one != apart])
+        return _asked(folded_frame(self.survey, parts[0], fewest), told)
 
     def _sums(
         self, table: Any, names: Sequence[str], beside: Sequence[str], weights: str | None, apart: str | None

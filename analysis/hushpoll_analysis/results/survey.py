@@ -287,8 +287,9 @@ def report(
     only, reference : str, optional
         With `by`: group this question only, and compare with this group rather than with the first.
     weights, strata, clusters, margins, population, replicates
-        How the respondents were sampled, as in `weighted_estimate`; columns of the data (a data frame, .csv or
-        .parquet). A population alone needs no columns.
+        How the respondents were sampled, as in `weighted_estimate`; columns of the data (a data frame, .csv, .parquet
+        files or a query engine's table). A population alone needs no columns. Of more than a million reports in
+        .parquet files, and of an engine's table, those who are alike are put together by the engine.
     anchor : (question, share) or (question, share, answer), optional
         A question with an answer, by default Yes, whose true share is known: 1 where people are told which one to give.
         The other questions are also given corrected for careless answers, as in `anchored`.
@@ -329,7 +330,8 @@ def report(
             said("minimum is {minimum!r}", minimum=minimum),
             said("give the least number of reports, such as {minimum}", minimum=MINIMUM),
         )
-    minimum, least = max(minimum, 2), max(fewest, FEWEST_REPORTS)  # one report has no variance
+    minimum = max(minimum, 2)  # one report has no variance
+    least = max(fewest, FEWEST_REPORTS)
     planned = read_needed([question.id for question in survey.questions], needed)
     data, (weights, strata, clusters, population, replicates, _), left_out = complete_rows(
         survey, data, na_action, (weights, strata, clusters, population, replicates, (by, margins))

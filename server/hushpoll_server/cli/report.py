@@ -92,7 +92,11 @@ ENGINES = ("duckdb", "spark")
     metavar="NAME=N",
     help="People in a group by link, for each group: weights and finite populations. Without it, what the store has.",
 )
-@click.option("--replicates", metavar="PREFIX", help="Replicate weights: columns of --data that begin so.")
+@click.option(
+    "--replicates",
+    metavar="PREFIX",
+    help="Replicate weights: columns of --data that begin so; of at most a million reports.",
+)
 @click.option(
     "--replicates-kind",
     type=click.Choice(["brr", "fay", "jk1", "jkn", "jk2", "bootstrap", "sdr"]),
@@ -109,7 +113,7 @@ ENGINES = ("duckdb", "spark")
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
-    help="What counts many Parquet files: DuckDB on this machine (the default), or Spark.",
+    help="What counts many Parquet files, and adds up their weights: DuckDB on this machine (the default), or Spark.",
 )
 @click.option(
     "--master", metavar="ADDRESS", help="Spark's address (spark://host:7077); without it, this machine."
@@ -211,7 +215,7 @@ def _source(
     elif "replicates" in keys:
         raise click.UsageError(
             "--replicates needs a row for each respondent, and Spark puts those together that are alike; leave --engine"
-            " out: up to a million reports are then read here"
+            " out: at most a million reports are then read here"
         )
     else:
         with engine_table(survey, data, engine, master) as table:
