@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from .results.survey import report as report
     from .results.trend import trend as trend
     from .rounds.asking import queries as queries
+    from .sampling.raking import rake as rake
     from .sampling.replicates import Replicates as Replicates
     from .sampling.weighted import weighted_estimate as weighted_estimate
-    from .sampling.weights import rake as rake
     from .shares.compliance import sensitivity as sensitivity
     from .shares.constrained import constrained_estimate as constrained_estimate
     from .shares.constrained import maximise as maximise
@@ -101,7 +101,7 @@ _HOME = {
     "power_of_difference": "designing.power",
     "quantiles": "shares.quantiles",
     "queries": "rounds.asking",
-    "rake": "sampling.weights",
+    "rake": "sampling.raking",
     "recommend": "designing.recommending",
     "report": "results.survey",
     "resolve": "designing.resolving",

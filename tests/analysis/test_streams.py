@@ -54,6 +54,10 @@ def data(survey: Survey) -> pd.DataFrame:
     frame["year"], frame["town"] = rng.integers(1, 5, N), rng.choice(["u", "v", "w"], N)
     frame["w"] = rng.choice([0.5, 1.0, 2.0], N)
     frame["age"] = rng.normal(40.0, 10.0, N)
+    frame["class"], frame["size"] = (
+        rng.integers(0, 30, N),
+        frame["town"].map({"u": 9000, "v": 8000, "w": 7000}),
+    )
     return frame.set_index(pd.Index(np.arange(N) * 2 + 7, name="person"))
 
 
@@ -87,6 +91,14 @@ FITS: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
     (linear, "k ~ year + town", {"weights": "w"}),
     (logit, "a ~ w", {"weights": "w"}),
     (logit, "a ~ year", {"weights": "w", "strata": "w"}),
+]
+MARGINS = {"town": {"u": 0.3, "v": 0.3, "w": 0.4}}
+DESIGNS: list[dict[str, Any]] = [
+    {"weights": "w", "strata": "town", "clusters": "year"},
+    {"clusters": "class", "population": 900},
+    {"weights": "w", "margins": MARGINS},
+    {"strata": "town", "population": {"u": 9000, "v": 8000, "w": 7000}},
+    {"weights": "w", "strata": "town", "population": "size", "margins": MARGINS},
 ]
 
 
@@ -153,7 +165,17 @@ def test_a_random_intercept_of_rows_put_together(
     assert np.allclose(found.posterior(), each.posterior(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("keys", [{}, {"weights": "w"}, {"weights": "w", "strata": "town"}])
+@pytest.mark.parametrize("keys", DESIGNS, ids=lambda keys: " ".join(keys))
+def test_a_fit_of_files_under_any_sample_design_is_that_of_all_rows(
+    keys: dict[str, Any], survey: Survey, data: pd.DataFrame, folder: Path
+) -> None:
+    for model, formula in ((logit, "a ~ year + town"), (linear, "k ~ town"), (multinomial, "b ~ year")):
+        same(model(formula, folder, survey, **keys), model(formula, data, survey, **keys))
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {"weights": "w"}, {"weights": "w", "strata": "town"}, *DESIGNS], ids=str
+)
 def test_tables_of_files_are_those_of_the_table(
     keys: dict[str, Any], survey: Survey, data: pd.DataFrame, folder: Path
 ) -> None:
@@ -269,11 +291,11 @@ def test_parts_of_records_tell_the_same(grouped: Survey, records: list[bytes], t
 
 
 def test_what_needs_every_row_is_refused(survey: Survey, folder: Path, data: pd.DataFrame) -> None:
-    for keys in ({"clusters": "town"}, {"population": 10_000}, {"margins": {"town": {"u": 1.0}}}):
-        with pytest.raises(AnalysisError, match="needs a row for each respondent"):
-            logit("a ~ year", folder, survey, **keys)
-    with pytest.raises(AnalysisError, match=r"needs a row for each respondent.*name a column"):
-        logit("a ~ year", folder, survey, weights=np.ones(N))
+    with pytest.raises(AnalysisError, match="replicates needs a row for each respondent"):
+        logit("a ~ year", folder, survey, weights="w", replicates=["w", "year"])
+    for key in ("weights", "clusters", "population"):
+        with pytest.raises(AnalysisError, match=r"needs a row for each respondent.*name a column"):
+            logit("a ~ year", folder, survey, **{key: np.ones(N)})
     with pytest.raises(AnalysisError, match=r"scale\(year\) in the formula"):
         logit("a ~ scale(year)", folder, survey)
     with pytest.raises(AnalysisError, match="need the survey"):

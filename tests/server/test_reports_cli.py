@@ -218,7 +218,7 @@ BAD = {
     ),
     "weights on Spark": (
         ["report", "survey.json", "--data", "x/*.parquet", "--engine", "spark", "--weights", "w"],
-        "--weights needs the rows, and Spark gives counts",
+        "no file is found there",
     ),
     "needed": (["report", "survey.json", "--data", "good.csv", "--needed", "much"], "write a margin such as"),
     "needed of nothing": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -122,11 +123,32 @@ def test_parts_give_what_one_file_gives(
     assert made[1] == made[0]
 
 
-def test_more_than_memory_should_hold_is_refused_with_a_way_out(
+def test_replicate_weights_of_more_than_memory_should_hold_are_refused_with_a_way_out(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(place)
-    monkeypatch.setattr("hushpoll_analysis.results.sampled.MOST_READ", 500)
-    status, _, err = run(capsys, "report", "kinds.json", "--data", "kinds", "--weights", "w")
+    monkeypatch.setattr("hushpoll_analysis.results.respondents.MOST_READ", 500)
+    asked = ["report", "kinds.json", "--data", "kinds", "--weights", "w"]
+    assert run(capsys, *asked)[0] == 0
+    status, _, err = run(capsys, *asked, "--replicates", "rep")
     assert status == 2
-    assert "600 reports are too many to read as one table for a sample design (at most 500)" in err
+    assert "replicate weights need a row for each respondent" in err
+    assert "at most 1,000,000 reports" in err
+    status, _, err = run(capsys, *asked, "--replicates", "rep", "--engine", "spark")
+    assert status == 2
+    assert "--replicates needs a row for each respondent" in err
+
+
+@pytest.mark.parametrize("asked", ["--weights w --strata site", "--weights gap --na-action omit --by used"])
+def test_one_large_file_is_not_read_as_one_table_either(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], asked: str
+) -> None:
+    monkeypatch.chdir(place)
+    command = ["report", "kinds.json", "--data", "kinds.parquet", "--format", "csv", *asked.split()]
+    _, expected, _ = run(capsys, *command)
+    monkeypatch.setattr("hushpoll_analysis.results.respondents.MOST_READ", 500)
+    monkeypatch.setattr("pandas.read_parquet", None)
+    status, out, err = run(capsys, *command)
+    assert status == 0, err
+    mine, theirs = (pd.read_csv(StringIO(one)) for one in (out, expected))
+    pd.testing.assert_frame_equal(mine, theirs, rtol=1e-9)

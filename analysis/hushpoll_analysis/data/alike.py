@@ -1,7 +1,8 @@
 """Rows that are alike, put together: ten million respondents are often a few thousand different rows.
 
 A table may carry a column `TIMES`: each of its rows then stands for so many respondents. Where they were weighted,
-`WEIGHTS` and `SQUARES` have the sums of their weights and of the squares of these.
+`WEIGHTS` and `SQUARES` have the sums of their weights and of the squares of these, `LEAST` and `MOST` the smallest and
+the largest, and `POSITIVE` how many are above 0.
 """
 
 from __future__ import annotations
@@ -14,9 +15,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["SQUARES", "TIMES", "WEIGHTS", "AlikeRows", "each_row", "put_together", "times_of"]
+__all__ = [
+    "HOW_TO_ADD",
+    "LEAST",
+    "MOST",
+    "POSITIVE",
+    "SQUARES",
+    "TIMES",
+    "WEIGHTS",
+    "AlikeRows",
+    "added",
+    "each_row",
+    "put_together",
+    "times_of",
+]
 
 TIMES, WEIGHTS, SQUARES = "(times)", "(weights)", "(squares)"
+LEAST, MOST, POSITIVE = "(least)", "(most)", "(positive)"
+HOW_TO_ADD = {TIMES: "sum", WEIGHTS: "sum", SQUARES: "sum", POSITIVE: "sum", LEAST: "min", MOST: "max"}
 FEWER = 0.5
 """What is left of the rows where putting them together pays."""
 
@@ -40,6 +56,14 @@ def times_of(data: pd.DataFrame) -> npt.NDArray[np.float64]:
     if TIMES in data.columns:
         return data[TIMES].to_numpy(dtype=np.float64)
     return np.ones(len(data))
+
+
+def added(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Add up tables of rows that were put together by themselves."""
+    whole = pd.concat(parts, ignore_index=True)
+    sums = {key: how for key, how in HOW_TO_ADD.items() if key in whole.columns}
+    columns = [name for name in whole.columns if name not in sums]
+    return whole.groupby(columns, dropna=False, observed=True, as_index=False).agg(sums)
 
 
 def each_row(data: pd.DataFrame) -> AlikeRows:

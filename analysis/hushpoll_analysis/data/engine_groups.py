@@ -22,7 +22,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .option_columns import option_of
 from .tally import Counts, column_of, foreign_code, grouping_column, grouping_names, question_of
 
-__all__ = ["MOST_REPORTS", "NOT_ASKED", "EngineGroups", "engine_groups", "engine_suffices"]
+__all__ = ["MOST_REPORTS", "NOT_ASKED", "EngineGroups", "engine_groups", "engine_suffices", "told_by"]
 
 NOT_ASKED = "-1"
 """The group of those who were not asked a block's question, or about an option."""
@@ -69,7 +69,7 @@ def engine_groups(survey: Survey, by: str) -> EngineGroups:
     """Find what to group by: an exact column, a question, a question of a block, or one option."""
     if grouping_column(survey, by) is not None:
         return EngineGroups(by)
-    entry, part = _told_by(survey, by)
+    entry, part = told_by(survey, by)
     if part is None:
         return EngineGroups(column_of(by))
     digits = sampler(entry.channel).digits
@@ -86,11 +86,11 @@ def engine_suffices(survey: Survey, by: str | None) -> bool:
     """Say whether an engine can group by this; else reports are read block by block."""
     if by is None or grouping_column(survey, by) is not None:
         return True
-    entry, part = _told_by(survey, grouping_names(survey, by)[0])
+    entry, part = told_by(survey, grouping_names(survey, by)[0])
     return part is None or bool(sampler(entry.channel).digits) or entry.channel.outcomes <= MOST_REPORTS
 
 
-def _told_by(survey: Survey, by: str) -> tuple[Question | Block, Part | None]:
+def told_by(survey: Survey, by: str) -> tuple[Question | Block, Part | None]:
     """Give whose reports tell of a question or an option, and which part of them does; None: they do as a whole."""
     option = option_of(by, survey)
     if option is not None:

@@ -19,6 +19,7 @@ from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .engine_groups import NOT_ASKED, EngineGroups, engine_groups
+from .engine_sums import digit_at, digit_rows
 from .members import with_member_counts
 from .tally import (
     COLUMN_SUFFIX,
@@ -69,8 +70,8 @@ def _counted(ibis: Any, table: Any, column: str, digits: int, group: str | None)
     # The column of groups may be called anything, also what a column of ours is called.
     keys = {"grp": table[group]} if group else {}
     if digits:
-        cut = table.select(**_digits(ibis, table[column], digits), **keys)
-        chosen = cut.select(*keys, "place", code=_digit(ibis, cut.text, cut.place))
+        cut = table.select(**digit_rows(ibis, table[column], 0, digits), **keys)
+        chosen = cut.select(*keys, "place", code=digit_at(ibis, cut.text, cut.place))
         return chosen.group_by([*keys, "place", "code"]).agg(n=chosen.count()), "code"
     chosen = table.select(column, **keys) if keys else table
     return chosen.group_by([*keys, column]).agg(n=chosen.count()), column
@@ -117,7 +118,7 @@ def _with_groups(table: Any, source: EngineGroups) -> tuple[Any, str]:
     """Give the table with the column to group by, and its name."""
     if source.digit is None:
         return table, source.column
-    digit = _digit(_ibis(), table[source.column], source.digit)
+    digit = digit_at(_ibis(), table[source.column], source.digit)
     return table.mutate(**{_DIGIT: digit}), _DIGIT
 
 
@@ -155,11 +156,11 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
         chosen = table.select(
             group=table[group].cast("string") if group else ibis.literal(""),
             weight=table[weights].cast("float64"),
-            **(_digits(ibis, table[column], digits) if digits else _whole(ibis, table[column])),
+            **(digit_rows(ibis, table[column], 0, digits) if digits else _whole(ibis, table[column])),
         )
         if digits:
             chosen = chosen.mutate(
-                code=_digit(ibis, chosen.text, chosen.place), place=chosen.place.cast("int64")
+                code=digit_at(ibis, chosen.text, chosen.place), place=chosen.place.cast("int64")
             )
         summed = chosen.group_by(["group", "place", "code"]).agg(
             n=ibis._.count(), weight=ibis._.weight.sum(), weight_squared=(ibis._.weight * ibis._.weight).sum()
@@ -191,17 +192,6 @@ _SUMS = ["n", "weight", "weight_squared"]
 
 def _whole(ibis: Any, column: Any) -> dict[str, Any]:
     return {"code": column.cast("int64"), "place": ibis.literal(0, type="int64")}
-
-
-def _digits(ibis: Any, column: Any, digits: int) -> dict[str, Any]:
-    """Give one row for each digit of a bitmap."""
-    # Not cast here: Spark takes no expression around what makes rows.
-    return {"text": column, "place": ibis.range(0, digits).unnest()}
-
-
-def _digit(ibis: Any, text: Any, place: Any) -> Any:
-    """Give which digit stands at a place: where it stands in the list of all, or -1."""
-    return ibis.literal("0123456789abcdef").find(text.substr(place, 1)).cast("int64")
 
 
 def _options(entry: Question | Block, rows: pd.DataFrame) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .arrow import are_many, arrow, files_at
+from .engine_sums import is_engine_table
 from .link_groups import by_link, folded_frame, folded_tally
 from .members import member_codes, with_member_counts
 from .tally import (
@@ -91,7 +92,7 @@ def tally(
         return _same_survey(data, survey, by)
     if isinstance(data, bytes | bytearray | memoryview):
         data = [data]
-    if type(data).__module__.startswith("ibis."):
+    if is_engine_table(data):
         from .engines import tally_table
 
         counted = tally_table(survey, data, by)

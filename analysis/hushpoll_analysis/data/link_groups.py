@@ -20,6 +20,7 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .alike import TIMES
 from .guarding import unguarded
+from .option_columns import OPTION
 from .tally import Tally, total_of
 
 __all__ = [
@@ -113,7 +114,9 @@ def folded_frame(survey: Survey, frame: pd.DataFrame, fewest: int = FEWEST_REPOR
         return frame
     frame = frame.assign(**{FIELD: frame[FIELD].map(str).map(unguarded)})
     check_names(survey, frame[FIELD].tolist(), "data")
-    counted = frame.groupby(FIELD)[TIMES].sum() if TIMES in frame.columns else frame[FIELD].value_counts()
+    # Of options in rows of their own one tells how many respondents there are.
+    told = frame[frame[OPTION] == 0] if OPTION in frame.columns else frame
+    counted = told.groupby(FIELD)[TIMES].sum() if TIMES in frame.columns else frame[FIELD].value_counts()
     sizes = {str(name): int(n) for name, n in counted.items()}
     return frame.assign(**{FIELD: frame[FIELD].map(shown_as(sizes, fewest))})
 

@@ -7,7 +7,7 @@ seen through the option's own small channel. Respondents who were not asked abou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,12 @@ from .row_designs import RowDesigns
 from .row_order import value_at
 
 __all__ = [
+    "OPTION",
     "YES_NO",
     "each_option",
     "option_names",
     "option_of",
+    "option_rows",
     "options_of",
     "part_codes",
     "with_options",
@@ -38,6 +40,8 @@ __all__ = [
 ]
 
 YES_NO = (said("No"), said("Yes"))
+OPTION = "(option)"
+"""Where sets are told option by option, in rows of their own, the column of the option that a row tells of."""
 _NAME = re.compile(r"(.+?)\[(.+)\]")
 
 Labels = Mapping[str, Sequence[Any]] | None
@@ -121,19 +125,19 @@ def each_option(
     whole = sampler(analysis_channel(known[question]))
     if isinstance(reports, pd.DataFrame):
         reports = with_members(reports, mechanisms, names)
-        codes = _reports_of(reports, question, whole)
+        told = option_rows(reports, question, whole)
     for option in wanted:
         name, part = f"{question}[{option}]", whole.parts[options.index(option)]
         seen: Any
         if isinstance(reports, pd.DataFrame):
-            seen = _with_column(reports, name, whole.part_codes(part, codes))
+            seen = _with_column(*told(part), name)
         else:
             axis = list(names).index(question)
             seen = np.moveaxis(part.counts(np.moveaxis(np.asarray(reports), axis, -1)), -1, axis)
         yield option, seen, {**known, name: part.channel}, {**own, name: YES_NO, **(labels or {})}
 
 
-def _with_column(data: pd.DataFrame, name: str, codes: npt.NDArray[np.int64]) -> pd.DataFrame:
+def _with_column(data: pd.DataFrame, codes: npt.NDArray[np.int64], name: str) -> pd.DataFrame:
     """Add a column of what reports say of one option, and leave out respondents who were not asked about it."""
     frame, asked = data.copy(deep=False), codes >= 0
     frame[name] = codes
@@ -193,6 +197,21 @@ def _refuse_together(questions: Sequence[str]) -> None:
 def part_codes(data: pd.DataFrame, question: str, part: Part, whole: Sampler) -> npt.NDArray[np.int64]:
     """Give what each respondent's report says of one option; -1 where it says nothing."""
     return whole.part_codes(part, _reports_of(data, question, whole))
+
+
+def option_rows(
+    data: pd.DataFrame, question: str, whole: Sampler
+) -> Callable[[Part], tuple[pd.DataFrame, npt.NDArray[np.int64]]]:
+    """Give who finds the rows that tell of an option, and what they say of it; -1 where nothing."""
+    if OPTION in data.columns:
+
+        def told(part: Part) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+            mine = data[data[OPTION] == part.members[0]]
+            return mine, mine[question].to_numpy(dtype=np.int64)
+
+        return told
+    codes = _reports_of(data, question, whole)
+    return lambda part: (data, whole.part_codes(part, codes))
 
 
 def _reports_of(data: pd.DataFrame, question: str, whole: Sampler) -> npt.NDArray[Any]:

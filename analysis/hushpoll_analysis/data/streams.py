@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +21,8 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import SQUARES, TIMES, WEIGHTS
+from .alike import HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
+from .engine_sums import check_present, check_sums, engine_sums, is_engine_table, weighed
 from .files import column_names, wanted_blocks
 from .link_groups import folded_frame
 from .missing import names_in
@@ -31,9 +33,8 @@ __all__ = ["MOST_ROWS", "combinations", "takes_streams"]
 
 MOST_ROWS = 200_000
 """Different rows that are kept: a logit of so many, with three covariates, takes 70 MB beside the program."""
-_LEAST = "(least)"
-_HOW_TO_SUM = {TIMES: "sum", WEIGHTS: "sum", SQUARES: "sum", _LEAST: "min"}
-_NEEDS_ROWS = ("clusters", "margins", "population", "replicates", "designs")
+_NEEDS_ROWS = ("replicates", "designs")
+_NAMED = ("weights", "strata", "clusters", "population")
 
 Result = TypeVar("Result")
 
@@ -66,7 +67,7 @@ def takes_streams(data: str, mechanisms: str) -> Callable[[Callable[..., Result]
 def _is_stream(data: Any) -> bool:
     if isinstance(data, list | tuple):
         return bool(data) and isinstance(data[0], bytes | bytearray | memoryview)
-    return isinstance(data, str | Path | Iterator) or type(data).__module__.startswith("ibis.")
+    return isinstance(data, str | Path | Iterator) or is_engine_table(data)
 
 
 def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any
     weights = given.get("weights")
     if wrong is None:
         wrong = next(
-            (key for key in ("weights", "strata") if not isinstance(given.get(key), str | None)), None
+            (key for key in _NAMED if not isinstance(given.get(key), str | Real | Mapping | None)), None
         )
     if wrong is not None:
         raise AnalysisError(
@@ -122,44 +123,27 @@ def combinations(survey: Survey, data: Any, names: Sequence[str], weights: str |
     for part in _counted(survey, data, set(names), weights):
         parts.append(part)
         if sum(map(len, parts)) > MOST_ROWS or len(parts) > 32:
-            parts = [_added(parts)]
+            parts = [added(parts)]
         if len(parts[0]) > MOST_ROWS:
             raise _too_many(parts[0])
     if not parts:
         raise AnalysisError("there are no reports", "there is nothing to estimate")
-    found = _added(parts)
+    found = added(parts)
     if len(found) > MOST_ROWS:
         raise _too_many(found)
     if weights is not None:
-        _check_weights(found, weights)
-    return folded_frame(survey, found.drop(columns=_LEAST, errors="ignore"))
+        check_sums(found, weights)
+    return folded_frame(survey, found)
 
 
 def _too_many(found: pd.DataFrame) -> AnalysisError:
-    columns = [name for name in found.columns if name not in _HOW_TO_SUM]
+    columns = [name for name in found.columns if name not in HOW_TO_ADD]
     most = max(columns, key=lambda name: found[name].nunique())
     return AnalysisError(
         f"{', '.join(columns)} have more than {MOST_ROWS:,} different combinations, too many to put together",
         f"put the values of {most} into classes, or read the table and give that: a logit of a million different rows "
         "with three covariates takes some 600 MB",
     )
-
-
-def _check_weights(found: pd.DataFrame, weights: str) -> None:
-    if not np.isfinite(found[[WEIGHTS, _LEAST]].to_numpy(dtype=np.float64)).all():
-        raise AnalysisError(f"{weights}: some weights are missing or no numbers", "give each row one")
-    if found[_LEAST].min() < 0:
-        raise AnalysisError(f"weight {found[_LEAST].min():g} is negative", "weights must be 0 or more")
-    if not found[WEIGHTS].sum() > 0:
-        raise AnalysisError("all weights are 0", "give at least some people a weight")
-
-
-def _added(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Add up parts that were counted by themselves."""
-    whole = pd.concat(parts, ignore_index=True)
-    sums = {key: how for key, how in _HOW_TO_SUM.items() if key in whole.columns}
-    columns = [name for name in whole.columns if name not in sums]
-    return whole.groupby(columns, dropna=False, observed=True, as_index=False).agg(sums)
 
 
 def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str]:
@@ -178,8 +162,8 @@ def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str
 
 def _counted(survey: Survey, data: Any, names: set[str], weights: str | None) -> Iterator[pd.DataFrame]:
     """Count the combinations of each block of the data."""
-    if type(data).__module__.startswith("ibis."):
-        yield _grouped(data, _wanted(survey, data.columns, names), weights)
+    if is_engine_table(data):
+        yield _summed(data, _wanted(survey, data.columns, names), weights)
         return
     path = Path(data) if isinstance(data, str | Path) else None
     if path is not None and not str(path).endswith((".csv", ".csv.gz")):
@@ -188,12 +172,12 @@ def _counted(survey: Survey, data: Any, names: set[str], weights: str | None) ->
     present = [*([FIELD] if survey.groups else []), *(column_of(one.id) for one in survey.entries)]
     present = present if path is None else column_names(path)
     wanted = _wanted(survey, present, names)
-    _check_present(weights, present, "database" if path is None else path.name)
+    check_present(weights, present, "database" if path is None else path.name)
     columns = list(dict.fromkeys([*wanted, *([] if weights is None else [weights])]))
     texts = [] if path is None else _mixed(survey, path, wanted)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
         for block in wanted_blocks(survey, data, columns, texts):
-            yield _added([_alone(pd.DataFrame(block), wanted, weights)])
+            yield added([_alone(pd.DataFrame(block), wanted, weights)])
             bar.update(len(next(iter(block.values()))))
 
 
@@ -208,17 +192,18 @@ def _mixed(survey: Survey, path: Path, wanted: Sequence[str]) -> list[str]:
     return [name for name, found in kinds.items() if len(found) > 1]
 
 
-def _check_present(weights: str | None, present: Sequence[str], where: str) -> None:
-    if weights is not None and weights not in present:
-        raise AnalysisError(f'{where}: no column "{weights}"', "name the column of the weights")
-
-
 def _alone(block: pd.DataFrame, wanted: list[str], weights: str | None) -> pd.DataFrame:
     """Give the wanted columns of a block with what is added up of each row."""
     sums: dict[str, Any] = {TIMES: 1}
     if weights is not None:
         each = pd.to_numeric(block[weights], errors="coerce").astype(np.float64).fillna(np.inf)
-        sums |= {WEIGHTS: each, SQUARES: each**2, _LEAST: each}
+        sums |= {
+            WEIGHTS: each,
+            SQUARES: each**2,
+            POSITIVE: (each > 0).astype(np.int64),
+            LEAST: each,
+            MOST: each,
+        }
     return block[wanted].assign(**sums)
 
 
@@ -231,16 +216,11 @@ def _counted_parts(
         tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar,
     ):
         for table, rows in tables:
-            yield _grouped(table, _wanted(survey, table.columns, names), weights)
+            yield _summed(table, _wanted(survey, table.columns, names), weights)
             bar.update(rows)
 
 
-def _grouped(table: Any, columns: Sequence[str], weights: str | None) -> pd.DataFrame:
+def _summed(table: Any, columns: Sequence[str], weights: str | None) -> pd.DataFrame:
     """Group a query engine's table."""
-    sums: dict[str, Any] = {TIMES: table.count()}
-    if weights is not None:
-        _check_present(weights, table.columns, "table")
-        each = table[weights].cast("float64").fill_null(float("inf"))
-        sums |= {WEIGHTS: each.sum(), SQUARES: (each * each).sum(), _LEAST: each.min()}
-    found: pd.DataFrame = table.group_by(list(columns)).agg(**sums).execute()
-    return found
+    chosen = weighed(table, {name: table[name] for name in columns}, weights)
+    return engine_sums(chosen, columns, MOST_ROWS)

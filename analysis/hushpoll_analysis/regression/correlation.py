@@ -31,8 +31,8 @@ from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.weights import SampleDesign
 
 __all__ = ["Correlation", "correlate"]
 

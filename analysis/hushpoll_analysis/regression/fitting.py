@@ -10,8 +10,8 @@ import numpy as np
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.replicates import ReplicateWeights
-from hushpoll_analysis.sampling.weights import SampleDesign
 
 from .families import Family
 from .fit import ModelFit

@@ -16,9 +16,9 @@ from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 from hushpoll_analysis.sampling.together import can_be_grouped, put_design_together, strata_codes
-from hushpoll_analysis.sampling.weights import SampleDesign
 
 from . import families
 from .correlation import Correlation, correlate

@@ -22,7 +22,7 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
 )
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.weights import SampleDesign
+from hushpoll_analysis.sampling.design import SampleDesign
 
 from .families import Family, ReadOutcome, report_tables, seen_chances
 from .formula import (

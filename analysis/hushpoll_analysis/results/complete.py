@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,17 @@ import pandas as pd
 from hushpoll_client import Survey
 
 from hushpoll_analysis.data.arrow import are_many
+from hushpoll_analysis.data.engine_reports import EngineReports
+from hushpoll_analysis.data.engine_sums import is_engine_table
 from hushpoll_analysis.data.missing import OMIT, check_action, chosen_rows, names_in
 from hushpoll_analysis.data.tally import column_of
+from hushpoll_analysis.errors import AnalysisError
 
-from .sampled import rows_of_file, rows_of_parts
+from .respondents import MOST_READ, rows_of_file, rows_of_parts, too_many_to_read
 
 __all__ = ["complete_rows"]
+
+_NAMED = ("weights", "strata", "clusters", "population")
 
 
 def complete_rows(
@@ -26,20 +31,49 @@ def complete_rows(
 
     `beside` are names of columns, or values beside the data; they are given back with the rows that remain, and how
     many were left out. Counts and the database's records have no missing values. Of many files that rows are needed of,
-    the columns that are named are read.
+    the columns that are named are read; rows that are too many for that, or that a query engine has, are left to it.
     """
     check_action(na_action)
-    if isinstance(data, str | Path) and are_many(data) and (na_action == OMIT or _needs_rows(beside)):
-        data = rows_of_parts(survey, data, list(names_in(list(beside))))
+    if na_action == OMIT or _needs_rows(beside):
+        if is_engine_table(data) or too_many_to_read(survey, data):
+            return _of_engine(survey, data, na_action, beside)
+        if isinstance(data, str | Path) and are_many(data):
+            data = rows_of_parts(survey, data, list(names_in(list(beside))))
     if na_action != OMIT or not isinstance(data, pd.DataFrame | Mapping | str | Path):
         return data, tuple(beside), 0
     frame = rows_of_file(survey, Path(data)) if isinstance(data, str | Path) else pd.DataFrame(data)
-    asked = [column_of(entry.id) for entry in survey.entries]
-    named = {*asked, *names_in(list(beside))}
-    used = [name for name in frame.columns if name in named]
+    used = _used(survey, frame.columns, beside)
     kept = ~frame[used].isna().any(axis=1).to_numpy()
     rest = frame[kept].reset_index(drop=True)
     return rest, tuple(chosen_rows(one, frame, kept) for one in beside), int((~kept).sum())
+
+
+def _of_engine(
+    survey: Survey, data: Any, na_action: str, beside: Sequence[Any]
+) -> tuple[EngineReports, tuple[Any, ...], int]:
+    """Leave the rows to a query engine, which puts those together that are alike."""
+    *design, replicates, _ = beside
+    if replicates is not None:
+        raise AnalysisError(
+            "replicate weights need a row for each respondent, and these reports are put together while they are read",
+            f"give at most {MOST_READ:,} reports in Parquet files, a random part of the clusters, without an engine",
+        )
+    for key, value in zip(_NAMED, design, strict=True):
+        if not isinstance(value, str | Real | Mapping | None):
+            raise AnalysisError(
+                f"{key} needs a row for each respondent, and these reports are put together while they are read",
+                "name a column",
+            )
+    reports = EngineReports(survey, data)
+    if na_action == OMIT:
+        reports = EngineReports(survey, data, tuple(_used(survey, reports.columns, beside)))
+    return reports, tuple(beside), reports.left_out()
+
+
+def _used(survey: Survey, columns: Iterable[Any], beside: Sequence[Any]) -> list[Any]:
+    """Name the columns in which a row needs a value: reports, and those that are named."""
+    named = {*(column_of(entry.id) for entry in survey.entries), *names_in(list(beside))}
+    return [name for name in columns if name in named]
 
 
 def _needs_rows(beside: Sequence[Any]) -> bool:

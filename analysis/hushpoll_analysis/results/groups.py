@@ -28,13 +28,12 @@ from hushpoll_analysis.tables.means import MeanComparison, compare_means
 from .group_table import GroupShare, GroupTable, sentences
 from .group_words import many, methods, one_report, outside
 from .numbers import values_of
+from .respondents import Respondents
 
 __all__ = ["GroupShare", "GroupTable", "group_tables"]
 
 # Beyond this many cells nobody reads a table, and most cells would hold nothing but noise.
 MOST_CELLS = 1000
-
-Rows = tuple[pd.DataFrame, dict[str, Any]]
 
 
 def group_tables(
@@ -43,11 +42,11 @@ def group_tables(
     minimum: int,
     only: Sequence[str] | None = None,
     reference: str | None = None,
-    rows: Rows | None = None,
+    respondents: Respondents | None = None,
 ) -> tuple[GroupTable, ...]:
     """Make the table of every question but the grouping one, or of `only` some, against the `reference` group.
 
-    `rows` are the respondents with the keys of their sample design, where there is one.
+    `respondents` are those of a sample design, where there is one.
     """
     by = counted.by
     assert by is not None
@@ -68,7 +67,8 @@ def group_tables(
             said('"{by}" is the only question, so nothing is left to show by it', by=by), "leave `by` out"
         )
     return tuple(
-        _table(counted, question, text, asked, level, minimum, reference, rows) for question in questions
+        _table(counted, question, text, asked, level, minimum, reference, respondents)
+        for question in questions
     )
 
 
@@ -80,7 +80,7 @@ def _table(
     level: float,
     minimum: int,
     reference: str | None,
-    rows: Rows | None = None,
+    respondents: Respondents | None = None,
 ) -> GroupTable:
     by, joint = counted.by, counted.joint[question.id]
     assert by is not None
@@ -96,8 +96,9 @@ def _table(
         assert asked is not None
         joint = _folded(joint, len(asked.question.options), len(question.options))
     labels: tuple[str, ...] = () if asked is None else asked.labels
+    renamed: dict[str, str] = {}
     if asked is None:
-        joint, labels, rows, told = _exact_groups(counted, question, minimum, rows)
+        joint, labels, renamed, told = _exact_groups(counted, question, minimum)
         labels = tuple(said("other") if one == OTHER and by_link(survey, by) else one for one in labels)
         notes += told
     shares_known = _determines_shares(question)
@@ -118,10 +119,13 @@ def _table(
         return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     names = {by: labels, question.id: question.labels}
     known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
-    # Two questions of a block were randomized together, and what randomizes a question of a block stands in the survey.
-    in_rows = rows is not None and (survey.blocks or (asked is not None and asked.option))
-    known = survey if together or in_rows else known
-    reports, keys = (joint, {}) if rows is None else _chosen(rows, by, labels, asked is None)
+    # Two questions of a block were randomized together, which stands in the survey.
+    known = survey if together else known
+    reports: Any = joint
+    keys: dict[str, Any] = {}
+    if respondents is not None:
+        reports, keys = respondents.of(question.id, by)
+        reports = reports if asked is not None else _chosen(reports, by, labels, renamed)
     cross = None
     if question.channel.listed:
         cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
@@ -139,19 +143,19 @@ def _table(
 
 
 def _exact_groups(
-    counted: Tally, question: Question, minimum: int, rows: Rows | None
-) -> tuple[Any, tuple[str, ...], Rows | None, list[str]]:
-    """Give the groups that are shown, with the rows of their people, and say which are not.
+    counted: Tally, question: Question, minimum: int
+) -> tuple[Any, tuple[str, ...], dict[str, str], list[str]]:
+    """Give the groups that are shown, what groups by link are called, and say which are not shown.
 
     Exact groups are people who can be counted: a small one would show little more than its members' reports.
     """
     by, joint, labels = counted.by, counted.joint[question.id], counted.groups or ()
     assert by is not None
     notes: list[str] = []
+    renamed: dict[str, str] = {}
     if by_link(counted.survey, by):
         joint, labels, renamed = _put_together(question, joint, labels, minimum)
         notes += _told_together(counted, labels, minimum)
-        rows = _renamed(rows, by, renamed)
     sizes = np.array([total_of(question, row) for row in joint])
     small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
     if small:
@@ -163,7 +167,7 @@ def _exact_groups(
             )
         )
     shown = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
-    return joint[sizes >= minimum], shown, rows, notes
+    return joint[sizes >= minimum], shown, renamed, notes
 
 
 def _put_together(
@@ -191,12 +195,6 @@ def _told_together(counted: Tally, labels: tuple[str, ...], minimum: int) -> lis
             fewest=fewest,
         )
     ]
-
-
-def _renamed(rows: Rows | None, by: str, named: dict[str, str]) -> Rows | None:
-    if rows is None:
-        return None
-    return rows[0].assign(**{by: rows[0][by].map(lambda name: named.get(name, name))}), rows[1]
 
 
 def _folded(table: Any, rows: int, columns: int) -> Any:
@@ -268,13 +266,10 @@ def _means(
     return compare_means(joint, groups, question.mechanism, values, level, reference, rounding)
 
 
-def _chosen(rows: Rows, by: str, labels: tuple[str, ...], exact: bool) -> Rows:
-    """Give the respondents of the groups that are shown."""
-    frame, keys = rows
-    if not exact:
-        return rows
-    named = frame.assign(**{by: frame[by].astype(str)})
-    return named[named[by].isin(labels)].reset_index(drop=True), keys
+def _chosen(frame: pd.DataFrame, by: str, labels: tuple[str, ...], renamed: dict[str, str]) -> pd.DataFrame:
+    """Give the respondents of the exact groups that are shown."""
+    named = frame.assign(**{by: frame[by].astype(str).replace(renamed)})
+    return named[named[by].isin(labels)].reset_index(drop=True)
 
 
 def _refusal(labels: tuple[str, ...], question: Question, minimum: int, shares_known: bool) -> str:

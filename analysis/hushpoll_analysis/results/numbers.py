@@ -112,7 +112,7 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
     """Estimate whatever the kind has and the channel determines; None for answers without order."""
     answers = question.answers
     values = values_of(question)
-    if values is None and not answers.ordered:
+    if not has_numbers(question):
         return None
     mean = quantiles = histogram = None
     if values is not None:
@@ -127,6 +127,11 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
     if determined and answers.edges is not None:
         histogram = density_of(sample, _histogram_edges(question), level=level, interval=interval)
     return Numbers(unit_of(question), mean, quantiles, histogram, "" if determined else _only(question))
+
+
+def has_numbers(question: Question) -> bool:
+    """Say whether answers are numbers, or have an order."""
+    return question.answers.ordered or values_of(question) is not None
 
 
 def values_of(question: Question) -> Floats | None:

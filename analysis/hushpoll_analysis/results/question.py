@@ -14,7 +14,6 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import set_view
 from hushpoll_analysis.data.drawn import Drawn
-from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.data.released import AT_ONCE
 from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
@@ -30,8 +29,9 @@ from .compliance import sensitivity_of
 from .method import question_note
 from .numbers import Numbers, numbers_of
 from .remarks import DISHONEST, remarks
+from .respondents import Respondents
 from .rows import FRAME_COLUMNS, question_rows
-from .sampled import Rows, sample_estimate, sample_numbers, sample_parts
+from .sampled import sample_estimate, sample_numbers, sample_parts
 from .validity import LONG_LIST, TOP
 
 __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
@@ -287,7 +287,7 @@ def question_results(
     enough: bool,
     minimum: int = 0,
     population: float | None = None,
-    rows: Rows | None = None,
+    respondents: Respondents | None = None,
 ) -> QuestionResults:
     """Estimate one question, or only keep its counts when there are too few reports."""
     cells = counted.counts[question.id]
@@ -295,8 +295,8 @@ def question_results(
     if not enough or total_of(question, cells) < min(minimum, counted.n):
         return QuestionResults(question, counted.n, counts, (), None)
     labels = None if question.kind.yes_or_no and question.after is None else question.labels
-    if rows is not None:
-        return _of_rows(question, counted, counts, rows, level, interval)
+    if respondents is not None:
+        return _of_rows(question, counted, counts, respondents, level, interval)
     if not question.channel.listed:
         return _in_parts(question, counted.n, counts, level, interval, population)
     n = total_of(question, cells)
@@ -325,12 +325,12 @@ def _of_rows(
     question: Question,
     counted: Tally,
     counts: tuple[int, ...],
-    rows: Rows,
+    respondents: Respondents,
     level: float,
     interval: str,
 ) -> QuestionResults:
-    """Estimate under a sample design, from one row per respondent who was asked."""
-    rows = (with_members(rows[0], counted.survey, [question.id]), rows[1])
+    """Estimate under a sample design, from the respondents who were asked."""
+    rows = respondents.of(question.id)
     z = _normal_quantile(level)
     if not question.channel.listed:
         numbers = None

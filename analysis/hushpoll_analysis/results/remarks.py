@@ -96,7 +96,8 @@ def _share_remarks(part: QuestionResults) -> list[str]:
             share=share,
         )
         first = joined(" ", [drawn, first])
-    worst = max(part.lines, key=lambda line: line.dishonest_shift)
+    # Rounded, so that of equal shifts the first option of the question is named.
+    worst = max(part.lines, key=lambda line: round(line.dishonest_shift, 12))
     whose = said("this figure") if len(part.lines) == 1 else said("“{option}”", option=worst.option)
     points = 100 * worst.dishonest_shift
     second = said(

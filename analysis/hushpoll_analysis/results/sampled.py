@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
-from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.said import said
 from hushpoll_client.survey import Question
-from tqdm import tqdm
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, sampler
-from hushpoll_analysis.data.arrow import arrow
-from hushpoll_analysis.data.files import column_names, read_frame, read_table, text_columns
-from hushpoll_analysis.data.option_columns import part_codes
-from hushpoll_analysis.data.parts import find_parts
-from hushpoll_analysis.data.tally import Tally, column_of
+from hushpoll_analysis.data.option_columns import OPTION, option_rows
+from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.numbers import DesignSample, design_sample, plain_method
@@ -38,25 +29,16 @@ from hushpoll_analysis.shares.parts import Pair, PartsEstimate, estimate_parts
 from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate, with_interval
 
-from .numbers import Numbers, numbers_of
+from .numbers import Numbers, has_numbers, numbers_of
+from .respondents import MOST_READ, Rows
 
 __all__ = [
-    "Rows",
     "SampleEstimate",
     "SampleParts",
-    "rows_of_file",
-    "rows_of_parts",
     "sample_estimate",
     "sample_numbers",
     "sample_parts",
-    "sample_rows",
 ]
-
-MOST_READ = 1_000_000
-"""Reports of many files that are read as one table: two questions of so many, with weights and strata, took 385 MB."""
-
-Rows = tuple[pd.DataFrame, dict[str, Any]]
-"""One row a respondent, and the keys of the sample design."""
 
 
 @dataclass(frozen=True)
@@ -85,67 +67,6 @@ class SampleEstimate(Estimate):
         raise AnalysisError(
             "under a sample design only the shares are estimated", "use weighted_estimate on the rows"
         )
-
-
-def sample_rows(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.DataFrame:
-    """One row a respondent with every column of the data, checked like `tally` does."""
-    if isinstance(data, str | Path):
-        path = Path(data)
-        if path.suffix.lower() not in (".csv", ".parquet"):
-            raise AnalysisError(
-                f"{path.name}: weights and strata need a .csv or .parquet file with such columns"
-            )
-        data = rows_of_file(survey, path)
-    if survey.groups and not isinstance(data, pd.DataFrame | Tally | Mapping) and isinstance(data, Iterable):
-        return read_frame(survey, data, fewest)
-    if not isinstance(data, pd.DataFrame):
-        raise AnalysisError(
-            "weights, strata and clusters need a table of respondents: a data frame, or a file given with its columns"
-        )
-    return read_frame(survey, data, fewest)
-
-
-def rows_of_file(survey: Survey, path: Path) -> pd.DataFrame:
-    """Read every column of a .csv or .parquet file; sets of options are text, also where all digits are decimal."""
-    if path.is_dir() or path.suffix.lower() not in (".csv", ".gz", ".parquet"):
-        raise AnalysisError(f"{path.name}: rows can be read of one file only", "name it .csv or .parquet")
-    try:
-        if path.suffix.lower() == ".parquet":
-            arrow(path.name)
-            return pd.read_parquet(path)
-        found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey))
-    except (OSError, ValueError) as error:
-        raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
-    return found
-
-
-def rows_of_parts(survey: Survey, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
-    """Read many Parquet files as one table: the reports, and the columns that are named."""
-    files = find_parts(survey, where)
-    known = {*names, FIELD, *(column_of(entry.id) for entry in survey.entries)}
-    wanted = [name for name in column_names(files[0]) if name in known]
-    rows = sum(int(arrow(one.name).parquet.read_metadata(one).num_rows) for one in files)
-    if rows > MOST_READ:
-        raise AnalysisError(
-            f"{where}: {rows:,} reports are too many to read as one table for a sample design (at most {MOST_READ:,})",
-            "give a random part of them, or read the table (pandas.read_parquet) and give `report` that",
-        )
-    frames = []
-    with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-        for one in files:
-            frames.append(_columns_of(one, wanted))
-            bar.update(len(frames[-1]))
-    return pd.concat(frames, ignore_index=True)
-
-
-def _columns_of(path: Path, wanted: list[str]) -> pd.DataFrame:
-    missing = set(wanted) - set(column_names(path))
-    if missing:
-        raise AnalysisError(
-            f'{path.name}: no column "{min(missing)}", which other files have',
-            "give files with the same columns",
-        )
-    return pd.read_parquet(path, columns=wanted)
 
 
 @dataclass(frozen=True)
@@ -225,9 +146,10 @@ def sample_parts(
         counted.counts[question.id], question.mechanism, level, simultaneous=simultaneous, options=options
     )
     keys, found = SampleKeys(**rows[1]), []
+    told = option_rows(rows[0], question.id, whole)
     for part, option in zip(whole.parts, options, strict=True):
-        codes = part_codes(rows[0], question.id, part, whole)
-        found.append(weighted_part(rows[0], part, codes, f"{question.id}[{option}]", keys, each, interval))
+        mine, codes = told(part)
+        found.append(weighted_part(mine, part, codes, f"{question.id}[{option}]", keys, each, interval))
     first = found[0][0]
     notes = tuple(dict.fromkeys(note for one, _ in found for note in one.notes))
     return SampleParts(
@@ -247,6 +169,14 @@ def sample_parts(
 
 def sample_numbers(question: Question, rows: Rows, level: float, interval: str) -> Numbers | None:
     """Estimate mean, cumulative shares and quantiles from rows with a sample design."""
+    if not has_numbers(question):
+        return None
+    if OPTION in rows[0].columns:
+        raise AnalysisError(
+            f'question "{question.id}": its reports are too many different sets to put together, and the mean and the '
+            "quantiles of their answers need them whole",
+            f"estimate a random part of at most {MOST_READ:,} reports, or leave the sample design out",
+        )
     sample = design_sample(
         rows[0],
         question.mechanism,
@@ -307,7 +237,7 @@ def _entry(
     found: WeightedEstimate, sample: WeightedReports, k: int, option: str, reported: int | None
 ) -> LinearEstimate:
     weights = sample.view.solution(sample.view.unit(k))[sample.view.possible]
-    heaviest = float(sample.design.weights.max() / sample.design.weights.mean())
+    heaviest = sample.design.heaviest * sample.design.n / sample.design.total
     share = found.shares[k]
     return LinearEstimate(
         option=option,

@@ -19,7 +19,8 @@ from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.said import plural, said
 
 from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.files import Progress, tally
+from hushpoll_analysis.data.engine_sums import is_engine_table
+from hushpoll_analysis.data.files import Progress
 from hushpoll_analysis.data.link_groups import by_link, folded_population, group_sizes
 from hushpoll_analysis.data.missing import FAIL, OMIT
 from hushpoll_analysis.data.released import released_together
@@ -27,7 +28,8 @@ from hushpoll_analysis.data.tally import Tally, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column, Margins
+from hushpoll_analysis.sampling.raking import Margins
+from hushpoll_analysis.sampling.weights import Column
 
 from .complete import complete_rows
 from .export import reports_name
@@ -35,14 +37,16 @@ from .findings import Finding, findings, read_needed
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
 from .question import Line, QuestionResults, finite, question_results
+from .respondents import count_reports, group_rows, respondents_of
 from .rows import FRAME_COLUMNS, question_rows
-from .sampled import sample_rows
 from .validity import Validity, anchor_of, validity_of
 
 __all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
 MINIMUM = FEWEST_REPORTS
+# Data that can be read a second time.
+_COUNTED_AGAIN = (pd.DataFrame, Mapping, str, Path, bytes, Tally)
 
 
 @dataclass(frozen=True, repr=False)
@@ -280,8 +284,9 @@ def report(
     only, reference : str, optional
         With `by`: group this question only, and compare with this group rather than with the first.
     weights, strata, clusters, margins, population, replicates
-        How the respondents were sampled, as in `weighted_estimate`; columns of the data (a data frame, .csv or
-        .parquet). A population alone needs no columns.
+        How the respondents were sampled, as in `weighted_estimate`; columns of the data (a data frame, .csv, .parquet
+        files or a query engine's table). A population alone needs no columns. Of more than a million reports in
+        .parquet files, and of an engine's table, those who are alike are put together by the engine.
     anchor : (question, share) or (question, share, answer), optional
         A question with an answer, by default Yes, whose true share is known: 1 where people are told which one to give.
         The other questions are also given corrected for careless answers, as in `anchored`.
@@ -323,19 +328,19 @@ def report(
             said("give the least number of reports, such as {minimum}", minimum=MINIMUM),
         )
     minimum = max(minimum, 2)  # one report has no variance
+    least = max(fewest, FEWEST_REPORTS)
     planned = read_needed([question.id for question in survey.questions], needed)
     data, (weights, strata, clusters, population, replicates, _), left_out = complete_rows(
         survey, data, na_action, (weights, strata, clusters, population, replicates, (by, margins))
     )
     if survey.groups and isinstance(population, Mapping) and strata in (None, FIELD):
-        data = sample_rows(survey, data, max(fewest, FEWEST_REPORTS))
-        strata, population = FIELD, folded_population(survey, population, data)
+        data, told = group_rows(survey, data, least)
+        strata, population = FIELD, folded_population(survey, population, told)
     sample = SampleKeys(weights, strata, clusters, margins, population, replicates)
     sample.refuse_reports(survey)
-    rows, alone = None, None
+    respondents, alone = None, None
     if sample.given and (by is not None or not sample.counts_suffice):
-        data = sample_rows(survey, data)
-        rows = sample.in_frame(data)
+        data, respondents = respondents_of(survey, data, sample, least)
     elif isinstance(population, Real):
         alone = float(population)
     if anchor is None and survey.anchor is not None:
@@ -343,28 +348,28 @@ def report(
         if isinstance(data, Tally) and anchor_counts is None and data.by != anchor[0]:
             anchor = None  # these counts cannot tell; whoever keeps counts gives those of the anchor too
     data, joint = (data, anchor_counts) if anchor_counts else _with_anchor(survey, data, anchor, by)
-    counted = tally(survey, data, by, progress, max(fewest, FEWEST_REPORTS))
+    counted = count_reports(survey, data, by, progress, least)
     enough = counted.n >= minimum
     parts = tuple(
-        question_results(q, counted, level, interval, enough, minimum, alone, rows)
+        question_results(q, counted, level, interval, enough, minimum, alone, respondents)
         for q in survey.questions
         if questions is None or q.id in questions
     )
     groups: tuple[GroupTable, ...] = ()
     # A page that shows the grouping question alone has nothing to group.
     if by is not None and enough and (questions is None or set(questions) - {by}):
-        least = max(minimum, fewest) if by_link(survey, by) else minimum
+        shown = max(minimum, fewest) if by_link(survey, by) else minimum
         chosen = questions if only is None else [only]
         groups = tuple(
             table
             for one in counted.each or (counted,)
-            for table in group_tables(one, level, least, chosen, reference, rows)
+            for table in group_tables(one, level, shown, chosen, reference, respondents)
         )
         parts = tuple(_beside_groups(part, counted) for part in parts)
     parts = tuple(replace(part, batch=batch) for part in parts)
     checked = None
     if joint is not None and enough:
-        checked = validity_of(survey, anchor, joint, level, rows)
+        checked = validity_of(survey, anchor, joint, level, respondents)
     return SurveyResults(
         survey,
         counted.n,
@@ -395,16 +400,14 @@ def _with_anchor(survey: Survey, data: Any, anchor: Any, by: str | None) -> tupl
     if anchor is None:
         return data, None
     asked, *_ = anchor_of(survey, anchor)
-    if not isinstance(data, pd.DataFrame | Mapping | str | Path | bytes | Tally) and isinstance(
-        data, Iterable
-    ):
+    if not (isinstance(data, _COUNTED_AGAIN) or is_engine_table(data)) and isinstance(data, Iterable):
         data = list(data)
     if isinstance(data, Tally) and data.by != asked.id:
         raise AnalysisError(
             "an anchor needs the reports, or counts joint with it",
             said("count with by={asked!r}", asked=asked.id),
         )
-    joint = tally(survey, data, asked.id)
+    joint = count_reports(survey, data, asked.id)
     return (replace(joint, by=None, joint={}) if isinstance(data, Tally) and by is None else data), joint
 
 

@@ -9,14 +9,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.said import constant, joined, said
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import randomized_variable, read_variable
-from hushpoll_analysis.data.members import with_members
+from hushpoll_analysis.data.members import refuse_together
 from hushpoll_analysis.data.tally import Tally, question_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.keys import SampleKeys
@@ -27,6 +27,7 @@ from hushpoll_analysis.tables.within import quantile
 
 from .method import percent
 from .numbers import rounded, values_of
+from .respondents import Respondents
 
 __all__ = ["LONG_LIST", "TOP", "Validity", "anchor_of", "validity_of"]
 
@@ -216,7 +217,7 @@ def validity_of(
     anchor: Any,
     counted: Tally,
     level: float,
-    rows: tuple[pd.DataFrame, dict[str, Any]] | None,
+    respondents: Respondents | None,
 ) -> Validity:
     """Correct whatever can be of every other question; `counted` is joint with the anchor."""
     asked, share, answer = anchor_of(survey, anchor)
@@ -226,7 +227,7 @@ def validity_of(
         if question is asked:
             continue
         try:
-            found += _corrected(survey, question, known, counted, rows)
+            found += _corrected(survey, question, known, counted, respondents)
         except AnalysisError as error:
             told = said(
                 "“{question}” is not corrected: {problem}.",
@@ -234,7 +235,7 @@ def validity_of(
                 problem=constant(error.problem),
             )
             skipped.append(told)
-    careless = _careless(known, counted, rows)
+    careless = _careless(known, counted, respondents)
     return Validity(asked.id, asked.text, share, level, careless, tuple(found), tuple(skipped), answer)
 
 
@@ -247,18 +248,19 @@ class _Known(NamedTuple):
     level: float
 
 
-def _careless(known: _Known, counted: Tally, rows: tuple[pd.DataFrame, dict[str, Any]] | None) -> Careless:
+def _careless(known: _Known, counted: Tally, respondents: Respondents | None) -> Careless:
     """Estimate who answered at random from all reports of the anchor."""
     asked = known.question
     how = {asked.id: asked.mechanism}
-    if rows is None:
+    if respondents is None:
         variable = randomized_variable(asked.id, how, asked.labels)
         assert variable is not None
         joint = JointReports((variable,), np.asarray(counted.counts[asked.id], dtype=np.float64))
     else:
-        variable, codes = read_variable(rows[0], asked.id, how, asked.labels)
-        counts = np.bincount(codes, minlength=variable.view.outcomes).astype(np.float64)
-        joint = JointReports((variable,), counts, (codes,), SampleKeys(**rows[1]).design(rows[0]))
+        frame, keys = respondents.of(asked.id)
+        variable, codes = read_variable(frame, asked.id, how, asked.labels)
+        counts = np.bincount(codes, times_of(frame), variable.view.outcomes).astype(np.float64)
+        joint = JointReports((variable,), counts, (codes,), SampleKeys(**keys).design(frame))
     return careless_of(joint, read_anchor(variable, known.share, known.answer), quantile(joint, known.level))
 
 
@@ -267,17 +269,18 @@ def _corrected(
     question: Question,
     known: _Known,
     counted: Tally,
-    rows: tuple[pd.DataFrame, dict[str, Any]] | None,
+    respondents: Respondents | None,
 ) -> list[Anchored]:
     """Correct the shares of a question, where its reports tell them, and the mean of answers that are numbers."""
     asked, share = known.question, known.share
     labels = {asked.id: asked.labels, question.id: question.labels}
     keys: dict[str, Any] = {"level": known.level, "labels": labels, "anchor_option": known.answer}
-    if rows is None:
+    if respondents is None:
         reports: Any = np.asarray(counted.joint[question.id]).T
     else:
-        reports = with_members(rows[0], survey, [question.id])
-        keys |= rows[1]
+        refuse_together(survey, [question.id, asked.id], "take an anchor outside of the block")
+        reports, sample = respondents.of(question.id, asked.id)
+        keys |= sample
     how = {question.id: question.mechanism, asked.id: asked.mechanism}
     found = []
     if _has_shares(question):

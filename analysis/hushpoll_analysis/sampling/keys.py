@@ -13,14 +13,15 @@ import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
 
-from hushpoll_analysis.data.alike import TIMES
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.errors import AnalysisError
 
+from .design import SampleDesign
 from .population import Population
-from .together import grouped_design
-from .weights import Column, Margins, SampleDesign, read_sample_design, row_values
+from .raking import Margins
+from .reading import read_sample_design, simple_design
+from .weights import Column, row_values
 
 __all__ = ["SampleKeys", "takes_sample"]
 
@@ -51,8 +52,6 @@ class SampleKeys:
 
     def design(self, data: pd.DataFrame) -> SampleDesign | None:
         """Read the design from a table of respondents; None when nothing was asked for."""
-        if isinstance(data, pd.DataFrame) and TIMES in data.columns:
-            return grouped_design(data, self.strata) if self.given else None
         return read_sample_design(data, **vars(self))
 
     def design_or_simple(self, data: pd.DataFrame) -> tuple[SampleDesign, bool]:
@@ -60,10 +59,7 @@ class SampleKeys:
         found = self.design(data)
         if found is not None:
             return found, False
-        if TIMES in data.columns:
-            return grouped_design(data), True
-        n = len(data)
-        return SampleDesign(np.ones(n), np.zeros(n, dtype=np.int64), np.arange(n)), True
+        return simple_design(data), True
 
     def design_of(self, reports: Any) -> SampleDesign | None:
         """Read the design of a table of respondents; joint counts have none."""

@@ -15,6 +15,7 @@ from scipy import stats
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
+from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import Codes, column_of, report_codes
 from hushpoll_analysis.data.option_columns import part_codes
 from hushpoll_analysis.errors import NotIdentifiedError
@@ -23,10 +24,10 @@ from hushpoll_analysis.shares.interval import AUTO, METHODS
 from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.sample import Sample
 
+from .design import SampleDesign
 from .keys import SampleKeys
 from .sets import WeightedSets
 from .weighted import WeightedReports
-from .weights import SampleDesign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,7 @@ def design_sample(
         shares = view.shares(reports.frequencies)
     except NotIdentifiedError:
         shares = None
-    counts = np.bincount(codes, minlength=view.outcomes)
+    counts = np.bincount(codes, times_of(frame), view.outcomes).astype(np.int64)
     return DesignSample(view, counts, shares, reports.decoy, reports=reports, level=level)
 
 
@@ -129,7 +130,9 @@ def _design_sets(
     whole = sampler(analysis_channel(mechanism))
     held = np.stack([part_codes(frame, name, part, whole) for part in whole.parts], axis=1)
     reports = WeightedSets(sets, held, design, None, rounding, sets=sets)
-    counts = np.stack([len(held) - held.sum(axis=0), held.sum(axis=0)], axis=1).reshape(-1)
+    times = times_of(frame).astype(np.int64)
+    inside = times @ held
+    counts = np.stack([times.sum() - inside, inside], axis=1).reshape(-1)
     shares = sets.shares(reports.frequencies)
     return DesignSample(sets, counts, shares, None, reports=reports, level=level)
 

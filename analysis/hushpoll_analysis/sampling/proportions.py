@@ -6,7 +6,7 @@ import math
 
 from scipy import optimize, stats
 
-from .weights import SampleDesign
+from .design import SampleDesign
 
 __all__ = ["SCALES", "reported_interval"]
 

@@ -41,11 +41,10 @@ class WeightedSets(WeightedReports):
     def quantity(self, target: Floats) -> Quantity:
         """Estimate a.h, with the linearised standard error and the counts that it is worth."""
         design, variance = self.design, self.variance(target)
-        n = float(np.count_nonzero(design.weights))
         least = variance if design.fractions is not None else self._kish_variance(target)
         shares = self.sets.shares(self.frequencies)
         # The counts are worth no more than Kish's size, as those of other reports.
-        found = set_quantity(self.sets, target, shares, max(variance, least), n)
+        found = set_quantity(self.sets, target, shares, max(variance, least), float(design.positive))
         return replace(found, se=math.sqrt(variance), se_privacy=math.sqrt(self.privacy(target)))
 
     def _kish_variance(self, target: Floats) -> float:

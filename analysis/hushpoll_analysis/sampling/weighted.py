@@ -14,6 +14,7 @@ from hushpoll_client.said import joined, said
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
+from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
@@ -26,10 +27,10 @@ from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.result import Shown
 from hushpoll_analysis.shares.share_table import ShareTable
 
+from .design import SampleDesign
 from .effective import effective_interval, effective_quantity
 from .keys import SampleKeys, takes_sample
 from .proportions import SCALES, reported_interval
-from .weights import SampleDesign
 
 __all__ = [
     "WEIGHTED_INTERVALS",
@@ -183,8 +184,9 @@ def weighted_sample(
         raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
     check_level(level)
     reports, keys = keys.among_asked(check_frame(reports, "reports"), mechanisms, [name])
-    if len(reports) < 2:
-        raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
+    people = int(times_of(reports).sum())
+    if people < 2:
+        raise AnalysisError(f"a standard error needs at least 2 respondents, got {people}")
     option = option_of(name, mechanisms)
     if option is not None:
         question, part, whole = option
@@ -220,7 +222,7 @@ def weighted_part(
         channel_view(part.channel), np.maximum(codes, 0), design.among(asked, part.asked), None
     )
     found = _estimated(sample, name, YES_NO, level, interval, simple)
-    return replace(found, n=int(asked.sum())), sample
+    return replace(found, n=int(times_of(reports)[asked].sum())), sample
 
 
 def _estimated(
@@ -308,7 +310,7 @@ class WeightedReports:
     def privacy(self, target: Floats) -> float:
         """Variance that remains when exactly these respondents are of interest: the randomization's alone."""
         design = self.design
-        return max(float(design.weights**2 @ self.noise(target)) / design.total**2, 0.0)
+        return max(float(design.squared @ self.noise(target)) / design.total**2, 0.0)
 
     def quantity(self, target: Floats) -> Quantity:
         """Estimate a.h, with the linearised standard error and the counts that it is worth."""
@@ -350,9 +352,8 @@ class WeightedReports:
         visible = fallback(scaled, found, level) or found
         target, design = wanted.target, self.design
         values = self.values(target)
-        people = int(np.count_nonzero(design.weights))
-        plain = wanted.estimate * (1.0 - wanted.estimate) / (people - 1)
-        spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (people - 1)
+        plain = wanted.estimate * (1.0 - wanted.estimate) / (design.positive - 1)
+        spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
         drift = wanted.se**2 - self.variance(target)
         noise = None if design.fractions is None else self.noise(target)[:, None, None]
         total_variance = design.total_covariance(values[:, None], noise)[0, 0] + drift * design.total**2
@@ -380,7 +381,7 @@ def _heavy(design: SampleDesign) -> str:
         "carries {heaviest:.0%} of the estimate.",
         n=design.n,
         effective=design.effective_n,
-        heaviest=float(design.weights.max() / design.total),
+        heaviest=design.heaviest / design.total,
     )
 
 

@@ -20,7 +20,7 @@ from hushpoll_analysis.data.columns import (
     Variable,
 )
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.weights import SampleDesign
+from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 __all__ = ["JointReports", "along_axes"]
@@ -125,7 +125,7 @@ class JointReports:
         forward = [one.view.backward(np.eye(one.view.outcomes)).T for one in self.variables]
         back = [matrix.T for matrix in self.matrices]
         means = [along_axes(one, forward) for one in influence]
-        result = np.empty((self.n, len(influence), len(influence)))
+        result = np.empty((len(self._cell), len(influence), len(influence)))
         for a in range(len(influence)):
             for b in range(a, len(influence)):
                 spread = along_axes(influence[a] * influence[b], forward) - means[a] * means[b]

@@ -11,7 +11,7 @@ from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.columns import Variable
-from hushpoll_analysis.sampling.weights import SampleDesign
+from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 from .joint import JointReports
@@ -74,7 +74,7 @@ class PairReports(JointReports):
         if self.design is None or self.design.fractions is None:
             return None
         means = self._expected(influence)
-        result = np.empty((self.n, len(influence), len(influence)))
+        result = np.empty((len(self._cell), len(influence), len(influence)))
         for a in range(len(influence)):
             for b in range(len(influence)):
                 spread = self._expected(influence[a] * influence[b]) - means[a] * means[b]

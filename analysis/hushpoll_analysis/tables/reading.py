@@ -21,7 +21,7 @@ from hushpoll_analysis.data.columns import (
 )
 from hushpoll_analysis.data.members import pair_of, refuse_together
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.weights import SampleDesign
+from hushpoll_analysis.sampling.design import SampleDesign
 
 from .joint import JointReports
 from .pair import pair_reports

@@ -27,8 +27,8 @@ from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.weights import SampleDesign
 
 __all__ = ["SumScore", "sum_score"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,7 +92,11 @@ ENGINES = ("duckdb", "spark")
     metavar="NAME=N",
     help="People in a group by link, for each group: weights and finite populations. Without it, what the store has.",
 )
-@click.option("--replicates", metavar="PREFIX", help="Replicate weights: columns of --data that begin so.")
+@click.option(
+    "--replicates",
+    metavar="PREFIX",
+    help="Replicate weights: columns of --data that begin so; of at most a million reports.",
+)
 @click.option(
     "--replicates-kind",
     type=click.Choice(["brr", "fay", "jk1", "jkn", "jk2", "bootstrap", "sdr"]),
@@ -107,7 +113,7 @@ ENGINES = ("duckdb", "spark")
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
-    help="What counts many Parquet files: DuckDB on this machine (the default), or Spark.",
+    help="What counts many Parquet files, and adds up their weights: DuckDB on this machine (the default), or Spark.",
 )
 @click.option(
     "--master", metavar="ADDRESS", help="Spark's address (spark://host:7077); without it, this machine."
@@ -153,8 +159,8 @@ def report(
     if document is not None and data is not None:
         keys |= _sizes(document, group_size)
         keys["batch"] = _released(document, data)
-        source: Any = _source(document, data, by, engine, master, keys)
-        made = _make(document, source, by, level, minimum, None, keys)
+        with _source(document, data, by, engine, master, keys) as source:
+            made = _make(document, source, by, level, minimum, None, keys)
     else:
         with opened_store() as store:
             survey_hash = document.hash if document is not None else find_survey(store, survey)
@@ -168,14 +174,13 @@ def report(
             keys.setdefault("needed", planned_margins(store, known))
             keys |= _sizes(known, group_size)
             keys |= _kept_sizes(store, known, keys)
-            source = (
-                read_sealed(store, survey_hash)
-                if data is None
-                else _source(known, data, by, engine, master, keys)
-            )
-            made = _make(known, source, by, level, minimum, total, keys)
             if data is None:
+                sealed = read_sealed(store, survey_hash)
+                made = _make(known, sealed, by, level, minimum, total, keys)
                 _say_what_waits(store, survey_hash)
+            else:
+                with _source(known, data, by, engine, master, keys) as source:
+                    made = _make(known, source, by, level, minimum, total, keys)
     if figures is not None:
         _draw(made, figures)
     _write(made, form, out)
@@ -188,6 +193,7 @@ def _check_engine(data: str | None, engine: str | None, master: str | None) -> N
         raise click.UsageError("--engine counts files; name them with --data")
 
 
+@contextmanager
 def _source(
     survey: Survey,
     data: str,
@@ -195,19 +201,36 @@ def _source(
     engine: str | None,
     master: str | None,
     keys: dict[str, Any],
-) -> Any:
-    """Give what the report is made of: counts of many files by a query engine, else the place of the reports."""
+) -> Iterator[Any]:
+    """Give what the report is made of: counts of many files by a query engine, its table, or where the reports are."""
     from hushpoll_analysis.data.arrow import are_many
+    from hushpoll_analysis.data.parts import engine_table
 
     if engine is None and not (are_many(data) and find_spec("duckdb") and find_spec("ibis")):
-        return data
-    if row := _needs_rows(keys, by):
-        if engine == "spark":
-            raise click.UsageError(
-                f"--{row.replace('_', '-')} needs the rows, and Spark gives counts; leave --engine out: the files are"
-                " then read here"
-            )
-        return data
+        yield data
+    elif not _needs_rows(keys, by):
+        yield _counts(survey, data, by, engine, master, keys)
+    elif engine != "spark":
+        yield data
+    elif "replicates" in keys:
+        raise click.UsageError(
+            "--replicates needs a row for each respondent, and Spark puts those together that are alike; leave --engine"
+            " out: at most a million reports are then read here"
+        )
+    else:
+        with engine_table(survey, data, engine, master) as table:
+            yield table
+
+
+def _counts(
+    survey: Survey,
+    data: str,
+    by: str | None,
+    engine: str | None,
+    master: str | None,
+    keys: dict[str, Any],
+) -> Any:
+    """Count many files by a query engine, jointly with the anchor too where there is one."""
     from hushpoll_analysis.data.parts import tally_parts
     from hushpoll_analysis.results.validity import anchor_of
 
@@ -220,11 +243,11 @@ def _source(
         return count(by, progress=bar.update)
 
 
-def _needs_rows(keys: dict[str, Any], by: str | None) -> str | None:
-    """Name what is asked for that counts do not tell."""
+def _needs_rows(keys: dict[str, Any], by: str | None) -> bool:
+    """Say whether something is asked for that counts do not tell."""
     counted = by is None and isinstance(keys.get("population"), float)
     named = ["weights", "strata", "clusters", "replicates", "na_action", *([] if counted else ["population"])]
-    return next((key for key in named if key in keys), None)
+    return any(key in keys for key in named)
 
 
 def _sizes(survey: Survey, given: tuple[str, ...]) -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""What a query engine adds up of respondents who are alike: how many, their weights, and the squares of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hushpoll_analysis.errors import AnalysisError
+
+from .alike import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS
+
+__all__ = [
+    "check_present",
+    "check_sums",
+    "digit_at",
+    "digit_rows",
+    "engine_sums",
+    "is_engine_table",
+    "weighed",
+]
+
+_WEIGHT = "(weight)"
+
+
+def is_engine_table(data: Any) -> bool:
+    """Say whether this is a query engine's table."""
+    return type(data).__module__.startswith("ibis.")
+
+
+def weighed(table: Any, keys: Mapping[str, Any], weights: str | None) -> Any:
+    """Give a table of these expressions, by name, with the weights as numbers beside them."""
+    if weights is None:
+        return table.select(**keys)
+    check_present(weights, table.columns, "table")
+    column = table[weights]
+    # Text that is no number, and no weight at all, are found in the sums.
+    number = column.try_cast("float64") if column.type().is_string() else column.cast("float64")
+    return table.select(**keys, **{_WEIGHT: number.fill_null(float("inf"))})
+
+
+def engine_sums(chosen: Any, keys: Sequence[str], most: int) -> pd.DataFrame:
+    """Group a table that `weighed` gave; not more than one row beyond `most` leaves the engine."""
+    sums: dict[str, Any] = {TIMES: chosen.count()}
+    if _WEIGHT in chosen.columns:
+        weight = chosen[_WEIGHT]
+        sums |= {
+            WEIGHTS: weight.sum(),
+            SQUARES: (weight * weight).sum(),
+            POSITIVE: (weight > 0).sum(),
+            LEAST: weight.min(),
+            MOST: weight.max(),
+        }
+    found: pd.DataFrame = chosen.group_by(list(keys)).agg(**sums).limit(most + 1).execute()
+    return found
+
+
+def check_present(weights: str | None, present: Sequence[str], where: str) -> None:
+    """Refuse weights that no column has."""
+    if weights is not None and weights not in present:
+        raise AnalysisError(f'{where}: no column "{weights}"', "name the column of the weights")
+
+
+def check_sums(found: pd.DataFrame, weights: str) -> None:
+    """Refuse weights that are missing, negative or all 0, from their sums."""
+    if not np.isfinite(found[[WEIGHTS, LEAST]].to_numpy(dtype=np.float64)).all():
+        raise AnalysisError(f"{weights}: some weights are missing or no numbers", "give each row one")
+    if found[LEAST].min() < 0:
+        raise AnalysisError(f"weight {found[LEAST].min():g} is negative", "weights must be 0 or more")
+    if not found[WEIGHTS].sum() > 0:
+        raise AnalysisError("all weights are 0", "give at least some people a weight")
+
+
+def digit_rows(ibis: Any, column: Any, start: int, stop: int) -> dict[str, Any]:
+    """Give one row for each of these digits of a bitmap."""
+    # Not cast here: Spark takes no expression around what makes rows.
+    return {"text": column, "place": ibis.range(start, stop).unnest()}
+
+
+def digit_at(ibis: Any, text: Any, place: Any) -> Any:
+    """Give which digit stands at a place: where it stands in the list of all, or -1."""
+    return ibis.literal("0123456789abcdef").find(text.substr(place, 1)).cast("int64")

@@ -1,0 +1,104 @@
+"""Reading a sample design from a table of respondents, or of rows that each stand for several of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hushpoll_analysis.data.alike import MOST, POSITIVE, SQUARES, TIMES, times_of
+from hushpoll_analysis.data.columns import check_frame
+from hushpoll_analysis.errors import AnalysisError
+
+from .design import SampleDesign, SingleWeights
+from .population import Population, sampling_fractions
+from .raking import Margins, margin_dummies, raking_factors
+from .replicates import read_replicates
+from .weights import Column, read_groups, read_weights
+
+__all__ = ["read_sample_design", "simple_design"]
+
+
+def read_sample_design(
+    data: pd.DataFrame,
+    weights: Column = None,
+    strata: Column = None,
+    clusters: Column = None,
+    margins: Margins | None = None,
+    population: Population = None,
+    replicates: Any = None,
+) -> SampleDesign | None:
+    """Read a design from columns (names or values); None when nothing was asked for.
+
+    `margins` rakes the weights to known shares first, keeps their sum, and takes the raking into account in the
+    variances. A `population` without weights gives everybody the weight N/n of their stratum. `replicates` are
+    `Replicates`, or columns of bootstrap weights.
+    """
+    if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
+        return None
+    check_frame(data)
+    _check_together(population, replicates, strata, clusters, margins)
+    design = replace(simple_design(data), weights=read_weights(data, weights))
+    if margins is not None:
+        factors = raking_factors(data, margins, design.weights)
+        design = replace(design.multiplied(factors), adjusted=margin_dummies(data, margins))
+    if strata is not None:
+        design = replace(design, strata=read_groups(data, strata, "strata")[0])
+    if clusters is not None:
+        design = replace(design, clusters=read_groups(data, clusters, "clusters")[0])
+    if replicates is not None:
+        return replace(design, replicates=read_replicates(data, replicates))
+    _check_units(design, data, strata)
+    if population is None:
+        return design
+    return _of_population(design, data, population, strata, expand=weights is None and clusters is None)
+
+
+def simple_design(data: pd.DataFrame) -> SampleDesign:
+    """Give the design of a simple random sample: weights of 1, no strata, everybody a unit of their own."""
+    times = times_of(data)
+    design = SampleDesign(times, np.zeros(len(data), dtype=np.int64))
+    if TIMES not in data.columns:
+        return design
+    squares, most, positive = (
+        data[name].to_numpy(dtype=np.float64) if name in data.columns else otherwise
+        for name, otherwise in ((SQUARES, times), (MOST, np.ones(len(data))), (POSITIVE, times))
+    )
+    return replace(design, single=SingleWeights(times, squares, most, positive))
+
+
+def _check_together(
+    population: Population, replicates: Any, strata: Column, clusters: Column, margins: Margins | None
+) -> None:
+    if replicates is None:
+        return
+    if any(one is not None for one in (population, strata, clusters, margins)):
+        raise AnalysisError(
+            "replicate weights carry the whole design", "leave strata, clusters, margins and population out"
+        )
+
+
+def _of_population(
+    design: SampleDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
+) -> SampleDesign:
+    """Add the fractions sampled; `expand` makes weights of them."""
+    names = [None] if strata is None else list(read_groups(data, strata, "strata")[1])
+    fractions = sampling_fractions(data, population, design.strata, names, design.units)
+    found = replace(design, fractions=fractions)
+    return found.multiplied(1.0 / fractions[design.strata]) if expand else found
+
+
+def _check_units(design: SampleDesign, data: pd.DataFrame, strata: Column) -> None:
+    """Refuse a stratum, or a sample, of one unit: its variance is unknown."""
+    lonely = np.flatnonzero(design.units == 1)
+    if not len(lonely):
+        return
+    if strata is None:
+        raise AnalysisError("there is one cluster only", "a variance needs at least two")
+    _, names = read_groups(data, strata, "strata")
+    raise AnalysisError(
+        f"stratum {names[lonely[0]]!r} has one cluster only, so its variance is unknown",
+        "merge it with another stratum",
+    )
