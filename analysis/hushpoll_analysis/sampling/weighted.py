@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from hushpoll_client.said import joined, said
 
@@ -16,6 +17,7 @@ from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.members import asked_in_block
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
@@ -182,7 +184,8 @@ def weighted_sample(
     if interval not in WEIGHTED_INTERVALS:
         raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
     check_level(level)
-    reports, keys = keys.among_asked(check_frame(reports, "reports"), mechanisms, [name])
+    whole = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
+    reports, keys = keys.among_asked(reports, mechanisms, [name])
     if len(reports) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
     option = option_of(name, mechanisms)
@@ -200,7 +203,7 @@ def weighted_sample(
             f"its mean may be determined: linear('{name} ~ 1', ...), or report(..., weights=...)",
         ) from None
     design, simple = keys.design_or_simple(reports)
-    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
+    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=whole)
     return _estimated(sample, name, variable.labels, level, interval, simple), sample
 
 
@@ -216,11 +219,23 @@ def weighted_part(
     """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing."""
     design, simple = keys.design_or_simple(reports)
     asked = codes >= 0
-    sample = WeightedReports(
-        channel_view(part.channel), np.maximum(codes, 0), design.among(asked, part.asked), None
-    )
+    among = design.among(asked, part.asked)
+    whole = Everybody(replace(design, fractions=among.fractions), asked)
+    sample = WeightedReports(channel_view(part.channel), np.maximum(codes, 0), among, None, whole=whole)
     found = _estimated(sample, name, YES_NO, level, interval, simple)
     return replace(found, n=int(asked.sum())), sample
+
+
+def _everybody(
+    reports: pd.DataFrame, mechanisms: Mechanisms, name: str, keys: SampleKeys
+) -> Everybody | None:
+    """Read the design of all respondents, where some were not asked a question of a block."""
+    told = asked_in_block(reports, mechanisms, name)
+    if told is None:
+        return None
+    design, _ = keys.design_or_simple(reports)
+    asked, share = told
+    return Everybody(replace(design, fractions=design.among(asked, share).fractions), asked)
 
 
 def _estimated(
@@ -269,6 +284,14 @@ def _check_scale(method: str, name: str, sample: WeightedReports) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class Everybody:
+    """All respondents, where only a random part of them was asked."""
+
+    design: SampleDesign
+    asked: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
 class WeightedReports:
     """The reports of one question with the design that they were drawn by."""
 
@@ -278,6 +301,8 @@ class WeightedReports:
     decoy: EstimatedDecoy | None
     rounding: float = 0.0
     """How far apart the points are that numbers were rounded to at random."""
+    whole: Everybody | None = None
+    """All respondents; None where all of them were asked."""
 
     @property
     def frequencies(self) -> Floats:
@@ -345,6 +370,28 @@ class WeightedReports:
         )
         return Interval(low, high, method), scaled
 
+    def total(self, wanted: Quantity) -> tuple[float, float]:
+        """Give the number of people in the population, with its standard error.
+
+        Who was not asked stands for people too: the total is N p, with N the weights of all and p from those asked. Its
+        linearised value of a respondent is p, and of who was asked N / N_asked (b - p) more.
+        """
+        design, values, noise = self.design, self.values(wanted.target), self.noise(wanted.target)
+        if self.whole is not None:
+            asked, people = self.whole.asked, self.whole.design
+            each = people.total / float(people.weights[asked].sum())
+            # Rows of who was not asked are still here, or were left out.
+            inside = asked if len(values) == len(asked) else np.ones(len(values), dtype=bool)
+            centred = each * (values[inside] - wanted.estimate)
+            values, noise_of_all = np.full(len(asked), wanted.estimate), np.zeros(len(asked))
+            values[asked] += centred
+            noise_of_all[asked] = each**2 * noise[inside]
+            design, noise = people, noise_of_all
+        added = None if design.fractions is None else noise[:, None, None]
+        drift = wanted.se**2 - self.variance(wanted.target)
+        variance = design.total_covariance(values[:, None], added)[0, 0] + drift * design.total**2
+        return wanted.estimate * design.total, math.sqrt(max(float(variance), 0.0))
+
     def share(self, option: object, wanted: Quantity, method: str, level: float) -> WeightedShare:
         found, scaled = self.interval(wanted, method, level)
         visible = fallback(scaled, found, level) or found
@@ -353,9 +400,7 @@ class WeightedReports:
         people = int(np.count_nonzero(design.weights))
         plain = wanted.estimate * (1.0 - wanted.estimate) / (people - 1)
         spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (people - 1)
-        drift = wanted.se**2 - self.variance(target)
-        noise = None if design.fractions is None else self.noise(target)[:, None, None]
-        total_variance = design.total_covariance(values[:, None], noise)[0, 0] + drift * design.total**2
+        total, total_se = self.total(wanted)
         return WeightedShare(
             option=option,
             estimate=wanted.estimate,
@@ -367,18 +412,18 @@ class WeightedReports:
             ),
             se_privacy=wanted.se_privacy,
             misfit=misfit(scaled) if outside(scaled, found) else None,
-            total=wanted.estimate * design.total,
-            total_se=math.sqrt(max(float(total_variance), 0.0)),
+            total=total,
+            total_se=total_se,
             design_effect=wanted.se**2 / plain if plain > 0.0 else None,
             sampling_effect=wanted.se**2 / spread if spread > 0.0 else math.nan,
         )
 
 
-def _heavy(design: SampleDesign) -> str:
+def _heavy(design: SampleDesign, asked: int) -> str:
     return said(
         "The weights are heavy: {n:,} respondents are worth {effective:.0f} with equal weights, and one of them "
         "carries {heaviest:.0%} of the estimate.",
-        n=design.n,
+        n=asked,
         effective=design.effective_n,
         heaviest=float(design.weights.max() / design.total),
     )
@@ -406,8 +451,9 @@ def _notes(
         notes.append(
             said("All reports are the same, so the standard error is 0 and says nothing; the interval holds.")
         )
-    if design.n > HEAVY * design.effective_n:
-        notes.append(joined(" ", [_heavy(design), _narrow(method, best)]))
+    asked = design.n if sample.whole is None else int(sample.whole.asked.sum())
+    if asked > HEAVY * design.effective_n:
+        notes.append(joined(" ", [_heavy(design, asked), _narrow(method, best)]))
     if sample.decoy is not None:
         notes.append(
             said("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")
