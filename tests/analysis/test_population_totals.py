@@ -8,6 +8,8 @@ import pytest
 from hushpoll_analysis import weighted_estimate
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.weights import read_sample_design
 
 PEOPLE = 15_000
 SURVEY = read_draft(
@@ -75,3 +77,30 @@ def test_the_total_of_a_question_of_a_block_varies_as_its_standard_error_says() 
 
 def test_being_asked_a_few_of_many_questions_is_no_heavy_weight(sample: pd.DataFrame) -> None:
     assert not any("heavy" in note for note in weighted_estimate(sample, SURVEY, "used", weights="w").notes)
+
+
+NUMBERS = {"sex": {"f": 8000, "m": 7000}}
+SHARES = {"sex": {"f": 8 / 15, "m": 7 / 15}}
+STRATA = {"p": 12_000, "q": 3000}
+
+
+@pytest.mark.parametrize("margins", [NUMBERS, SHARES])
+def test_margins_beside_a_population_make_up_that_population_once(
+    sample: pd.DataFrame, margins: dict[str, dict[str, float]]
+) -> None:
+    for how in ({"population": PEOPLE}, {"population": STRATA, "strata": "stratum"}):
+        got = weighted_estimate(sample, SURVEY, "a", margins=margins, **how)
+        assert sum(share.total for share in got.shares) == pytest.approx(PEOPLE)
+
+
+def test_weights_of_strata_keep_to_the_margins(sample: pd.DataFrame) -> None:
+    uneven = sample.assign(sex=np.where(sample["stratum"] == "p", sample["sex"], "m"))
+    design = read_sample_design(uneven, strata="stratum", population=STRATA, margins=SHARES)
+    assert design is not None
+    women = float(design.weights[uneven["sex"] == "f"].sum())
+    assert [women, design.total] == pytest.approx([8000, PEOPLE])
+
+
+def test_margins_of_another_population_are_refused(sample: pd.DataFrame) -> None:
+    with pytest.raises(AnalysisError, match="15,000 people, and the population has 20,000"):
+        weighted_estimate(sample, SURVEY, "a", margins=NUMBERS, population=20_000)

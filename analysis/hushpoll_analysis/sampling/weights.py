@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -158,30 +159,30 @@ def read_sample_design(
 ) -> SampleDesign | None:
     """Read a design from columns (names or values); None when nothing was asked for.
 
-    `margins` rakes the weights to known shares first, keeps their sum, and takes the raking into account in the
-    variances. A `population` without weights gives everybody the weight N/n of their stratum. `replicates` are
-    `Replicates`, or columns of bootstrap weights.
+    A `population` without weights gives everybody the weight N/n of their stratum. `margins` then rakes the weights to
+    known shares, keeps their sum (numbers of people: has theirs), and takes the raking into account in the variances.
+    `replicates` are `Replicates`, or columns of bootstrap weights.
     """
     if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
         return None
     n = len(check_frame(data))
     _check_together(population, replicates, strata, clusters, margins)
     weight = _weights(data, weights)
-    adjusted = None
-    if margins is not None:
-        weight = np.asarray(rake(data, margins, weight), dtype=np.float64)
-        adjusted = np.concatenate(
-            [_dummies(data, name, shares)[0] for name, shares in margins.items()], axis=1
-        )
     stratum = np.zeros(n, dtype=np.int64) if strata is None else _groups(data, strata, "strata")[0]
     cluster = np.arange(n) if clusters is None else _groups(data, clusters, "clusters")[0]
     if replicates is not None:
         return SampleDesign(weight, stratum, cluster, None, None, read_replicates(data, replicates))
-    design = SampleDesign(weight, stratum, cluster, adjusted)
+    design = SampleDesign(weight, stratum, cluster)
     _check_units(design, data, strata)
-    if population is None:
+    if population is not None:
+        expand = weights is None and clusters is None
+        design = _of_population(design, data, population, strata, expand)
+    if margins is None:
         return design
-    return _of_population(design, data, population, strata, expand=weights is None and clusters is None)
+    if population is not None and clusters is None:
+        _check_people(design, data, population, margins)
+    # After the weights of the strata: raked before, they would not keep to the margins.
+    return _raked(design, data, margins)
 
 
 def _check_together(
@@ -205,6 +206,28 @@ def _of_population(
     if not expand:
         return replace(design, fractions=fractions)
     return replace(design, fractions=fractions, weights=design.weights / fractions[design.strata])
+
+
+def _raked(design: SampleDesign, data: pd.DataFrame, margins: Margins) -> SampleDesign:
+    """Rake the weights, and keep what their variance is regressed on."""
+    weights = np.asarray(rake(data, margins, design.weights), dtype=np.float64)
+    dummies = [_dummies(data, name, shares)[0] for name, shares in margins.items()]
+    return replace(design, weights=weights, adjusted=np.concatenate(dummies, axis=1))
+
+
+def _check_people(design: SampleDesign, data: pd.DataFrame, population: Population, margins: Margins) -> None:
+    """Refuse margins of other numbers of people than the population; a fraction sampled is no number of people."""
+    _check_margins(margins)
+    people = _people(data, margins)
+    if people is None or (isinstance(population, Real) and population <= 1.0):
+        return
+    assert design.fractions is not None
+    size = float(np.sum(design._units[2] / design.fractions))
+    if abs(people - size) > 1e-3 * size:
+        raise AnalysisError(
+            f"margins are of {people:,.0f} people, and the population has {size:,.0f}",
+            "give numbers of the same population, or the margins as shares",
+        )
 
 
 def rake(
