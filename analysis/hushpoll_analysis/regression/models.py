@@ -232,6 +232,9 @@ def linear(
     the robust (linearised) ones, because the randomization's noise is not normal and differs between answers.
     """
     _check(level, information, NEVER)
+    if isinstance(data, pd.DataFrame):
+        data, keys = sample.in_frame(data)
+        sample = SampleKeys(**keys)
     found = unbiased_outcome(formula, data, channels) if designs is None else None
     family = families.number(found[1] if found is not None else None)
     if found is not None:

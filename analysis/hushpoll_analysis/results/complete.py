@@ -11,7 +11,7 @@ import pandas as pd
 from hushpoll_client import Survey
 
 from hushpoll_analysis.data.arrow import are_many
-from hushpoll_analysis.data.missing import OMIT, check_action, chosen_rows, names_in
+from hushpoll_analysis.data.missing import OMIT, check_action, chosen_rows, complete, names_in
 from hushpoll_analysis.data.tally import column_of
 
 from .sampled import rows_of_file, rows_of_parts
@@ -37,7 +37,7 @@ def complete_rows(
     asked = [column_of(entry.id) for entry in survey.entries]
     named = {*asked, *names_in(list(beside))}
     used = [name for name in frame.columns if name in named]
-    kept = ~frame[used].isna().any(axis=1).to_numpy()
+    kept = complete(frame, used, beside)
     rest = frame[kept].reset_index(drop=True)
     return rest, tuple(chosen_rows(one, frame, kept) for one in beside), int((~kept).sum())
 

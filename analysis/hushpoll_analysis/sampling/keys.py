@@ -19,6 +19,7 @@ from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.errors import AnalysisError
 
 from .population import Population
+from .replicates import replicates_beside
 from .together import grouped_design
 from .weights import Column, Margins, SampleDesign, read_sample_design, row_values
 
@@ -89,9 +90,15 @@ class SampleKeys:
             ):
                 columns[f"({key})"] = row_values(frame, value, key)
                 keys[key] = f"({key})"
+            elif key == "replicates":
+                made, keys[key] = replicates_beside(frame, value)
+                columns |= made
             else:
                 keys[key] = value
-        return frame.assign(**columns) if columns else frame, keys
+        if not columns:
+            return frame, keys
+        # All at once: hundreds of replicates one by one would be copied as often.
+        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1), keys
 
     def refuse_reports(self, mechanisms: Any) -> None:
         """Refuse a randomized column as part of the design: its reports are not what people are."""

@@ -190,10 +190,9 @@ def weighted_sample(
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(reports)}")
     option = option_of(name, mechanisms)
     if option is not None:
-        question, part, whole = option
-        return weighted_part(
-            reports, part, part_codes(reports, question, part, whole), name, keys, level, interval
-        )
+        question, part, read = option
+        codes = part_codes(reports, question, part, read)
+        return weighted_part(reports, part, codes, name, keys, level, interval)
     try:
         known = with_designs(mechanisms, designs, reports, name)
         variable, codes = read_variable(reports, name, known, with_yes_no([name], known).get(name))

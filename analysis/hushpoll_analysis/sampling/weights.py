@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -219,7 +218,7 @@ def _check_people(design: SampleDesign, data: pd.DataFrame, population: Populati
     """Refuse margins of other numbers of people than the population; a fraction sampled is no number of people."""
     _check_margins(margins)
     people = _people(data, margins)
-    if people is None or (isinstance(population, Real) and population <= 1.0):
+    if people is None or (isinstance(population, float | int) and population <= 1.0):
         return
     assert design.fractions is not None
     size = float(np.sum(design._units[2] / design.fractions))
@@ -371,7 +370,7 @@ def row_values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any
     """Give one value for each respondent, from a column's name or from values."""
     if isinstance(column, str):
         return np.asarray(column_of(data, column))
-    values = in_row_order(column, data)
+    values = in_row_order(column, data, what)
     if values.shape != (len(data),):
         raise AnalysisError(
             f"{what} has shape {values.shape} for {len(data)} respondents", "give one value for each"
