@@ -21,6 +21,8 @@ from hushpoll_analysis.data.members import pair_of
 from hushpoll_analysis.data.option_columns import YES_NO, option_of
 from hushpoll_analysis.data.tally import Tally, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.tables.design_means import compare_design_means
 from hushpoll_analysis.tables.differences import Comparison
 from hushpoll_analysis.tables.frames import compare, crosstab
 from hushpoll_analysis.tables.means import MeanComparison, compare_means
@@ -110,18 +112,20 @@ def _table(
             said('"{base}" is not a group of {by}', base=base, by=by),
             said("compare with one of {known}", known=", ".join(labels)),
         )
-    groups = _groups(by, labels, asked)
-    means = None if together else _means(joint, groups, question, level, base)
-    told = [] if means is None else [one.note for one in means.means if one.note]
-    if not shares_known:
-        notes += sentences(told)
-        return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     names = {by: labels, question.id: question.labels}
     known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
     # Two questions of a block were randomized together, and what randomizes a question of a block stands in the survey.
     in_rows = rows is not None and (survey.blocks or (asked is not None and asked.option))
     known = survey if together or in_rows else known
-    reports, keys = (joint, {}) if rows is None else _chosen(rows, by, labels, asked is None)
+    reports, keys = _chosen(rows, joint, by, labels, asked is None)
+    means = None
+    if not together:
+        of_sample = None if rows is None else (reports, known, SampleKeys(**keys))
+        means = _means(joint, _groups(by, labels, asked), question, level, base, of_sample)
+    told = [] if means is None else [one.note for one in means.means if one.note]
+    if not shares_known:
+        notes += sentences(told)
+        return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     cross = None
     if question.channel.listed:
         cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
@@ -258,18 +262,34 @@ def _groups(by: str, labels: tuple[str, ...], asked: _Asked | None) -> Variable:
 
 
 def _means(
-    joint: Any, groups: Variable, question: Question, level: float, reference: str
+    joint: Any,
+    groups: Variable,
+    question: Question,
+    level: float,
+    reference: str,
+    of_sample: tuple[pd.DataFrame, Any, SampleKeys] | None,
 ) -> MeanComparison | None:
-    """Compare means, where answers are numbers and the reports determine their mean."""
+    """Compare means, where answers are numbers and the reports determine their mean.
+
+    `of_sample` are rows, what randomized them, and the keys of a sample design; without one, the joint counts suffice.
+    """
     values = values_of(question)
     if values is None:
         return None
+    if of_sample is not None:
+        reports, known, keys = of_sample
+        names = {groups.name: groups.labels}
+        return compare_design_means(reports, known, question, groups.name, keys, names, level, reference)
     rounding = float(question.answers.spacing)
     return compare_means(joint, groups, question.mechanism, values, level, reference, rounding)
 
 
-def _chosen(rows: Rows, by: str, labels: tuple[str, ...], exact: bool) -> Rows:
-    """Give the respondents of the groups that are shown."""
+def _chosen(
+    rows: Rows | None, joint: Any, by: str, labels: tuple[str, ...], exact: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Give the respondents of the groups that are shown, with the keys of their design; without one, joint counts."""
+    if rows is None:
+        return joint, {}
     frame, keys = rows
     if not exact:
         return rows

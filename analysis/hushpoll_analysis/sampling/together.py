@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
@@ -42,6 +43,10 @@ class GroupedDesign(SampleDesign):
     def degrees_of_freedom(self) -> int:
         """Number of respondents minus number of strata."""
         return self.n - int((np.bincount(self.strata) > 0).sum())
+
+    def among(self, chosen: npt.NDArray[np.bool_], share: float) -> GroupedDesign:
+        """Give the design of a part of the respondents; the others weigh nothing."""
+        return replace(self, weights=self.weights * chosen, squares=self.squares * chosen)
 
     def total_covariance(self, values: Floats, noise: Floats | None = None) -> Floats:
         """Covariance of the weighted totals of the columns of `values`, a row for each row of the design."""

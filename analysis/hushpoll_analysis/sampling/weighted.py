@@ -35,6 +35,7 @@ from .weights import SampleDesign
 
 __all__ = [
     "WEIGHTED_INTERVALS",
+    "Everybody",
     "WeightedEstimate",
     "WeightedReports",
     "WeightedShare",
@@ -326,8 +327,15 @@ class WeightedReports:
         design = self.design if design is None else design
         values = self.values(target)
         mean = float(design.mean(values[:, None])[0])
+        centred = (values - mean)[:, None]
         noise = None if design.fractions is None else self.noise(target)[:, None, None]
-        return max(float(design.covariance((values - mean)[:, None], noise)[0, 0]), 0.0)
+        if self.whole is not None and design.adjusted is not None and len(values) == len(self.whole.asked):
+            # All people were raked to the margins, not those who were asked.
+            chosen = self.whole.asked[:, None] * (self.whole.design.total / design.total)
+            whole = replace(self.whole.design, fractions=design.fractions)
+            noise = None if noise is None else noise * chosen[:, None] ** 2
+            return max(float(whole.covariance(centred * chosen, noise)[0, 0]), 0.0)
+        return max(float(design.covariance(centred, noise)[0, 0]), 0.0)
 
     def privacy(self, target: Floats) -> float:
         """Variance that remains when exactly these respondents are of interest: the randomization's alone."""
