@@ -37,6 +37,7 @@ from .tally import (
 __all__ = ["count_expression", "tally_table", "weighted_counts"]
 
 _DIGIT = "(digit)"
+_HEXADECIMAL = "0123456789abcdef"
 
 
 def count_expression(table: Any, columns: Mapping[str, int], group: str | None = None) -> Any:
@@ -81,12 +82,7 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     columns = {column_of(entry.id): sampler(entry.channel).digits for entry in survey.entries}
     grouping = grouping_column(survey, by)
     check_columns(table.columns, list(columns), grouping, "table")
-    for column, digits in columns.items():
-        kind = table[column].type()
-        if not (kind.is_string() if digits else kind.is_integer()):
-            wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
-            raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
-    _check_text(survey, table)
+    _check_reports(survey, table, columns)
     if by is None:
         return _collect(survey, count_expression(table, columns).execute())
     counted: dict[EngineGroups, pd.DataFrame] = {}
@@ -147,7 +143,8 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     check_columns(table.columns, list(columns), grouping, "table")
     if weights not in table.columns:
         raise AnalysisError(f'table: no column "{weights}"', "name the column of the weights")
-    _check_text(survey, table)
+    _check_reports(survey, table, columns)
+    _check_weights(table, weights)
     groups = None if by is None else _one_grouping(survey, by)
     table, group = (table, None) if groups is None else _with_groups(table, groups)
     parts = []
@@ -168,6 +165,7 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     whole = ibis.union(*parts) if len(parts) > 1 else parts[0]
     order = ["question", "group", "code"]
     rows = whole.execute()
+    _check_codes(survey, rows)
     if groups is not None:
         rows = groups.told(rows, "group", ["question", "place", "code"], _SUMS)
     if by is not None and grouping is None:
@@ -201,7 +199,7 @@ def _digits(ibis: Any, column: Any, digits: int) -> dict[str, Any]:
 
 def _digit(ibis: Any, text: Any, place: Any) -> Any:
     """Give which digit stands at a place: where it stands in the list of all, or -1."""
-    return ibis.literal("0123456789abcdef").find(text.substr(place, 1)).cast("int64")
+    return ibis.literal(_HEXADECIMAL).find(text.substr(place, 1)).cast("int64")
 
 
 def _options(entry: Question | Block, rows: pd.DataFrame) -> pd.DataFrame:
@@ -219,18 +217,58 @@ def _options(entry: Question | Block, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found) if found else rows
 
 
-def _check_text(survey: Survey, table: Any) -> None:
-    """Refuse text of another length: its digits would be counted in the wrong places."""
+def _check_reports(survey: Survey, table: Any, columns: Mapping[str, int]) -> None:
+    """Refuse columns of another type, and text that is no set of as many options as a report holds."""
+    for column, digits in columns.items():
+        kind = table[column].type()
+        if not (kind.is_string() if digits else kind.is_integer()):
+            wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
+            raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
     for question in survey.entries:
-        column, digits = column_of(question.id), sampler(question.channel).digits
-        if not digits:
+        column, whole = column_of(question.id), sampler(question.channel)
+        if not whole.digits:
             continue
-        wrong = (
-            table.filter(table[column].isnull() | (table[column].length() != digits)).select(column).limit(1)
-        )
-        found = wrong.execute()
+        text = table[column]
+        legal = text.re_search(_spelling(whole.options)) & (_options_held(text) == whole.held)
+        # The length too: where an engine is Java, the end of a pattern may stand before a line's end.
+        wrong = text.isnull() | (text.length() != whole.digits) | ~legal
+        found = table.filter(wrong).select(column).limit(1).execute()
         if len(found):
             raise foreign_code(question, found[column].iloc[0], "table")
+
+
+def _spelling(options: int) -> str:
+    """Give the pattern of a set: lower-case digits, the first of which may stand for fewer than four options."""
+    digits, rest = -(-options // 4), options % 4
+    first = _HEXADECIMAL[: 2**rest] if rest else _HEXADECIMAL
+    return f"^[{first}][{_HEXADECIMAL}]{{{digits - 1}}}$"
+
+
+def _options_held(text: Any) -> Any:
+    """Give how many options a set holds: how often its digits stand for one, two, three and four of them."""
+    held = text.translate(_HEXADECIMAL, "".join(str(digit.bit_count()) for digit in range(16)))
+    each = [number * (held.length() - held.replace(str(number), "").length()) for number in range(1, 5)]
+    return each[0] + each[1] + each[2] + each[3]
+
+
+def _check_weights(table: Any, weights: str) -> None:
+    """Refuse weights that are missing, or negative."""
+    each = table[weights].cast("float64")
+    missing = table.filter(each.isnull() | each.isnan() | each.isinf()).count().execute()
+    if missing:
+        raise AnalysisError(f"{weights}: {missing:,} weights are missing or no numbers", "give each row one")
+    least = each.min().execute()
+    if least < 0:
+        raise AnalysisError(f"{weights}: weight {least:g} is negative", "weights must be 0 or more")
+
+
+def _check_codes(survey: Survey, rows: pd.DataFrame) -> None:
+    """Refuse numbers that are no reports; sets were checked as text."""
+    for entry in survey.entries:
+        whole, codes = sampler(entry.channel), rows.loc[rows["question"] == entry.id, "code"]
+        wrong = None if whole.digits else whole.read(codes.to_numpy())[1]
+        if wrong is not None:
+            raise foreign_code(entry, codes.iloc[wrong], "table")
 
 
 def _collect(survey: Survey, rows: Any) -> Tally:
