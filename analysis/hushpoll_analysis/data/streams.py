@@ -31,8 +31,8 @@ __all__ = ["MOST_ROWS", "combinations", "takes_streams"]
 
 MOST_ROWS = 200_000
 """Different rows that are kept: a logit of so many, with three covariates, takes 70 MB beside the program."""
-_LEAST = "(least)"
-_HOW_TO_SUM = {TIMES: "sum", WEIGHTS: "sum", SQUARES: "sum", _LEAST: "min"}
+_LEAST, _POSITIVE = "(least)", "(positive)"
+_HOW_TO_SUM = {TIMES: "sum", WEIGHTS: "sum", SQUARES: "sum", _LEAST: "min", _POSITIVE: "sum"}
 _NEEDS_ROWS = ("clusters", "margins", "population", "replicates", "designs")
 
 Result = TypeVar("Result")
@@ -132,7 +132,7 @@ def combinations(survey: Survey, data: Any, names: Sequence[str], weights: str |
         raise _too_many(found)
     if weights is not None:
         _check_weights(found, weights)
-    return folded_frame(survey, found.drop(columns=_LEAST, errors="ignore"))
+    return folded_frame(survey, found.drop(columns=[_LEAST, _POSITIVE], errors="ignore"))
 
 
 def _too_many(found: pd.DataFrame) -> AnalysisError:
@@ -152,6 +152,11 @@ def _check_weights(found: pd.DataFrame, weights: str) -> None:
         raise AnalysisError(f"weight {found[_LEAST].min():g} is negative", "weights must be 0 or more")
     if not found[WEIGHTS].sum() > 0:
         raise AnalysisError("all weights are 0", "give at least some people a weight")
+    if found[_POSITIVE].sum() < 2:
+        raise AnalysisError(
+            f"{weights}: all weights but one are 0, so there is one respondent and no standard error",
+            "give at least two people a weight",
+        )
 
 
 def _added(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -218,7 +223,7 @@ def _alone(block: pd.DataFrame, wanted: list[str], weights: str | None) -> pd.Da
     sums: dict[str, Any] = {TIMES: 1}
     if weights is not None:
         each = pd.to_numeric(block[weights], errors="coerce").astype(np.float64).fillna(np.inf)
-        sums |= {WEIGHTS: each, SQUARES: each**2, _LEAST: each}
+        sums |= {WEIGHTS: each, SQUARES: each**2, _LEAST: each, _POSITIVE: (each > 0.0).astype(np.int64)}
     return block[wanted].assign(**sums)
 
 
@@ -242,5 +247,6 @@ def _grouped(table: Any, columns: Sequence[str], weights: str | None) -> pd.Data
         _check_present(weights, table.columns, "table")
         each = table[weights].cast("float64").fill_null(float("inf"))
         sums |= {WEIGHTS: each.sum(), SQUARES: (each * each).sum(), _LEAST: each.min()}
+        sums |= {_POSITIVE: (each > 0.0).cast("int64").sum()}
     found: pd.DataFrame = table.group_by(list(columns)).agg(**sums).execute()
     return found

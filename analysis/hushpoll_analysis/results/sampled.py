@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, sampler
 from hushpoll_analysis.data.arrow import arrow
-from hushpoll_analysis.data.files import column_names, read_frame, read_table, text_columns
+from hushpoll_analysis.data.files import check_hash, column_names, read_frame, read_table, text_columns
 from hushpoll_analysis.data.option_columns import part_codes
 from hushpoll_analysis.data.parts import find_parts
 from hushpoll_analysis.data.tally import Tally, column_of
@@ -111,9 +111,11 @@ def rows_of_file(survey: Survey, path: Path) -> pd.DataFrame:
         raise AnalysisError(f"{path.name}: rows can be read of one file only", "name it .csv or .parquet")
     try:
         if path.suffix.lower() == ".parquet":
-            arrow(path.name)
+            check_hash(survey, arrow(path.name).parquet.read_schema(path).metadata or {}, path.name)
             return pd.read_parquet(path)
         found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey))
+    except AnalysisError:
+        raise
     except (OSError, ValueError) as error:
         raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
     return found
