@@ -27,6 +27,7 @@ from .tally import (
     check_columns,
     column_of,
     foreign_code,
+    group_names,
     grouping_column,
     grouping_names,
     grouping_question,
@@ -40,8 +41,12 @@ _DIGIT = "(digit)"
 _HEXADECIMAL = "0123456789abcdef"
 
 
-def count_expression(table: Any, columns: Mapping[str, int], group: str | None = None) -> Any:
+def count_expression(
+    table: Any, columns: Mapping[str, int], group: str | None = None, exact: bool = False
+) -> Any:
     """Give one Ibis expression whose rows are (question, place, group, code, n).
+
+    Groups are reports, as text; `exact` ones stay as they are, because each engine writes True in its own way.
 
     Each question is one GROUP BY over one column, glued by UNION ALL, so columnar engines read every column once. A
     column of so many hexadecimal digits is counted digit by digit: each stands for four options.
@@ -52,7 +57,7 @@ def count_expression(table: Any, columns: Mapping[str, int], group: str | None =
         counted, code = _counted(ibis, table, column, digits, group)
         parts.append(
             counted.select(
-                grp=counted["grp"].cast("string") if group else ibis.literal(""),
+                grp=_group_of(ibis, counted, group, exact),
                 place=counted["place"].cast("int64") if digits else ibis.literal(0, type="int64"),
                 code=counted[code].cast("int64"),
                 n=counted["n"],
@@ -60,6 +65,12 @@ def count_expression(table: Any, columns: Mapping[str, int], group: str | None =
             )
         )
     return ibis.union(*parts) if len(parts) > 1 else parts[0]
+
+
+def _group_of(ibis: Any, counted: Any, group: str | None, exact: bool) -> Any:
+    if group is None:
+        return ibis.literal("")
+    return counted["grp"] if exact else counted["grp"].cast("string")
 
 
 def _counted(ibis: Any, table: Any, column: str, digits: int, group: str | None) -> tuple[Any, str]:
@@ -92,21 +103,28 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
         # Options that one column, or one digit, tells are counted once.
         source = EngineGroups(groups.column, groups.digit)
         if source not in counted:
-            counted[source] = _grouped_counts(table, columns, source)
+            counted[source] = _grouped_counts(table, columns, source, grouping is not None)
         rows = groups.told(counted[source], "grp", ["question", "place", "code"], ["n"])
-        if grouping and rows["grp"].isna().any():
-            raise AnalysisError(
-                f'table: column "{grouping}" has empty cells', "fill them before grouping by it"
-            )
+        if grouping:
+            rows = _named(rows, "grp", grouping)
         found.append(_collect_by(survey, rows, name, grouping))
     return found[0] if found[0].by == by else replace(found[0], by=by, joint={}, each=tuple(found))
 
 
-def _grouped_counts(table: Any, columns: Mapping[str, int], source: EngineGroups) -> pd.DataFrame:
+def _grouped_counts(
+    table: Any, columns: Mapping[str, int], source: EngineGroups, exact: bool
+) -> pd.DataFrame:
     """Count within the groups of a column, or of one digit of it."""
     table, group = _with_groups(table, source)
-    rows: pd.DataFrame = count_expression(table, columns, group).execute()
+    rows: pd.DataFrame = count_expression(table, columns, group, exact).execute()
     return rows
+
+
+def _named(rows: pd.DataFrame, column: str, grouping: str) -> pd.DataFrame:
+    """Name exact groups as the other readers do; refuse empty cells."""
+    if rows[column].isna().any():
+        raise AnalysisError(f'table: column "{grouping}" has empty cells', "fill them before grouping by it")
+    return rows.assign(**{column: group_names(rows[column])})
 
 
 def _with_groups(table: Any, source: EngineGroups) -> tuple[Any, str]:
@@ -150,7 +168,7 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     parts = []
     for column, digits in columns.items():
         chosen = table.select(
-            group=table[group].cast("string") if group else ibis.literal(""),
+            group=_grouped_by(ibis, table, group, grouping),
             weight=table[weights].cast("float64"),
             **(_digits(ibis, table[column], digits) if digits else _whole(ibis, table[column])),
         )
@@ -166,6 +184,8 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     order = ["question", "group", "code"]
     rows = whole.execute()
     _check_codes(survey, rows)
+    if grouping is not None:
+        rows = _named(rows, "group", grouping)
     if groups is not None:
         rows = groups.told(rows, "group", ["question", "place", "code"], _SUMS)
     if by is not None and grouping is None:
@@ -173,6 +193,12 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     frame = pd.concat([_options(entry, rows[rows["question"] == entry.id]) for entry in survey.entries])
     frame = frame.sort_values(order, ignore_index=True)
     return frame[[*order, *_SUMS]].astype({"n": np.int64, "code": np.int64})
+
+
+def _grouped_by(ibis: Any, table: Any, group: str | None, grouping: str | None) -> Any:
+    if group is None:
+        return ibis.literal("")
+    return table[group].cast("string") if grouping is None else table[group]
 
 
 def _one_grouping(survey: Survey, by: str) -> EngineGroups:

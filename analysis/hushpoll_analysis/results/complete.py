@@ -18,6 +18,8 @@ from .sampled import rows_of_file, rows_of_parts
 
 __all__ = ["complete_rows"]
 
+CSV = (".csv", ".csv.gz")
+
 
 def complete_rows(
     survey: Survey, data: Any, na_action: str, beside: Sequence[Any]
@@ -31,6 +33,12 @@ def complete_rows(
     check_action(na_action)
     if isinstance(data, str | Path) and are_many(data) and (na_action == OMIT or _needs_rows(beside)):
         data = rows_of_parts(survey, data, list(names_in(list(beside))))
+    if (
+        isinstance(data, str | Path)
+        and str(data).endswith(CSV)
+        and (na_action == OMIT or _needs_rows(beside))
+    ):
+        data = rows_of_file(survey, Path(data), _texts(beside))
     if na_action != OMIT or not isinstance(data, pd.DataFrame | Mapping | str | Path):
         return data, tuple(beside), 0
     frame = rows_of_file(survey, Path(data)) if isinstance(data, str | Path) else pd.DataFrame(data)
@@ -40,6 +48,12 @@ def complete_rows(
     kept = complete(frame, used, beside)
     rest = frame[kept].reset_index(drop=True)
     return rest, tuple(chosen_rows(one, frame, kept) for one in beside), int((~kept).sum())
+
+
+def _texts(beside: Sequence[Any]) -> list[str]:
+    """Name the column of the groups, which is text in counting too, unless the sample design needs what it holds."""
+    *design, (by, margins) = beside
+    return [] if by is None or by in set(names_in([design, margins])) else [by]
 
 
 def _needs_rows(beside: Sequence[Any]) -> bool:

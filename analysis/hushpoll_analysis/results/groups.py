@@ -19,7 +19,7 @@ from hushpoll_analysis.data.columns import ExactView, Variable, randomized_varia
 from hushpoll_analysis.data.link_groups import by_link, folded_rows, shown_as
 from hushpoll_analysis.data.members import pair_of
 from hushpoll_analysis.data.option_columns import YES_NO, option_of
-from hushpoll_analysis.data.tally import Tally, question_of, total_of
+from hushpoll_analysis.data.tally import Tally, group_names, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.tables.design_means import compare_design_means
@@ -293,7 +293,7 @@ def _chosen(
     frame, keys = rows
     if not exact:
         return rows
-    named = frame.assign(**{by: frame[by].astype(str)})
+    named = frame.assign(**{by: group_names(frame[by])})
     return named[named[by].isin(labels)].reset_index(drop=True), keys
 
 

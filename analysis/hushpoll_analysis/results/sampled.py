@@ -105,15 +105,18 @@ def sample_rows(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.D
     return read_frame(survey, data, fewest)
 
 
-def rows_of_file(survey: Survey, path: Path) -> pd.DataFrame:
-    """Read every column of a .csv or .parquet file; sets of options are text, also where all digits are decimal."""
+def rows_of_file(survey: Survey, path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
+    """Read every column of a .csv or .parquet file; sets of options are text, also where all digits are decimal.
+
+    So are the columns `texts` of a .csv.
+    """
     if path.is_dir() or path.suffix.lower() not in (".csv", ".gz", ".parquet"):
         raise AnalysisError(f"{path.name}: rows can be read of one file only", "name it .csv or .parquet")
     try:
         if path.suffix.lower() == ".parquet":
             check_hash(survey, arrow(path.name).parquet.read_schema(path).metadata or {}, path.name)
             return pd.read_parquet(path)
-        found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey))
+        found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey) | dict.fromkeys(texts, str))
     except AnalysisError:
         raise
     except (OSError, ValueError) as error:

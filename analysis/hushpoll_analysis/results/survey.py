@@ -328,7 +328,8 @@ def report(
     data, (weights, strata, clusters, population, replicates, _), left_out = complete_rows(
         survey, data, na_action, (weights, strata, clusters, population, replicates, (by, margins))
     )
-    if survey.groups and isinstance(population, Mapping) and strata in (None, FIELD):
+    by_groups = strata is None or (isinstance(strata, str) and strata == FIELD)
+    if survey.groups and isinstance(population, Mapping) and by_groups:
         data = sample_rows(survey, data, max(fewest, FEWEST_REPORTS))
         strata, population = FIELD, folded_population(survey, population, data)
     sample = SampleKeys(weights, strata, clusters, margins, population, replicates)
