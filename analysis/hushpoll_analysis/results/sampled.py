@@ -232,7 +232,8 @@ def sample_parts(
     keys, found = SampleKeys(**rows[1]), []
     for part, option in zip(whole.parts, options, strict=True):
         codes = part_codes(rows[0], question.id, part, whole)
-        found.append(weighted_part(rows[0], part, codes, f"{question.id}[{option}]", keys, each, interval))
+        name, others = f"{question.id}[{option}]", len(options) - 1
+        found.append(weighted_part(rows[0], part, codes, name, keys, each, interval, others))
     first = found[0][0]
     notes = tuple(dict.fromkeys(note for one, _ in found for note in one.notes))
     return SampleParts(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from hushpoll_client.said import joined, said
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Part
@@ -31,6 +30,7 @@ from hushpoll_analysis.shares.share_table import ShareTable
 from .effective import effective_interval, effective_quantity
 from .keys import SampleKeys, takes_sample
 from .proportions import SCALES, reported_interval
+from .weighted_notes import weighted_notes
 from .weights import SampleDesign
 
 __all__ = [
@@ -45,8 +45,6 @@ __all__ = [
 ]
 
 WEIGHTED_INTERVALS = (AUTO, "wilson", "mover", "t", *SCALES)
-HEAVY = 5.0
-"""From this ratio of respondents to effective respondents on, a few people carry the estimate."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,9 @@ def weighted_estimate(
     if not options:
         return weighted_sample(reports, mechanisms, name, sample, level, interval, designs)[0]
     each = [
-        weighted_sample(reports, mechanisms, f"{name}[{option}]", sample, level, interval)[0]
+        weighted_sample(
+            reports, mechanisms, f"{name}[{option}]", sample, level, interval, others=len(options) - 1
+        )[0]
         for option in options
     ]
     shares = [replace(one.shares[1], option=option) for one, option in zip(each, options, strict=True)]
@@ -180,6 +180,7 @@ def weighted_sample(
     level: float,
     interval: str,
     designs: Designs | None = None,
+    others: int = 0,
 ) -> tuple[WeightedEstimate, WeightedReports]:
     """Do what `weighted_estimate` does, and give the reports with their design too."""
     if interval not in WEIGHTED_INTERVALS:
@@ -193,7 +194,7 @@ def weighted_sample(
     if option is not None:
         question, part, read = option
         codes = part_codes(reports, question, part, read)
-        return weighted_part(reports, part, codes, name, keys, level, interval)
+        return weighted_part(reports, part, codes, name, keys, level, interval, others)
     try:
         known = with_designs(mechanisms, designs, reports, name)
         variable, codes = read_variable(reports, name, known, with_yes_no([name], known).get(name))
@@ -215,14 +216,18 @@ def weighted_part(
     keys: SampleKeys,
     level: float,
     interval: str,
+    others: int = 0,
 ) -> tuple[WeightedEstimate, WeightedReports]:
-    """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing."""
+    """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing.
+
+    `others` is how many options of the question are estimated beside it.
+    """
     design, simple = keys.design_or_simple(reports)
     asked = codes >= 0
     among = design.among(asked, part.asked)
     whole = Everybody(replace(design, fractions=among.fractions), asked)
     sample = WeightedReports(channel_view(part.channel), np.maximum(codes, 0), among, None, whole=whole)
-    found = _estimated(sample, name, YES_NO, level, interval, simple)
+    found = _estimated(sample, name, YES_NO, level, interval, simple, others)
     return replace(found, n=int(asked.sum())), sample
 
 
@@ -239,7 +244,13 @@ def _everybody(
 
 
 def _estimated(
-    sample: WeightedReports, name: str, labels: Sequence[Any], level: float, interval: str, simple: bool
+    sample: WeightedReports,
+    name: str,
+    labels: Sequence[Any],
+    level: float,
+    interval: str,
+    simple: bool,
+    others: int = 0,
 ) -> WeightedEstimate:
     design = sample.design
     wanted = [sample.quantity(sample.view.unit(k)) for k in range(len(labels))]
@@ -256,7 +267,7 @@ def _estimated(
         level,
         method,
         shares,
-        _notes(shares, sample, method, _method(wanted, AUTO, simple)),
+        weighted_notes(shares, sample, method, _method(wanted, AUTO, simple), level, others),
     )
 
 
@@ -424,61 +435,3 @@ class WeightedReports:
             design_effect=wanted.se**2 / plain if plain > 0.0 else None,
             sampling_effect=wanted.se**2 / spread if spread > 0.0 else math.nan,
         )
-
-
-def _heavy(design: SampleDesign, asked: int) -> str:
-    return said(
-        "The weights are heavy: {n:,} respondents are worth {effective:.0f} with equal weights, and one of them "
-        "carries {heaviest:.0%} of the estimate.",
-        n=asked,
-        effective=design.effective_n,
-        heaviest=float(design.weights.max() / design.total),
-    )
-
-
-def _narrow(method: str, best: str) -> str:
-    """Say what heavy weights do to the interval: made at the effective size it allows for them, others do not."""
-    if method != "t" and method not in SCALES:
-        return said("Standard errors are too small then; the interval allows for it.")
-    if method == best:
-        return said("Standard errors and intervals are too small then; trim the weights.")
-    return said(
-        "Standard errors and {method} intervals are too small then; use the {best} interval, or trim the weights.",
-        method=method,
-        best=best,
-    )
-
-
-def _notes(
-    shares: Sequence[WeightedShare], sample: WeightedReports, method: str, best: str
-) -> tuple[str, ...]:
-    """Say what a reader must know beside the numbers."""
-    design, notes = sample.design, []
-    if np.ptp(sample.codes[design.weights > 0.0]) == 0:
-        notes.append(
-            said("All reports are the same, so the standard error is 0 and says nothing; the interval holds.")
-        )
-    asked = design.n if sample.whole is None else int(sample.whole.asked.sum())
-    if asked > HEAVY * design.effective_n:
-        notes.append(joined(" ", [_heavy(design, asked), _narrow(method, best)]))
-    if sample.decoy is not None:
-        notes.append(
-            said("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")
-        )
-    beyond = [str(share.option) for share in shares if share.misfit is not None]
-    if beyond:
-        notes.append(
-            said(
-                "The interval of {names} lies wholly outside the possible values: data and design disagree by more "
-                "than chance explains. The likelihood interval inside the possible values is shown.",
-                names=", ".join(beyond),
-            )
-        )
-    elif any(not 0.0 <= share.estimate <= 1.0 for share in shares):
-        notes.append(
-            said(
-                "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
-                "compute with the unclipped ones."
-            )
-        )
-    return tuple(notes)
