@@ -122,8 +122,9 @@ def test_compare_gives_the_difference_of_means_of_a_number(frame: pd.DataFrame) 
     (ticked,) = by_option.differences
     assert abs(ticked.difference - 20) < 4 * ticked.se
     assert one.se < ticked.se
-    with pytest.raises(AnalysisError, match=r"linear\('hours ~ site', ...\)"):
-        compare(frame, SURVEY, "hours", "site", weights="w")
+    weighted = compare(frame.assign(w=1.0), SURVEY, "hours", "site", reference="south", weights="w")
+    assert weighted.differences[0].difference == pytest.approx(one.difference)
+    assert weighted.differences[0].se == pytest.approx(one.se, rel=0.01)
 
 
 def test_means_are_compared_within_the_options_of_a_list(frame: pd.DataFrame) -> None:

@@ -109,6 +109,8 @@ class Sampler(ABC):
     """What somebody else's counts are."""
     digits: int = 0
     """Hexadecimal digits of a report where it is text; 0 where it is a number."""
+    held: int = 0
+    """How many options the set holds that a text stands for."""
 
     @property
     def parts(self) -> tuple[Part, ...]:

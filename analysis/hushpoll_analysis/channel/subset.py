@@ -55,6 +55,7 @@ class SubsetSampler(Sampler):
         self.width = -(-channel.options // 8)
         self.cells = 2 * channel.options
         self.digits = -(-channel.options // 4)
+        self.held = channel.size
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

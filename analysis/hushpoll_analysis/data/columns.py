@@ -41,6 +41,7 @@ __all__ = [
     "Variable",
     "check_frame",
     "check_names",
+    "check_once",
     "column_of",
     "randomized_variable",
     "read_variable",
@@ -299,10 +300,18 @@ def check_frame(data: object, what: str = "data") -> pd.DataFrame:
     return data
 
 
+def check_once(data: pd.DataFrame, names: Sequence[Any]) -> None:
+    """Refuse a table that has two columns of one name, where this name is used."""
+    twice = set(data.columns[data.columns.duplicated()]) & set(names)
+    if twice:
+        raise AnalysisError(f"the data have two columns {min(twice)!r}", "give each column a name of its own")
+
+
 def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:
     """Find a column by its name, or by the name that an export gives it (`..._reported`)."""
     for candidate in (name, f"{name}_reported"):
         if candidate in data.columns:
+            check_once(data, [candidate])
             column = data[candidate]
             if column.isna().any():
                 missing = int(times_of(data)[column.isna().to_numpy()].sum())

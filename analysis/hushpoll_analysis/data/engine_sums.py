@@ -64,13 +64,18 @@ def check_present(weights: str | None, present: Sequence[str], where: str) -> No
 
 
 def check_sums(found: pd.DataFrame, weights: str) -> None:
-    """Refuse weights that are missing, negative or all 0, from their sums."""
+    """Refuse weights that are missing, negative or 0 for all but one, from their sums."""
     if not np.isfinite(found[[WEIGHTS, LEAST]].to_numpy(dtype=np.float64)).all():
         raise AnalysisError(f"{weights}: some weights are missing or no numbers", "give each row one")
     if found[LEAST].min() < 0:
         raise AnalysisError(f"weight {found[LEAST].min():g} is negative", "weights must be 0 or more")
     if not found[WEIGHTS].sum() > 0:
         raise AnalysisError("all weights are 0", "give at least some people a weight")
+    if found[POSITIVE].sum() < 2:
+        raise AnalysisError(
+            f"{weights}: all weights but one are 0, so there is one respondent and no standard error",
+            "give at least two people a weight",
+        )
 
 
 def digit_rows(ibis: Any, column: Any, start: int, stop: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from .tally import (
     check_columns,
     column_of,
     foreign_code,
+    group_names,
     grouping_column,
     grouping_names,
     grouping_question,
@@ -38,10 +39,15 @@ from .tally import (
 __all__ = ["count_expression", "tally_table", "weighted_counts"]
 
 _DIGIT = "(digit)"
+_HEXADECIMAL = "0123456789abcdef"
 
 
-def count_expression(table: Any, columns: Mapping[str, int], group: str | None = None) -> Any:
+def count_expression(
+    table: Any, columns: Mapping[str, int], group: str | None = None, exact: bool = False
+) -> Any:
     """Give one Ibis expression whose rows are (question, place, group, code, n).
+
+    Groups are reports, as text; `exact` ones stay as they are, because each engine writes True in its own way.
 
     Each question is one GROUP BY over one column, glued by UNION ALL, so columnar engines read every column once. A
     column of so many hexadecimal digits is counted digit by digit: each stands for four options.
@@ -52,7 +58,7 @@ def count_expression(table: Any, columns: Mapping[str, int], group: str | None =
         counted, code = _counted(ibis, table, column, digits, group)
         parts.append(
             counted.select(
-                grp=counted["grp"].cast("string") if group else ibis.literal(""),
+                grp=_group_of(ibis, counted, group, exact),
                 place=counted["place"].cast("int64") if digits else ibis.literal(0, type="int64"),
                 code=counted[code].cast("int64"),
                 n=counted["n"],
@@ -60,6 +66,12 @@ def count_expression(table: Any, columns: Mapping[str, int], group: str | None =
             )
         )
     return ibis.union(*parts) if len(parts) > 1 else parts[0]
+
+
+def _group_of(ibis: Any, counted: Any, group: str | None, exact: bool) -> Any:
+    if group is None:
+        return ibis.literal("")
+    return counted["grp"] if exact else counted["grp"].cast("string")
 
 
 def _counted(ibis: Any, table: Any, column: str, digits: int, group: str | None) -> tuple[Any, str]:
@@ -82,12 +94,7 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     columns = {column_of(entry.id): sampler(entry.channel).digits for entry in survey.entries}
     grouping = grouping_column(survey, by)
     check_columns(table.columns, list(columns), grouping, "table")
-    for column, digits in columns.items():
-        kind = table[column].type()
-        if not (kind.is_string() if digits else kind.is_integer()):
-            wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
-            raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
-    _check_text(survey, table)
+    _check_reports(survey, table, columns)
     if by is None:
         return _collect(survey, count_expression(table, columns).execute())
     counted: dict[EngineGroups, pd.DataFrame] = {}
@@ -97,21 +104,28 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
         # Options that one column, or one digit, tells are counted once.
         source = EngineGroups(groups.column, groups.digit)
         if source not in counted:
-            counted[source] = _grouped_counts(table, columns, source)
+            counted[source] = _grouped_counts(table, columns, source, grouping is not None)
         rows = groups.told(counted[source], "grp", ["question", "place", "code"], ["n"])
-        if grouping and rows["grp"].isna().any():
-            raise AnalysisError(
-                f'table: column "{grouping}" has empty cells', "fill them before grouping by it"
-            )
+        if grouping:
+            rows = _named(rows, "grp", grouping)
         found.append(_collect_by(survey, rows, name, grouping))
     return found[0] if found[0].by == by else replace(found[0], by=by, joint={}, each=tuple(found))
 
 
-def _grouped_counts(table: Any, columns: Mapping[str, int], source: EngineGroups) -> pd.DataFrame:
+def _grouped_counts(
+    table: Any, columns: Mapping[str, int], source: EngineGroups, exact: bool
+) -> pd.DataFrame:
     """Count within the groups of a column, or of one digit of it."""
     table, group = _with_groups(table, source)
-    rows: pd.DataFrame = count_expression(table, columns, group).execute()
+    rows: pd.DataFrame = count_expression(table, columns, group, exact).execute()
     return rows
+
+
+def _named(rows: pd.DataFrame, column: str, grouping: str) -> pd.DataFrame:
+    """Name exact groups as the other readers do; refuse empty cells."""
+    if rows[column].isna().any():
+        raise AnalysisError(f'table: column "{grouping}" has empty cells', "fill them before grouping by it")
+    return rows.assign(**{column: group_names(rows[column])})
 
 
 def _with_groups(table: Any, source: EngineGroups) -> tuple[Any, str]:
@@ -148,13 +162,14 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     check_columns(table.columns, list(columns), grouping, "table")
     if weights not in table.columns:
         raise AnalysisError(f'table: no column "{weights}"', "name the column of the weights")
-    _check_text(survey, table)
+    _check_reports(survey, table, columns)
+    _check_weights(table, weights)
     groups = None if by is None else _one_grouping(survey, by)
     table, group = (table, None) if groups is None else _with_groups(table, groups)
     parts = []
     for column, digits in columns.items():
         chosen = table.select(
-            group=table[group].cast("string") if group else ibis.literal(""),
+            group=_grouped_by(ibis, table, group, grouping),
             weight=table[weights].cast("float64"),
             **(digit_rows(ibis, table[column], 0, digits) if digits else _whole(ibis, table[column])),
         )
@@ -169,6 +184,9 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     whole = ibis.union(*parts) if len(parts) > 1 else parts[0]
     order = ["question", "group", "code"]
     rows = whole.execute()
+    _check_codes(survey, rows)
+    if grouping is not None:
+        rows = _named(rows, "group", grouping)
     if groups is not None:
         rows = groups.told(rows, "group", ["question", "place", "code"], _SUMS)
     if by is not None and grouping is None:
@@ -176,6 +194,12 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     frame = pd.concat([_options(entry, rows[rows["question"] == entry.id]) for entry in survey.entries])
     frame = frame.sort_values(order, ignore_index=True)
     return frame[[*order, *_SUMS]].astype({"n": np.int64, "code": np.int64})
+
+
+def _grouped_by(ibis: Any, table: Any, group: str | None, grouping: str | None) -> Any:
+    if group is None:
+        return ibis.literal("")
+    return table[group].cast("string") if grouping is None else table[group]
 
 
 def _one_grouping(survey: Survey, by: str) -> EngineGroups:
@@ -209,18 +233,58 @@ def _options(entry: Question | Block, rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found) if found else rows
 
 
-def _check_text(survey: Survey, table: Any) -> None:
-    """Refuse text of another length: its digits would be counted in the wrong places."""
+def _check_reports(survey: Survey, table: Any, columns: Mapping[str, int]) -> None:
+    """Refuse columns of another type, and text that is no set of as many options as a report holds."""
+    for column, digits in columns.items():
+        kind = table[column].type()
+        if not (kind.is_string() if digits else kind.is_integer()):
+            wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
+            raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
     for question in survey.entries:
-        column, digits = column_of(question.id), sampler(question.channel).digits
-        if not digits:
+        column, whole = column_of(question.id), sampler(question.channel)
+        if not whole.digits:
             continue
-        wrong = (
-            table.filter(table[column].isnull() | (table[column].length() != digits)).select(column).limit(1)
-        )
-        found = wrong.execute()
+        text = table[column]
+        legal = text.re_search(_spelling(whole.options)) & (_options_held(text) == whole.held)
+        # The length too: where an engine is Java, the end of a pattern may stand before a line's end.
+        wrong = text.isnull() | (text.length() != whole.digits) | ~legal
+        found = table.filter(wrong).select(column).limit(1).execute()
         if len(found):
             raise foreign_code(question, found[column].iloc[0], "table")
+
+
+def _spelling(options: int) -> str:
+    """Give the pattern of a set: lower-case digits, the first of which may stand for fewer than four options."""
+    digits, rest = -(-options // 4), options % 4
+    first = _HEXADECIMAL[: 2**rest] if rest else _HEXADECIMAL
+    return f"^[{first}][{_HEXADECIMAL}]{{{digits - 1}}}$"
+
+
+def _options_held(text: Any) -> Any:
+    """Give how many options a set holds: how often its digits stand for one, two, three and four of them."""
+    held = text.translate(_HEXADECIMAL, "".join(str(digit.bit_count()) for digit in range(16)))
+    each = [number * (held.length() - held.replace(str(number), "").length()) for number in range(1, 5)]
+    return each[0] + each[1] + each[2] + each[3]
+
+
+def _check_weights(table: Any, weights: str) -> None:
+    """Refuse weights that are missing, or negative."""
+    each = table[weights].cast("float64")
+    missing = table.filter(each.isnull() | each.isnan() | each.isinf()).count().execute()
+    if missing:
+        raise AnalysisError(f"{weights}: {missing:,} weights are missing or no numbers", "give each row one")
+    least = each.min().execute()
+    if least < 0:
+        raise AnalysisError(f"{weights}: weight {least:g} is negative", "weights must be 0 or more")
+
+
+def _check_codes(survey: Survey, rows: pd.DataFrame) -> None:
+    """Refuse numbers that are no reports; sets were checked as text."""
+    for entry in survey.entries:
+        whole, codes = sampler(entry.channel), rows.loc[rows["question"] == entry.id, "code"]
+        wrong = None if whole.digits else whole.read(codes.to_numpy())[1]
+        if wrong is not None:
+            raise foreign_code(entry, codes.iloc[wrong], "table")
 
 
 def _collect(survey: Survey, rows: Any) -> Tally:

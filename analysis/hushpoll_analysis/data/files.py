@@ -25,6 +25,7 @@ from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
 from .arrow import are_many, arrow, files_at
+from .columns import check_once
 from .engine_sums import is_engine_table
 from .link_groups import by_link, folded_frame, folded_tally
 from .members import member_codes, with_member_counts
@@ -34,6 +35,7 @@ from .tally import (
     check_columns,
     column_of,
     foreign_code,
+    group_names,
     grouping_column,
     grouping_names,
     grouping_question,
@@ -129,6 +131,8 @@ def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.Da
     """
     columns = [column_of(entry.id) for entry in survey.entries]
     if isinstance(data, pd.DataFrame):
+        check_columns(data.columns, columns, None, "data")
+        check_once(data, columns)
         _written(survey, {name: data[name].to_numpy() for name in columns}, "data", 0)
         return folded_frame(survey, data, fewest)
     path = Path(data) if isinstance(data, str | Path) else None
@@ -267,7 +271,7 @@ def _block_groups(
         raise AnalysisError(
             f'{where}: column "{grouping}" has empty cells', "fill them before grouping by it"
         )
-    groups, labels = pd.factorize(values.astype(str))
+    groups, labels = pd.factorize(group_names(values))
     return groups.astype(np.int64), [str(label) for label in labels]
 
 
@@ -303,6 +307,8 @@ def _group_names(
 def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], grouping: str | None) -> Codes:
     check_columns(list(data.keys()), columns, grouping, "data")
     wanted = [*columns, grouping] if grouping else columns
+    if isinstance(data, pd.DataFrame):
+        check_once(data, wanted)
     arrays = {name: np.asarray(data[name]) for name in wanted}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -385,8 +391,10 @@ def _csv_blocks(
     try:
         header = pd.read_csv(path, nrows=0)
         check_columns(header.columns, columns, grouping, path.name)
-        # Bitmaps are text, also where all their digits are decimal ones.
-        spelled = text_columns(survey) | dict.fromkeys(texts, str)
+        # Bitmaps are text, also where all their digits are decimal ones. So are groups: 01 in one block and 2A in
+        # another would be a number here and text there.
+        exact = [] if grouping is None else [grouping]
+        spelled = text_columns(survey) | dict.fromkeys([*texts, *exact], str)
         with read_table(survey, path, usecols=wanted, chunksize=BLOCK_ROWS, dtype=spelled) as reader:
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in wanted}

@@ -21,6 +21,7 @@ from .row_order import value_at
 
 __all__ = [
     "NOT_TOGETHER",
+    "asked_in_block",
     "member_codes",
     "pair_of",
     "pair_table",
@@ -93,24 +94,44 @@ def with_members(data: pd.DataFrame, mechanisms: Mechanisms, names: Iterable[str
         return data
     frame, asked = data.copy(deep=False), np.ones(len(data), dtype=bool)
     for question in wanted:
-        found = mechanisms.block_of(question)
-        assert found is not None
-        block, place = found
-        column, whole = column_of(data, block.id), sampler(block.channel)
-        codes, wrong = whole.read(column.to_numpy())
-        if wrong is not None:
-            raise AnalysisError(
-                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of"
-                " this block",
-                "check that data and survey belong together",
-            )
-        frame[question.id] = told = whole.part_codes(whole.parts[place], codes)
+        frame[question.id] = told = _told(data, mechanisms, question)[0]
         asked &= told >= 0
     if not asked.any():
         raise AnalysisError(
             f"nobody is asked {' and '.join(one.id for one in wanted)} together", NOT_TOGETHER
         )
     return frame[asked]
+
+
+def asked_in_block(
+    data: pd.DataFrame, mechanisms: Mechanisms, name: str
+) -> tuple[npt.NDArray[np.bool_], float] | None:
+    """Say who was asked a question of a block, and the share of all people who are.
+
+    None where it is no question of a block, or has a column of its own.
+    """
+    if not isinstance(mechanisms, Survey) or {name, f"{name}_reported"} & set(map(str, data.columns)):
+        return None
+    question = next((one for one in mechanisms.questions if one.id == name), None)
+    if question is None or question.block is None:
+        return None
+    codes, part = _told(data, mechanisms, question)
+    return codes >= 0, part.asked
+
+
+def _told(data: pd.DataFrame, survey: Survey, question: Question) -> tuple[Counts, Part]:
+    found = survey.block_of(question)
+    assert found is not None
+    block, place = found
+    column, whole = column_of(data, block.id), sampler(block.channel)
+    codes, wrong = whole.read(column.to_numpy())
+    if wrong is not None:
+        raise AnalysisError(
+            f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of"
+            " this block",
+            "check that data and survey belong together",
+        )
+    return whole.part_codes(whole.parts[place], codes), whole.parts[place]
 
 
 def refuse_together(mechanisms: Mechanisms, names: Iterable[str], remedy: str) -> None:

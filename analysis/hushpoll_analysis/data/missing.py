@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
 
 from .alike import times_of
+from .row_order import in_row_order
 
-__all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "names_in", "takes_missing"]
+__all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "complete", "names_in", "takes_missing"]
 
 FAIL, OMIT = "fail", "omit"
 Result = TypeVar("Result")
@@ -30,26 +32,29 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
     """
 
     @wraps(function)
-    def complete(*args: Any, na_action: str = FAIL, **keys: Any) -> Result:
+    def omitting(*args: Any, na_action: str = FAIL, **keys: Any) -> Result:
         check_action(na_action)
         frame = next((one for one in (*args, *keys.values()) if isinstance(one, pd.DataFrame)), None)
         if na_action == FAIL or frame is None:
             return function(*args, **keys)
         names = set(names_in((args, keys)))
         used = [one for one in frame.columns if one in names or str(one).removesuffix("_reported") in names]
-        kept = ~frame[used].isna().any(axis=1).to_numpy()
+        kept = complete(frame, used, [*args, *keys.values()])
         if kept.all():
             return function(*args, **keys)
-        chosen = [chosen_rows(one, frame, kept) for one in args]
-        result = function(*chosen, **{key: chosen_rows(one, frame, kept) for key, one in keys.items()})
+        chosen = [frame[kept] if one is frame else chosen_rows(one, frame, kept) for one in args]
+        named = {
+            key: frame[kept] if one is frame else chosen_rows(one, frame, kept) for key, one in keys.items()
+        }
+        result = function(*chosen, **named)
         return _said(result, int(times_of(frame)[~kept].sum()))
 
     known = inspect.signature(function)
     extra = inspect.Parameter("na_action", inspect.Parameter.KEYWORD_ONLY, default=FAIL, annotation="str")
-    complete.__signature__ = known.replace(  # type: ignore[attr-defined]
+    omitting.__signature__ = known.replace(  # type: ignore[attr-defined]
         parameters=[*known.parameters.values(), extra]
     )
-    return complete
+    return omitting
 
 
 def names_in(value: Any) -> Iterator[str]:
@@ -78,17 +83,39 @@ def check_action(na_action: str) -> None:
         raise AnalysisError(f"na_action is {na_action!r}", f"give {FAIL!r} or {OMIT!r}")
 
 
-def chosen_rows(value: Any, frame: pd.DataFrame, kept: Any) -> Any:
-    """Keep the rows of the table, and of columns given beside it."""
-    if isinstance(value, pd.DataFrame | pd.Series) and len(value) == len(frame):
-        return value[kept]
-    if isinstance(value, np.ndarray | list) and len(value) == len(frame):
-        return np.asarray(value)[kept]
+def complete(frame: pd.DataFrame, used: Sequence[Any], beside: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Say which rows have a value in every column that is used, and in all that is given beside the table."""
+    kept = ~frame[list(used)].isna().any(axis=1).to_numpy()
+    for values in (told for one in beside if one is not frame for told in _beside(one, frame)):
+        missing = np.asarray(pd.isna(values))
+        kept &= ~missing.reshape(len(frame), -1).any(axis=1)
+    return np.asarray(kept, dtype=bool)
+
+
+def chosen_rows(value: Any, frame: pd.DataFrame, kept: npt.NDArray[np.bool_]) -> Any:
+    """Keep the chosen rows of what is given beside a table; by its labels, which the rows that are left may lose."""
+    if _is_beside(value, frame):
+        return in_row_order(value, frame)[kept]
     if _has_columns(value):
         return replace(value, columns=chosen_rows(value.columns, frame, kept))
     if isinstance(value, dict):
         return {key: chosen_rows(one, frame, kept) for key, one in value.items()}
     return value
+
+
+def _beside(value: Any, frame: pd.DataFrame) -> Iterator[npt.NDArray[Any]]:
+    """Find what is given beside a table, in the order of its rows."""
+    if _is_beside(value, frame):
+        yield in_row_order(value, frame)
+    elif _has_columns(value):
+        yield from _beside(value.columns, frame)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _beside(one, frame)
+
+
+def _is_beside(value: Any, frame: pd.DataFrame) -> bool:
+    return isinstance(value, pd.DataFrame | pd.Series | np.ndarray | list) and len(value) == len(frame)
 
 
 def _said(result: Result, left_out: int) -> Result:

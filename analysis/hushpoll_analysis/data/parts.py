@@ -26,7 +26,7 @@ from .arrow import arrow, files_at
 from .engine_groups import engine_suffices
 from .files import HASH_KEY, Progress, check_hash, read_frame, tally
 from .released import metadata_of
-from .tally import Tally
+from .tally import COLUMN_SUFFIX, Tally
 
 __all__ = [
     "ENGINES",
@@ -141,13 +141,28 @@ def find_parts(survey: Survey, where: str | Path) -> list[Path]:
         raise AnalysisError(
             f"{where}: no file is found there", "give a folder of Parquet files or a pattern in quotes"
         )
+    first: list[str] | None = None
     for one in found:
         try:
-            metadata = pyarrow.parquet.read_schema(one).metadata or {}
+            schema = pyarrow.parquet.read_schema(one)
         except (OSError, pyarrow.ArrowException) as error:
             raise AnalysisError(f"{one.name}: is not a Parquet file ({str(error).splitlines()[0]})") from None
-        check_hash(survey, metadata, one.name)
+        check_hash(survey, schema.metadata or {}, one.name)
+        first = schema.names if first is None else first
+        _check_alike(first, schema.names, found[0].name, one.name)
     return found
+
+
+def _check_alike(first: Sequence[str], names: Sequence[str], one: str, other: str) -> None:
+    """Refuse a file that has not all columns of the first, or reports that the first has not."""
+    missing = next((name for name in first if name not in names), None)
+    foreign = next((name for name in names if name.endswith(COLUMN_SUFFIX) and name not in first), None)
+    if missing is not None or foreign is not None:
+        where = one if missing is None else other
+        raise AnalysisError(
+            f'{where}: no column "{missing or foreign}", which other files have',
+            "give files with the same columns",
+        )
 
 
 def tally_parts(

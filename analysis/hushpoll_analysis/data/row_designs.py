@@ -186,7 +186,7 @@ def _for_column(names: Any, designs: Designs, data: pd.DataFrame, column: str) -
             known = ", ".join(map(str, list(data.columns)[:12]))
             raise AnalysisError(f"there is no column {names!r} of designs", f"the columns are {known}")
         names = data[names]
-    return read_designs(in_row_order(names, data), designs, len(data), column)
+    return read_designs(in_row_order(names, data, "names of designs"), designs, len(data), column)
 
 
 def read_designs(

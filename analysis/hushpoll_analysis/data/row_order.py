@@ -1,4 +1,4 @@
-"""Columns given beside a table: a Series that carries the table's labels is read by them, everything else by place."""
+"""Columns given beside a table: what carries the table's labels is read by them, everything else by place."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from hushpoll_analysis.errors import AnalysisError
+
 __all__ = ["in_row_order", "value_at"]
 
 
-def in_row_order(values: Any, rows: Any) -> npt.NDArray[Any]:
+def in_row_order(values: Any, rows: Any, what: str = "values") -> npt.NDArray[Any]:
     """Give values in the order of the table (or of its column) `rows`, as pandas would align them."""
-    if isinstance(values, pd.Series) and isinstance(rows, pd.Series | pd.DataFrame):
+    if isinstance(values, pd.Series | pd.DataFrame) and isinstance(rows, pd.Series | pd.DataFrame):
         own, wanted = values.index, rows.index
-        same = len(own) == len(wanted) and own.is_unique and wanted.is_unique
-        if same and not own.equals(wanted) and bool(own.isin(wanted).all()):
-            values = values.reindex(wanted)
+        if len(own) == len(wanted) and not own.equals(wanted):
+            known = own.isin(wanted)
+            if known.all() and own.is_unique and wanted.is_unique:
+                values = values.reindex(wanted)
+            elif known.any():
+                raise AnalysisError(
+                    f"{what}: some labels of its index are rows of the table, and some are not, or occur twice",
+                    "give it the table's index, or values without labels (.to_numpy()) in the order of the rows",
+                )
     return np.asarray(values)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from hushpoll_client import Block, Survey
 from hushpoll_client.said import said
 from hushpoll_client.survey import Question
@@ -25,6 +26,7 @@ __all__ = [
     "check_columns",
     "column_of",
     "foreign_code",
+    "group_names",
     "grouping_column",
     "grouping_names",
     "grouping_question",
@@ -133,6 +135,16 @@ def check_columns(present: Iterable[Any], columns: list[str], grouping: str | No
         raise AnalysisError(
             f'{where}: "{grouping}" is neither a question of the survey nor a column of the data'
         )
+
+
+def group_names(values: pd.Series[Any]) -> pd.Series[str]:
+    """Name the values of a column that makes groups, as one file, many files and a table all do.
+
+    One by one, so that a block of a file names a value as all others do: a day without a time is a day.
+    """
+    if not pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return values.astype(str)
+    return values.map(lambda one: str(one.date() if one == one.normalize() else one))
 
 
 def total_of(question: Question | Block, counts: Counts) -> int:

@@ -134,6 +134,8 @@ def correlate(
     check_frame(data)
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
+    data, keys = sample.in_frame(data)
+    sample = SampleKeys(**keys)
     data, channels, _ = with_options(data, channels, columns)
     n = int(times_of(data).sum())
     if n < 3:

@@ -10,7 +10,7 @@ from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.data.alike import TIMES, AlikeRows, each_row, put_together, times_of
-from hushpoll_analysis.data.columns import Mechanisms, check_frame
+from hushpoll_analysis.data.columns import Mechanisms, check_frame, check_once
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
@@ -232,6 +232,9 @@ def linear(
     the robust (linearised) ones, because the randomization's noise is not normal and differs between answers.
     """
     _check(level, information, NEVER)
+    if isinstance(data, pd.DataFrame):
+        data, keys = sample.in_frame(data)
+        sample = SampleKeys(**keys)
     found = unbiased_outcome(formula, data, channels) if designs is None else None
     family = families.number(found[1] if found is not None else None)
     if found is not None:
@@ -285,6 +288,7 @@ def _alike(
             "use the column itself, C(...), or what numpy computes row by row, such as np.log(...)",
         )
     present = [one for one in columns if one is not None]
+    check_once(data, present)
     if data.empty or other is not None or len(present) < len(columns) or not can_be_grouped(design):
         return each_row(data)
     return put_together(data, present, strata_codes(design)) or each_row(data)

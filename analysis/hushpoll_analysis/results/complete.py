@@ -13,7 +13,7 @@ from hushpoll_client import Survey
 from hushpoll_analysis.data.arrow import are_many
 from hushpoll_analysis.data.engine_reports import EngineReports
 from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.missing import OMIT, check_action, chosen_rows, names_in
+from hushpoll_analysis.data.missing import OMIT, check_action, chosen_rows, complete, names_in
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
@@ -22,6 +22,7 @@ from .respondents import MOST_READ, rows_of_file, rows_of_parts, too_many_to_rea
 __all__ = ["complete_rows"]
 
 _NAMED = ("weights", "strata", "clusters", "population")
+CSV = (".csv", ".csv.gz")
 
 
 def complete_rows(
@@ -39,11 +40,12 @@ def complete_rows(
             return _of_engine(survey, data, na_action, beside)
         if isinstance(data, str | Path) and are_many(data):
             data = rows_of_parts(survey, data, list(names_in(list(beside))))
+        elif isinstance(data, str | Path) and str(data).endswith(CSV):
+            data = rows_of_file(survey, Path(data), _texts(beside))
     if na_action != OMIT or not isinstance(data, pd.DataFrame | Mapping | str | Path):
         return data, tuple(beside), 0
     frame = rows_of_file(survey, Path(data)) if isinstance(data, str | Path) else pd.DataFrame(data)
-    used = _used(survey, frame.columns, beside)
-    kept = ~frame[used].isna().any(axis=1).to_numpy()
+    kept = complete(frame, _used(survey, frame.columns, beside), beside)
     rest = frame[kept].reset_index(drop=True)
     return rest, tuple(chosen_rows(one, frame, kept) for one in beside), int((~kept).sum())
 
@@ -74,6 +76,12 @@ def _used(survey: Survey, columns: Iterable[Any], beside: Sequence[Any]) -> list
     """Name the columns in which a row needs a value: reports, and those that are named."""
     named = {*(column_of(entry.id) for entry in survey.entries), *names_in(list(beside))}
     return [name for name in columns if name in named]
+
+
+def _texts(beside: Sequence[Any]) -> list[str]:
+    """Name the column of the groups, which is text in counting too, unless the sample design needs what it holds."""
+    *design, (by, margins) = beside
+    return [] if by is None or by in set(names_in([design, margins])) else [by]
 
 
 def _needs_rows(beside: Sequence[Any]) -> bool:

@@ -19,8 +19,10 @@ from hushpoll_analysis.data.columns import ExactView, Variable, randomized_varia
 from hushpoll_analysis.data.link_groups import by_link, folded_rows, shown_as
 from hushpoll_analysis.data.members import pair_of
 from hushpoll_analysis.data.option_columns import YES_NO, option_of
-from hushpoll_analysis.data.tally import Tally, question_of, total_of
+from hushpoll_analysis.data.tally import Tally, group_names, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.tables.design_means import compare_design_means
 from hushpoll_analysis.tables.differences import Comparison
 from hushpoll_analysis.tables.frames import compare, crosstab
 from hushpoll_analysis.tables.means import MeanComparison, compare_means
@@ -28,7 +30,7 @@ from hushpoll_analysis.tables.means import MeanComparison, compare_means
 from .group_table import GroupShare, GroupTable, sentences
 from .group_words import many, methods, one_report, outside
 from .numbers import values_of
-from .respondents import Respondents
+from .respondents import Respondents, Rows
 
 __all__ = ["GroupShare", "GroupTable", "group_tables"]
 
@@ -111,21 +113,19 @@ def _table(
             said('"{base}" is not a group of {by}', base=base, by=by),
             said("compare with one of {known}", known=", ".join(labels)),
         )
-    groups = _groups(by, labels, asked)
-    means = None if together else _means(joint, groups, question, level, base)
-    told = [] if means is None else [one.note for one in means.means if one.note]
-    if not shares_known:
-        notes += sentences(told)
-        return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     names = {by: labels, question.id: question.labels}
     known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
     # Two questions of a block were randomized together, which stands in the survey.
     known = survey if together else known
-    reports: Any = joint
-    keys: dict[str, Any] = {}
+    reports, keys = joint, dict[str, Any]()
     if respondents is not None:
-        reports, keys = respondents.of(question.id, by)
-        reports = reports if asked is not None else _chosen(reports, by, labels, renamed)
+        reports, keys = _chosen(respondents.of(question.id, by), by, labels, renamed, asked is None)
+    groups, sample = _groups(by, labels, asked), SampleKeys(**keys)
+    means = None if together else _means(reports, known, groups, question, level, base, sample)
+    told = [] if means is None else [one.note for one in means.means if one.note]
+    if not shares_known:
+        notes += sentences(told)
+        return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
     cross = None
     if question.channel.listed:
         cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
@@ -256,20 +256,37 @@ def _groups(by: str, labels: tuple[str, ...], asked: _Asked | None) -> Variable:
 
 
 def _means(
-    joint: Any, groups: Variable, question: Question, level: float, reference: str
+    reports: Any,
+    known: Any,
+    groups: Variable,
+    question: Question,
+    level: float,
+    reference: str,
+    sample: SampleKeys,
 ) -> MeanComparison | None:
-    """Compare means, where answers are numbers and the reports determine their mean."""
+    """Compare means, where answers are numbers and the reports determine their mean.
+
+    The reports are rows of a sample, with what randomized them; without a sample design, joint counts.
+    """
     values = values_of(question)
     if values is None:
         return None
+    if isinstance(reports, pd.DataFrame):
+        names = {groups.name: groups.labels}
+        return compare_design_means(reports, known, question, groups.name, sample, names, level, reference)
     rounding = float(question.answers.spacing)
-    return compare_means(joint, groups, question.mechanism, values, level, reference, rounding)
+    return compare_means(reports, groups, question.mechanism, values, level, reference, rounding)
 
 
-def _chosen(frame: pd.DataFrame, by: str, labels: tuple[str, ...], renamed: dict[str, str]) -> pd.DataFrame:
-    """Give the respondents of the exact groups that are shown."""
-    named = frame.assign(**{by: frame[by].astype(str).replace(renamed)})
-    return named[named[by].isin(labels)].reset_index(drop=True)
+def _chosen(
+    rows: Rows, by: str, labels: tuple[str, ...], renamed: dict[str, str], exact: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Give the respondents of the groups that are shown."""
+    frame, keys = rows
+    if not exact:
+        return rows
+    named = frame.assign(**{by: pd.Series(group_names(frame[by]), index=frame.index).replace(renamed)})
+    return named[named[by].isin(labels)].reset_index(drop=True), keys
 
 
 def _refusal(labels: tuple[str, ...], question: Question, minimum: int, shares_known: bool) -> str:

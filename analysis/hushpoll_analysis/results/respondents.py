@@ -17,7 +17,15 @@ from tqdm import tqdm
 from hushpoll_analysis.data.alike import WEIGHTS
 from hushpoll_analysis.data.arrow import are_many, arrow
 from hushpoll_analysis.data.engine_reports import EngineReports
-from hushpoll_analysis.data.files import Progress, column_names, read_frame, read_table, tally, text_columns
+from hushpoll_analysis.data.files import (
+    Progress,
+    check_hash,
+    column_names,
+    read_frame,
+    read_table,
+    tally,
+    text_columns,
+)
 from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.data.parts import find_parts
 from hushpoll_analysis.data.tally import Tally, column_of
@@ -124,15 +132,20 @@ def sample_rows(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.D
     return read_frame(survey, data, fewest)
 
 
-def rows_of_file(survey: Survey, path: Path) -> pd.DataFrame:
-    """Read every column of a .csv or .parquet file; sets of options are text, also where all digits are decimal."""
+def rows_of_file(survey: Survey, path: Path, texts: Sequence[str] = ()) -> pd.DataFrame:
+    """Read every column of a .csv or .parquet file; sets of options are text, also where all digits are decimal.
+
+    So are the columns `texts` of a .csv.
+    """
     if path.is_dir() or path.suffix.lower() not in (".csv", ".gz", ".parquet"):
         raise AnalysisError(f"{path.name}: rows can be read of one file only", "name it .csv or .parquet")
     try:
         if path.suffix.lower() == ".parquet":
-            arrow(path.name)
+            check_hash(survey, arrow(path.name).parquet.read_schema(path).metadata or {}, path.name)
             return pd.read_parquet(path)
-        found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey))
+        found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey) | dict.fromkeys(texts, str))
+    except AnalysisError:
+        raise
     except (OSError, ValueError) as error:
         raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
     return found

@@ -149,7 +149,8 @@ def sample_parts(
     told = option_rows(rows[0], question.id, whole)
     for part, option in zip(whole.parts, options, strict=True):
         mine, codes = told(part)
-        found.append(weighted_part(mine, part, codes, f"{question.id}[{option}]", keys, each, interval))
+        name, others = f"{question.id}[{option}]", len(options) - 1
+        found.append(weighted_part(mine, part, codes, name, keys, each, interval, others))
     first = found[0][0]
     notes = tuple(dict.fromkeys(note for one, _ in found for note in one.notes))
     return SampleParts(

@@ -333,7 +333,8 @@ def report(
     data, (weights, strata, clusters, population, replicates, _), left_out = complete_rows(
         survey, data, na_action, (weights, strata, clusters, population, replicates, (by, margins))
     )
-    if survey.groups and isinstance(population, Mapping) and strata in (None, FIELD):
+    by_groups = strata is None or (isinstance(strata, str) and strata == FIELD)
+    if survey.groups and isinstance(population, Mapping) and by_groups:
         data, told = group_rows(survey, data, least)
         strata, population = FIELD, folded_population(survey, population, told)
     sample = SampleKeys(weights, strata, clusters, margins, population, replicates)

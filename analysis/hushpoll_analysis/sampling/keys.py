@@ -21,6 +21,7 @@ from .design import SampleDesign
 from .population import Population
 from .raking import Margins
 from .reading import read_sample_design, simple_design
+from .replicates import replicates_beside
 from .weights import Column, row_values
 
 __all__ = ["SampleKeys", "takes_sample"]
@@ -85,9 +86,15 @@ class SampleKeys:
             ):
                 columns[f"({key})"] = row_values(frame, value, key)
                 keys[key] = f"({key})"
+            elif key == "replicates":
+                made, keys[key] = replicates_beside(frame, value)
+                columns |= made
             else:
                 keys[key] = value
-        return frame.assign(**columns) if columns else frame, keys
+        if not columns:
+            return frame, keys
+        # All at once: hundreds of replicates one by one would be copied as often.
+        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1), keys
 
     def refuse_reports(self, mechanisms: Any) -> None:
         """Refuse a randomized column as part of the design: its reports are not what people are."""

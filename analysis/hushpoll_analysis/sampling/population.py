@@ -49,7 +49,9 @@ def _by_column(data: pd.DataFrame, column: Any, strata: Codes, names: list[Any])
         if column not in data.columns:
             raise AnalysisError(f"population: there is no column {column!r}")
         column = data[column]
-    values = pd.to_numeric(pd.Series(in_row_order(column, data)), errors="coerce").to_numpy(dtype=np.float64)
+    values = pd.to_numeric(pd.Series(in_row_order(column, data, "population")), errors="coerce").to_numpy(
+        dtype=np.float64
+    )
     if len(values) != len(data):
         raise AnalysisError(f"population has {len(values)} values for {len(data)} respondents")
     sizes = []

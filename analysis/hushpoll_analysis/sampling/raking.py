@@ -15,7 +15,7 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .weights import Column, read_weights
 
-__all__ = ["Margins", "margin_dummies", "rake", "raking_factors"]
+__all__ = ["Margins", "margin_dummies", "people_of", "rake", "raking_factors"]
 
 Margins = Mapping[str, Mapping[Any, float]]
 
@@ -62,9 +62,8 @@ def raking_factors(
     data: pd.DataFrame, margins: Margins, weights: Floats, tolerance: float = 1e-10, rounds: int = 1000
 ) -> Floats:
     """Give what raking multiplies the weight of each row by: it is the same for all who are alike in the margins."""
-    _check_margins(margins)
     total = float(weights.sum())
-    people = _people(data, margins)
+    people = people_of(data, margins)
     known = [_dummies(data, name, shares) for name, shares in margins.items()]
     factors = np.ones(len(data))
     for _ in range(rounds):
@@ -102,8 +101,9 @@ def _numbers(shares: Mapping[Any, float]) -> Floats:
     return pd.to_numeric(pd.Series(list(shares.values())), errors="coerce").to_numpy(dtype=np.float64)
 
 
-def _people(data: pd.DataFrame, margins: Margins) -> float | None:
+def people_of(data: pd.DataFrame, margins: Margins) -> float | None:
     """Give how many people the margins are of, where they are numbers of people; None where they are shares."""
+    _check_margins(margins)
     totals = {name: float(_numbers(shares).sum()) for name, shares in margins.items()}
     first, people = next(iter(totals.items()))
     if not people >= _respondents(data) > 1:

@@ -14,7 +14,7 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .design import SampleDesign, SingleWeights
 from .population import Population, sampling_fractions
-from .raking import Margins, margin_dummies, raking_factors
+from .raking import Margins, margin_dummies, people_of, raking_factors
 from .replicates import read_replicates
 from .weights import Column, read_groups, read_weights
 
@@ -32,18 +32,15 @@ def read_sample_design(
 ) -> SampleDesign | None:
     """Read a design from columns (names or values); None when nothing was asked for.
 
-    `margins` rakes the weights to known shares first, keeps their sum, and takes the raking into account in the
-    variances. A `population` without weights gives everybody the weight N/n of their stratum. `replicates` are
-    `Replicates`, or columns of bootstrap weights.
+    A `population` without weights gives everybody the weight N/n of their stratum. `margins` then rakes the weights to
+    known shares, keeps their sum (numbers of people: has theirs), and takes the raking into account in the variances.
+    `replicates` are `Replicates`, or columns of bootstrap weights.
     """
     if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
         return None
     check_frame(data)
     _check_together(population, replicates, strata, clusters, margins)
     design = replace(simple_design(data), weights=read_weights(data, weights))
-    if margins is not None:
-        factors = raking_factors(data, margins, design.weights)
-        design = replace(design.multiplied(factors), adjusted=margin_dummies(data, margins))
     if strata is not None:
         design = replace(design, strata=read_groups(data, strata, "strata")[0])
     if clusters is not None:
@@ -51,9 +48,16 @@ def read_sample_design(
     if replicates is not None:
         return replace(design, replicates=read_replicates(data, replicates))
     _check_units(design, data, strata)
-    if population is None:
+    if population is not None:
+        expand = weights is None and clusters is None
+        design = _of_population(design, data, population, strata, expand)
+    if margins is None:
         return design
-    return _of_population(design, data, population, strata, expand=weights is None and clusters is None)
+    if population is not None and clusters is None:
+        _check_people(design, data, population, margins)
+    # After the weights of the strata: raked before, they would not keep to the margins.
+    factors = raking_factors(data, margins, design.weights)
+    return replace(design.multiplied(factors), adjusted=margin_dummies(data, margins))
 
 
 def simple_design(data: pd.DataFrame) -> SampleDesign:
@@ -88,6 +92,20 @@ def _of_population(
     fractions = sampling_fractions(data, population, design.strata, names, design.units)
     found = replace(design, fractions=fractions)
     return found.multiplied(1.0 / fractions[design.strata]) if expand else found
+
+
+def _check_people(design: SampleDesign, data: pd.DataFrame, population: Population, margins: Margins) -> None:
+    """Refuse margins of other numbers of people than the population; a fraction sampled is no number of people."""
+    people = people_of(data, margins)
+    if people is None or (isinstance(population, float | int) and population <= 1.0):
+        return
+    assert design.fractions is not None
+    size = float(np.sum(design.units / design.fractions))
+    if abs(people - size) > 1e-3 * size:
+        raise AnalysisError(
+            f"margins are of {people:,.0f} people, and the population has {size:,.0f}",
+            "give numbers of the same population, or the margins as shares",
+        )
 
 
 def _check_units(design: SampleDesign, data: pd.DataFrame, strata: Column) -> None:

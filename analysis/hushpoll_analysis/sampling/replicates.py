@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.row_order import in_row_order
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["REPLICATE_KINDS", "ReplicateWeights", "Replicates", "read_replicates"]
+__all__ = ["REPLICATE_KINDS", "ReplicateWeights", "Replicates", "read_replicates", "replicates_beside"]
 
 REPLICATE_KINDS = ("brr", "fay", "jk1", "jkn", "jk2", "bootstrap", "sdr", "other")
 
@@ -92,12 +93,29 @@ def read_replicates(data: pd.DataFrame, given: Any) -> ReplicateWeights:
     return found
 
 
+def replicates_beside(data: pd.DataFrame, given: Any) -> tuple[dict[str, Floats], Any]:
+    """Give replicate weights that stand beside the data as columns for it, and how to name them then."""
+    wanted = given if isinstance(given, Replicates) else Replicates(given)
+    if _are_names(wanted.columns):
+        return {}, given
+    weights = _columns(data, wanted.columns)
+    names = [f"(replicate {number})" for number in range(weights.shape[1])]
+    return dict(zip(names, weights.T, strict=True)), replace(wanted, columns=names)
+
+
+def _are_names(columns: Any) -> bool:
+    return (
+        isinstance(columns, list | tuple) and bool(columns) and all(isinstance(one, str) for one in columns)
+    )
+
+
 def _columns(data: pd.DataFrame, columns: Any) -> Floats:
-    if isinstance(columns, list | tuple) and columns and all(isinstance(name, str) for name in columns):
+    if _are_names(columns):
         missing = [name for name in columns if name not in data.columns]
         if missing:
             raise AnalysisError(f"replicates: there is no column {missing[0]!r}")
         columns = data[list(columns)]
+    columns = in_row_order(columns, data, "replicates") if isinstance(columns, pd.DataFrame) else columns
     try:
         weights = np.asarray(columns, dtype=np.float64)
     except (TypeError, ValueError):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-from hushpoll_client.said import joined, said
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Part
@@ -17,6 +17,7 @@ from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.members import asked_in_block
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
@@ -31,9 +32,11 @@ from .design import SampleDesign
 from .effective import effective_interval, effective_quantity
 from .keys import SampleKeys, takes_sample
 from .proportions import SCALES, reported_interval
+from .weighted_notes import weighted_notes
 
 __all__ = [
     "WEIGHTED_INTERVALS",
+    "Everybody",
     "WeightedEstimate",
     "WeightedReports",
     "WeightedShare",
@@ -43,8 +46,6 @@ __all__ = [
 ]
 
 WEIGHTED_INTERVALS = (AUTO, "wilson", "mover", "t", *SCALES)
-HEAVY = 5.0
-"""From this ratio of respondents to effective respondents on, a few people carry the estimate."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,9 @@ def weighted_estimate(
     if not options:
         return weighted_sample(reports, mechanisms, name, sample, level, interval, designs)[0]
     each = [
-        weighted_sample(reports, mechanisms, f"{name}[{option}]", sample, level, interval)[0]
+        weighted_sample(
+            reports, mechanisms, f"{name}[{option}]", sample, level, interval, others=len(options) - 1
+        )[0]
         for option in options
     ]
     shares = [replace(one.shares[1], option=option) for one, option in zip(each, options, strict=True)]
@@ -178,21 +181,22 @@ def weighted_sample(
     level: float,
     interval: str,
     designs: Designs | None = None,
+    others: int = 0,
 ) -> tuple[WeightedEstimate, WeightedReports]:
     """Do what `weighted_estimate` does, and give the reports with their design too."""
     if interval not in WEIGHTED_INTERVALS:
         raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
     check_level(level)
-    reports, keys = keys.among_asked(check_frame(reports, "reports"), mechanisms, [name])
+    whole = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
+    reports, keys = keys.among_asked(reports, mechanisms, [name])
     people = int(times_of(reports).sum())
     if people < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {people}")
     option = option_of(name, mechanisms)
     if option is not None:
-        question, part, whole = option
-        return weighted_part(
-            reports, part, part_codes(reports, question, part, whole), name, keys, level, interval
-        )
+        question, part, read = option
+        codes = part_codes(reports, question, part, read)
+        return weighted_part(reports, part, codes, name, keys, level, interval, others)
     try:
         known = with_designs(mechanisms, designs, reports, name)
         variable, codes = read_variable(reports, name, known, with_yes_no([name], known).get(name))
@@ -202,7 +206,7 @@ def weighted_sample(
             f"its mean may be determined: linear('{name} ~ 1', ...), or report(..., weights=...)",
         ) from None
     design, simple = keys.design_or_simple(reports)
-    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
+    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=whole)
     return _estimated(sample, name, variable.labels, level, interval, simple), sample
 
 
@@ -214,19 +218,41 @@ def weighted_part(
     keys: SampleKeys,
     level: float,
     interval: str,
+    others: int = 0,
 ) -> tuple[WeightedEstimate, WeightedReports]:
-    """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing."""
+    """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing.
+
+    `others` is how many options of the question are estimated beside it.
+    """
     design, simple = keys.design_or_simple(reports)
     asked = codes >= 0
-    sample = WeightedReports(
-        channel_view(part.channel), np.maximum(codes, 0), design.among(asked, part.asked), None
-    )
-    found = _estimated(sample, name, YES_NO, level, interval, simple)
-    return replace(found, n=int(times_of(reports)[asked].sum())), sample
+    among = design.among(asked, part.asked)
+    whole = Everybody(replace(design, fractions=among.fractions), asked)
+    sample = WeightedReports(channel_view(part.channel), np.maximum(codes, 0), among, None, whole=whole)
+    found = _estimated(sample, name, YES_NO, level, interval, simple, others)
+    return replace(found, n=whole.n), sample
+
+
+def _everybody(
+    reports: pd.DataFrame, mechanisms: Mechanisms, name: str, keys: SampleKeys
+) -> Everybody | None:
+    """Read the design of all respondents, where some were not asked a question of a block."""
+    told = asked_in_block(reports, mechanisms, name)
+    if told is None:
+        return None
+    design, _ = keys.design_or_simple(reports)
+    asked, share = told
+    return Everybody(replace(design, fractions=design.among(asked, share).fractions), asked)
 
 
 def _estimated(
-    sample: WeightedReports, name: str, labels: Sequence[Any], level: float, interval: str, simple: bool
+    sample: WeightedReports,
+    name: str,
+    labels: Sequence[Any],
+    level: float,
+    interval: str,
+    simple: bool,
+    others: int = 0,
 ) -> WeightedEstimate:
     design = sample.design
     wanted = [sample.quantity(sample.view.unit(k)) for k in range(len(labels))]
@@ -243,7 +269,7 @@ def _estimated(
         level,
         method,
         shares,
-        _notes(shares, sample, method, _method(wanted, AUTO, simple)),
+        weighted_notes(shares, sample, method, _method(wanted, AUTO, simple), level, others),
     )
 
 
@@ -271,6 +297,20 @@ def _check_scale(method: str, name: str, sample: WeightedReports) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class Everybody:
+    """All respondents, where only a random part of them was asked."""
+
+    design: SampleDesign
+    asked: npt.NDArray[np.bool_]
+
+    @property
+    def n(self) -> int:
+        """Number of respondents who were asked."""
+        single = self.design.single
+        return int(self.asked.sum()) if single is None else round(float(single.times[self.asked].sum()))
+
+
+@dataclass(frozen=True, eq=False)
 class WeightedReports:
     """The reports of one question with the design that they were drawn by."""
 
@@ -280,6 +320,8 @@ class WeightedReports:
     decoy: EstimatedDecoy | None
     rounding: float = 0.0
     """How far apart the points are that numbers were rounded to at random."""
+    whole: Everybody | None = None
+    """All respondents; None where all of them were asked."""
 
     @property
     def frequencies(self) -> Floats:
@@ -304,8 +346,15 @@ class WeightedReports:
         design = self.design if design is None else design
         values = self.values(target)
         mean = float(design.mean(values[:, None])[0])
+        centred = (values - mean)[:, None]
         noise = None if design.fractions is None else self.noise(target)[:, None, None]
-        return max(float(design.covariance((values - mean)[:, None], noise)[0, 0]), 0.0)
+        if self.whole is not None and design.adjusted is not None and len(values) == len(self.whole.asked):
+            # All people were raked to the margins, not those who were asked.
+            chosen = self.whole.asked[:, None] * (self.whole.design.total / design.total)
+            whole = replace(self.whole.design, fractions=design.fractions)
+            noise = None if noise is None else noise * chosen[:, None] ** 2
+            return max(float(whole.covariance(centred * chosen, noise)[0, 0]), 0.0)
+        return max(float(design.covariance(centred, noise)[0, 0]), 0.0)
 
     def privacy(self, target: Floats) -> float:
         """Variance that remains when exactly these respondents are of interest: the randomization's alone."""
@@ -347,6 +396,28 @@ class WeightedReports:
         )
         return Interval(low, high, method), scaled
 
+    def total(self, wanted: Quantity) -> tuple[float, float]:
+        """Give the number of people in the population, with its standard error.
+
+        Who was not asked stands for people too: the total is N p, with N the weights of all and p from those asked. Its
+        linearised value of a respondent is p, and of who was asked N / N_asked (b - p) more.
+        """
+        design, values, noise = self.design, self.values(wanted.target), self.noise(wanted.target)
+        if self.whole is not None:
+            asked, people = self.whole.asked, self.whole.design
+            each = people.total / float(people.weights[asked].sum())
+            # Rows of who was not asked are still here, or were left out.
+            inside = asked if len(values) == len(asked) else np.ones(len(values), dtype=bool)
+            centred = each * (values[inside] - wanted.estimate)
+            values, noise_of_all = np.full(len(asked), wanted.estimate), np.zeros(len(asked))
+            values[asked] += centred
+            noise_of_all[asked] = each**2 * noise[inside]
+            design, noise = people, noise_of_all
+        added = None if design.fractions is None else noise[:, None, None]
+        drift = wanted.se**2 - self.variance(wanted.target)
+        variance = design.total_covariance(values[:, None], added)[0, 0] + drift * design.total**2
+        return wanted.estimate * design.total, math.sqrt(max(float(variance), 0.0))
+
     def share(self, option: object, wanted: Quantity, method: str, level: float) -> WeightedShare:
         found, scaled = self.interval(wanted, method, level)
         visible = fallback(scaled, found, level) or found
@@ -354,9 +425,7 @@ class WeightedReports:
         values = self.values(target)
         plain = wanted.estimate * (1.0 - wanted.estimate) / (design.positive - 1)
         spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
-        drift = wanted.se**2 - self.variance(target)
-        noise = None if design.fractions is None else self.noise(target)[:, None, None]
-        total_variance = design.total_covariance(values[:, None], noise)[0, 0] + drift * design.total**2
+        total, total_se = self.total(wanted)
         return WeightedShare(
             option=option,
             estimate=wanted.estimate,
@@ -368,65 +437,8 @@ class WeightedReports:
             ),
             se_privacy=wanted.se_privacy,
             misfit=misfit(scaled) if outside(scaled, found) else None,
-            total=wanted.estimate * design.total,
-            total_se=math.sqrt(max(float(total_variance), 0.0)),
+            total=total,
+            total_se=total_se,
             design_effect=wanted.se**2 / plain if plain > 0.0 else None,
             sampling_effect=wanted.se**2 / spread if spread > 0.0 else math.nan,
         )
-
-
-def _heavy(design: SampleDesign) -> str:
-    return said(
-        "The weights are heavy: {n:,} respondents are worth {effective:.0f} with equal weights, and one of them "
-        "carries {heaviest:.0%} of the estimate.",
-        n=design.n,
-        effective=design.effective_n,
-        heaviest=design.heaviest / design.total,
-    )
-
-
-def _narrow(method: str, best: str) -> str:
-    """Say what heavy weights do to the interval: made at the effective size it allows for them, others do not."""
-    if method != "t" and method not in SCALES:
-        return said("Standard errors are too small then; the interval allows for it.")
-    if method == best:
-        return said("Standard errors and intervals are too small then; trim the weights.")
-    return said(
-        "Standard errors and {method} intervals are too small then; use the {best} interval, or trim the weights.",
-        method=method,
-        best=best,
-    )
-
-
-def _notes(
-    shares: Sequence[WeightedShare], sample: WeightedReports, method: str, best: str
-) -> tuple[str, ...]:
-    """Say what a reader must know beside the numbers."""
-    design, notes = sample.design, []
-    if np.ptp(sample.codes[design.weights > 0.0]) == 0:
-        notes.append(
-            said("All reports are the same, so the standard error is 0 and says nothing; the interval holds.")
-        )
-    if design.n > HEAVY * design.effective_n:
-        notes.append(joined(" ", [_heavy(design), _narrow(method, best)]))
-    if sample.decoy is not None:
-        notes.append(
-            said("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")
-        )
-    beyond = [str(share.option) for share in shares if share.misfit is not None]
-    if beyond:
-        notes.append(
-            said(
-                "The interval of {names} lies wholly outside the possible values: data and design disagree by more "
-                "than chance explains. The likelihood interval inside the possible values is shown.",
-                names=", ".join(beyond),
-            )
-        )
-    elif any(not 0.0 <= share.estimate <= 1.0 for share in shares):
-        notes.append(
-            said(
-                "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
-                "compute with the unclipped ones."
-            )
-        )
-    return tuple(notes)

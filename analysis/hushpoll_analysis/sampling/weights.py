@@ -68,7 +68,7 @@ def row_values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any
     """Give one value for each respondent, from a column's name or from values."""
     if isinstance(column, str):
         return np.asarray(column_of(data, column))
-    values = in_row_order(column, data)
+    values = in_row_order(column, data, what)
     if values.shape != (len(data),):
         raise AnalysisError(
             f"{what} has shape {values.shape} for {len(data)} respondents", "give one value for each"

@@ -28,7 +28,16 @@ from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .finite import finite_population
-from .interval import AUTO, ENOUGH, Resampling, check_method, in_words, intervals, method_for
+from .interval import (
+    AUTO,
+    ENOUGH,
+    Resampling,
+    check_method,
+    in_words,
+    intervals,
+    is_no_chance,
+    method_for,
+)
 from .mixed import RESPONDENTS, Mixed
 from .parts import estimate_parts
 from .quantities import quantity
@@ -159,7 +168,7 @@ def estimate(
         solution=view.choice,
         options=labels,
         estimates=tuple(found),
-        notes=(*_notes(found, interval, asked, simultaneous), *asked.notes),
+        notes=(*_notes(found, interval, asked, simultaneous, level), *asked.notes),
         shares=shares,
         source=asked.source,
         view=view,
@@ -312,6 +321,7 @@ def _notes(
     interval: str,
     asked: _Asked,
     together: bool,
+    level: float,
 ) -> tuple[str, ...]:
     """Say what a reader must know beside the numbers."""
     view, counts = asked.view, asked.counts
@@ -341,10 +351,13 @@ def _notes(
             if any(entry.low == entry.high for entry in found)
             else said("All reports are in one cell, so the standard error is 0 and says nothing.")
         )
-    outside = [entry for entry in found if entry.misfit is not None]
+    # No and Yes say the same, and of several answers somebody gave one: that one is not at its edge.
+    tests = max(len(found) - 1, 1)
+    outside = [entry for entry in found if is_no_chance(entry.misfit, tests, level)]
     if outside:
         names = [
-            said("{option} (p = {misfit:.2g})", option=entry.option, misfit=entry.misfit) for entry in outside
+            said("{option} (p = {misfit:.2g})", option=entry.option, misfit=tests * (entry.misfit or 0.0))
+            for entry in outside
         ]
         notes.append(
             said(

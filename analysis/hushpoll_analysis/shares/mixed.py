@@ -148,7 +148,7 @@ def _from_rows(reports: Any, names: Any, designs: Designs) -> tuple[RowDesigns, 
             "each, estimate({name: counts}, designs=...)"
         )
     column = pd.Series(np.asarray(reports), name=REPORTS)
-    read = read_designs(in_row_order(names, reports), designs, len(column), REPORTS)
+    read = read_designs(in_row_order(names, reports, "names of designs"), designs, len(column), REPORTS)
     view = read.view(REPORTS)
     counts = [
         np.bincount(report_codes(column[read.rows == g], block.outcomes), minlength=block.outcomes)

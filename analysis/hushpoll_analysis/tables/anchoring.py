@@ -19,7 +19,6 @@ from hushpoll_analysis.channel.view import analysis_channel
 from hushpoll_analysis.data.columns import Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.drawn import as_json
-from hushpoll_analysis.data.members import with_members
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import each_option, options_of, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
@@ -165,7 +164,7 @@ def anchored(
         wanted = [each[options.index(one)] for one in chosen]
         return anchored_parts(parts, question, share, anchor_option, level, wanted)
     if isinstance(reports, pd.DataFrame):
-        reports = with_members(reports, mechanisms, [question, anchor])
+        reports, sample = sample.among_asked(reports, mechanisms, [question, anchor])
     design = sample.design_of(reports)
     if values is not None:
         joint = read_joint(reports, mechanisms, [question, anchor], design, labels, [question])

@@ -32,6 +32,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 
 from .cells import CrossTable
+from .design_means import compare_design_means
 from .differences import Comparison, Outcome, compare_groups
 from .independence import independence_test
 from .intervals import cell_limits
@@ -202,7 +203,14 @@ def compare(
         return compare_options(_read, reports, mechanisms, outcome, by, *keys)
     number = _rounded_number(mechanisms, outcome)
     if number is not None:
-        means = _compare_numbers(reports, mechanisms, number, by, reference, labels, level, sample)
+        if option is not None:
+            raise AnalysisError(
+                f"{outcome}: its reports tell the mean only, so that no answer {option!r} can be compared",
+                "leave option out",
+            )
+        means = _compare_numbers(
+            reports, mechanisms, number, by, reference, labels, level, simultaneous, sample
+        )
         return means  # type: ignore[return-value]
     joint = _read(reports, mechanisms, outcome, by, labels, sample, designs)
     answers = joint.variables[1]
@@ -249,14 +257,15 @@ def _compare_numbers(
     reference: Any,
     labels: Mapping[str, Sequence[Any]] | None,
     level: float,
+    simultaneous: bool,
     sample: SampleKeys,
 ) -> MeanComparison:
     """Count the reports of each group, or take their joint counts, and compare the means."""
-    if sample.given:
-        raise AnalysisError(
-            f"{question.id}: means are not compared under a sample design here",
-            f"use linear('{question.id} ~ {by}', ...), which takes weights, strata and clusters",
+    if sample.given and isinstance(reports, pd.DataFrame):
+        return compare_design_means(
+            reports, survey, question, by, sample, labels, level, reference, simultaneous
         )
+    sample.design_of(reports)
     whole = sampler(question.channel)
     reports, known, named = _with_options(reports, survey, [by], labels)
     given = (named or {}).get(by)
@@ -282,7 +291,7 @@ def _compare_numbers(
         groups = found or Variable(by, tuple(given or range(len(counts))), ExactView(len(counts)), False)
     values = np.array([float(value) for value in question.answers.values or ()])
     rounding = float(question.answers.spacing)
-    return compare_means(counts, groups, question.mechanism, values, level, reference, rounding)
+    return compare_means(counts, groups, question.mechanism, values, level, reference, rounding, simultaneous)
 
 
 def _in_frame(reports: Reports, sample: SampleKeys) -> tuple[Reports, SampleKeys]:

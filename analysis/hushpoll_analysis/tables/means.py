@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from hushpoll_client.said import said
@@ -27,7 +28,15 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["GroupMean", "GroupMeanDifference", "MeanComparison", "compare_means"]
+__all__ = [
+    "GroupMean",
+    "GroupMeanDifference",
+    "MeanComparison",
+    "compare_means",
+    "faint_group",
+    "mean_comparison",
+    "small_group",
+]
 
 TOO_FEW = "too few respondents for an interval"
 
@@ -93,6 +102,7 @@ def compare_means(
     level: float = 0.95,
     reference: Any = None,
     rounding: float = 0.0,
+    simultaneous: bool = False,
 ) -> MeanComparison:
     r"""Compare the mean of a number between groups.
 
@@ -113,6 +123,8 @@ def compare_means(
         As for `mean`.
     reference
         The group to compare the others with; by default every pair is compared.
+    simultaneous
+        Make the level hold for all differences together (Bonferroni).
 
     Returns
     -------
@@ -120,23 +132,63 @@ def compare_means(
     """
     check_level(level)
     table = np.asarray(counts, dtype=np.float64)
-    labels = groups.labels
+
+    def within(each: float) -> Within:
+        if groups.randomized:
+            return _Randomized(table, groups, outcome, finite_numbers(values, "values"), each)
+        return _Exact(table, groups, outcome, values, each, rounding)
+
+    return mean_comparison(within, groups, level, reference, simultaneous)
+
+
+class Within(Protocol):
+    """Means of groups at one level."""
+
+    def mean(self, g: int) -> GroupMean:
+        """Give the mean of one group."""
+
+    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
+        """Give the mean of one group minus that of another; None where one of them has none."""
+
+
+def mean_comparison(
+    within: Callable[[float], Within], groups: Variable, level: float, reference: Any, simultaneous: bool
+) -> MeanComparison:
+    """Put together means and differences; `within` makes them at a level."""
+    places = range(len(groups.labels))
     if reference is None:
-        pairs = [(b, a) for a, b in combinations(range(len(labels)), 2)]
+        pairs = [(b, a) for a, b in combinations(places, 2)]
     else:
         base = groups.position(reference)
-        pairs = [(g, base) for g in range(len(labels)) if g != base]
-    within: _Exact | _Randomized
-    if groups.randomized:
-        within = _Randomized(table, groups, outcome, finite_numbers(values, "values"), level)
-    else:
-        within = _Exact(table, groups, outcome, values, level, rounding)
-    differences = [within.difference(g, base) for g, base in pairs]
+        pairs = [(g, base) for g in places if g != base]
+    alone = within(level)
+    together = within(1.0 - (1.0 - level) / len(pairs)) if simultaneous and len(pairs) > 1 else alone
+    differences = [together.difference(g, base) for g, base in pairs]
     return MeanComparison(
         level,
-        tuple(within.mean(g) for g in range(len(labels))),
+        tuple(alone.mean(g) for g in places),
         tuple(one for one in differences if one is not None),
     )
+
+
+def small_group(groups: Variable, g: int) -> GroupMean:
+    """Give a group that has too few people for a mean."""
+    label = groups.labels[g]
+    return GroupMean(label, *(math.nan,) * 4, "", f"{groups.name} = {label}: {TOO_FEW}")
+
+
+def faint_group(groups: Variable, g: int, size: float, error: float) -> GroupMean:
+    """Give a randomized group of which it is not clear that there is anybody in it."""
+    label = groups.labels[g]
+    words = said(
+        "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
+        "{error:.3f}), so no mean within it can be given",
+        name=groups.name,
+        label=label,
+        size=size,
+        error=error,
+    )
+    return GroupMean(label, *(math.nan,) * 4, "", words)
 
 
 class _Exact:
@@ -162,7 +214,7 @@ class _Exact:
     def mean(self, g: int) -> GroupMean:
         one, label = self.found[g], self.groups.labels[g]
         if one is None:
-            return GroupMean(label, *(math.nan,) * 4, "", f"{self.groups.name} = {label}: {TOO_FEW}")
+            return small_group(self.groups, g)
         return GroupMean(label, one.estimate, one.se, one.low, one.high, one.interval, "")
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
@@ -206,15 +258,7 @@ class _Randomized:
     def mean(self, g: int) -> GroupMean:
         label = self.groups.labels[g]
         if self.faint[g]:
-            words = said(
-                "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
-                "{error:.3f}), so no mean within it can be given",
-                name=self.groups.name,
-                label=label,
-                size=float(self.sizes[g]),
-                error=float(self.spread[g]),
-            )
-            return GroupMean(label, *(math.nan,) * 4, "", words)
+            return faint_group(self.groups, g, float(self.sizes[g]), float(self.spread[g]))
         value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
         return GroupMean(label, value, se, value - self.z * se, value + self.z * se, "wald", "")
 

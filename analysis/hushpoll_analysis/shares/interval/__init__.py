@@ -9,6 +9,7 @@ from .adaptive import ENOUGH as ENOUGH
 from .base import Interval as Interval
 from .base import Resampling as Resampling
 from .edges import fallback as fallback
+from .edges import is_no_chance as is_no_chance
 from .edges import misfit as misfit
 from .edges import outside as outside
 from .likelihood import crossings as crossings

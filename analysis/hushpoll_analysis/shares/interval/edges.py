@@ -12,7 +12,7 @@ from hushpoll_analysis.shares.quantities import Quantity
 from .base import Interval, Resampling
 from .likelihood import Likelihood
 
-__all__ = ["fallback", "misfit", "outside"]
+__all__ = ["fallback", "is_no_chance", "misfit", "outside"]
 
 
 def outside(quantity: Quantity, found: Interval) -> bool:
@@ -47,6 +47,14 @@ def misfit(quantity: Quantity) -> float:
         return _tail(line.successes, line.trials, line.probability(edge), less)
     spread = _spread_at(quantity, edge)
     return float(ndtr(-abs(quantity.estimate - edge) / spread)) if spread > 0.0 else 0.0
+
+
+def is_no_chance(chance: float | None, tests: int, level: float) -> bool:
+    """Say whether a p-value is more than chance among so many tests: of many intervals some lie outside (Bonferroni).
+
+    None is the p-value of an estimate whose interval does not lie outside.
+    """
+    return chance is not None and (tests == 1 or tests * chance < (1.0 - level) / 2.0)
 
 
 def _spread_at(quantity: Quantity, edge: float) -> float:

@@ -1,0 +1,90 @@
+"""What to know beside shares of a weighted sample, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hushpoll_client.said import joined, said
+
+from hushpoll_analysis.shares.interval import is_no_chance
+
+from .proportions import SCALES
+
+if TYPE_CHECKING:
+    from .design import SampleDesign
+    from .weighted import WeightedReports, WeightedShare
+
+__all__ = ["weighted_notes"]
+
+HEAVY = 5.0
+"""From this ratio of respondents to effective respondents on, a few people carry the estimate."""
+
+
+def _heavy(design: SampleDesign, asked: int) -> str:
+    return said(
+        "The weights are heavy: {n:,} respondents are worth {effective:.0f} with equal weights, and one of them "
+        "carries {heaviest:.0%} of the estimate.",
+        n=asked,
+        effective=design.effective_n,
+        heaviest=design.heaviest / design.total,
+    )
+
+
+def _narrow(method: str, best: str) -> str:
+    """Say what heavy weights do to the interval: made at the effective size it allows for them, others do not."""
+    if method != "t" and method not in SCALES:
+        return said("Standard errors are too small then; the interval allows for it.")
+    if method == best:
+        return said("Standard errors and intervals are too small then; trim the weights.")
+    return said(
+        "Standard errors and {method} intervals are too small then; use the {best} interval, or trim the weights.",
+        method=method,
+        best=best,
+    )
+
+
+def weighted_notes(
+    shares: Sequence[WeightedShare],
+    sample: WeightedReports,
+    method: str,
+    best: str,
+    level: float,
+    others: int,
+) -> tuple[str, ...]:
+    """Say what a reader must know beside the numbers.
+
+    `others` is how many options have estimates of their own beside these.
+    """
+    design, notes = sample.design, []
+    if np.ptp(sample.codes[design.weights > 0.0]) == 0:
+        notes.append(
+            said("All reports are the same, so the standard error is 0 and says nothing; the interval holds.")
+        )
+    asked = design.n if sample.whole is None else sample.whole.n
+    if asked > HEAVY * design.effective_n:
+        notes.append(joined(" ", [_heavy(design, asked), _narrow(method, best)]))
+    if sample.decoy is not None:
+        notes.append(
+            said("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")
+        )
+    # No and Yes say the same, and of several answers somebody gave one: that one is not at its edge.
+    tests = max(len(shares) - 1, 1) * (others + 1)
+    beyond = [str(share.option) for share in shares if is_no_chance(share.misfit, tests, level)]
+    if beyond:
+        notes.append(
+            said(
+                "The interval of {names} lies wholly outside the possible values: data and design disagree by more "
+                "than chance explains. The likelihood interval inside the possible values is shown.",
+                names=", ".join(beyond),
+            )
+        )
+    elif any(not 0.0 <= share.estimate <= 1.0 for share in shares):
+        notes.append(
+            said(
+                "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
+                "compute with the unclipped ones."
+            )
+        )
+    return tuple(notes)

@@ -1,0 +1,174 @@
+"""Means of a number within groups, from a weighted, stratified or clustered sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hushpoll_client.survey import Question
+from scipy import stats
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, read_variable
+from hushpoll_analysis.data.option_columns import with_options
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sampling.numbers import DesignSample, design_sample, plain_method
+from hushpoll_analysis.sampling.weighted import Everybody
+from hushpoll_analysis.shares.interval import AUTO
+from hushpoll_analysis.shares.interval.mover import Part, difference_limits
+from hushpoll_analysis.shares.means import mean_of
+from hushpoll_analysis.shares.result import LinearEstimate
+
+from .cells import FAINT
+from .means import (
+    GroupMean,
+    GroupMeanDifference,
+    MeanComparison,
+    faint_group,
+    mean_comparison,
+    small_group,
+)
+
+__all__ = ["compare_design_means"]
+
+ONE = 1.0 + 1e-9
+"""The effective size of one respondent."""
+
+
+def compare_design_means(
+    reports: pd.DataFrame,
+    mechanisms: Mechanisms,
+    question: Question,
+    by: str,
+    sample: SampleKeys,
+    labels: Mapping[str, Sequence[Any]] | None = None,
+    level: float = 0.95,
+    reference: Any = None,
+    simultaneous: bool = False,
+) -> MeanComparison:
+    r"""Compare the mean of a number between groups under a sample design.
+
+    A group is a domain: its mean is :math:`m_g = \sum w a_g b / \sum w a_g`, with b the unbiased number behind a report
+    and a_g 1 inside an exact group and 0 outside, or what a report of a randomized group says of g. The covariance of
+    the means is the linearised one of :math:`a_g (b - m_g)/p_g` over all respondents, so that strata and clusters in
+    which nobody is of the group count. An exact group's interval is that of a mean under this design, at its effective
+    size, a difference's is built from both with their correlation (MOVER); with randomized groups they are t intervals.
+
+    References
+    ----------
+    Binder (1983), Int. Stat. Rev. 51, 279-292; Zou, Donner (2008), Statist. Med. 27, 1693-1702.
+    """
+    frame, keys = sample.in_frame(reports)
+    frame, known, named = with_options(frame, mechanisms, [by, question.id], labels)
+    groups, codes = read_variable(frame, by, known, (named or {}).get(by))
+    rounding = float(question.answers.spacing)
+    read = design_sample(frame, question.mechanism, question.id, SampleKeys(**keys), level, rounding)
+    values = np.array([float(value) for value in question.answers.values or ()])
+    kind = _RandomizedGroups if groups.randomized else _ExactGroups
+
+    def within(each: float) -> _RandomizedGroups | _ExactGroups:
+        return kind(replace(read, level=each), groups, codes, values)
+
+    return mean_comparison(within, groups, level, reference, simultaneous)
+
+
+class _ExactGroups:
+    """Groups that everybody's row tells: each is a sample of its own, in which the others weigh nothing."""
+
+    def __init__(self, sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> None:
+        self.groups, self.design = groups, sample.reports.design
+        self.numbers, self.inside = sample.reports.values(values), codes
+        self.found: list[LinearEstimate | None] = []
+        for g in range(len(groups.labels)):
+            chosen = codes == g
+            # All people of the group are asked: the fraction sampled of it is that of everybody.
+            among = self.design.among(chosen, 1.0)
+            if not (among.total > 0.0 and among.effective_n > ONE):
+                self.found.append(None)
+                continue
+            reports = replace(sample.reports, design=among, whole=Everybody(self.design, chosen))
+            own = replace(sample, reports=reports)
+            self.found.append(own.plainly(mean_of(own, values, sample.level, plain_method(AUTO))))
+
+    def mean(self, g: int) -> GroupMean:
+        """Give the mean of one group."""
+        one = self.found[g]
+        if one is None:
+            return small_group(self.groups, g)
+        label = self.groups.labels[g]
+        return GroupMean(label, one.estimate, one.se, one.low, one.high, one.interval, "")
+
+    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
+        """Give the mean of one group minus that of another."""
+        one, other = self.found[g], self.found[base]
+        if one is None or other is None:
+            return None
+        correlation = self._correlation(g, base, one, other)
+        both = one.se**2 + other.se**2 - 2.0 * correlation * one.se * other.se
+        parts = [Part(part.estimate, part.low, part.high) for part in (one, other)]
+        limits = difference_limits(parts[0], parts[1], correlation)
+        gap, se = one.estimate - other.estimate, math.sqrt(max(both, 0.0))
+        figures = (gap, se, *limits, _p(gap, se, self.design.degrees_of_freedom), "mover")
+        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+
+    def _correlation(self, g: int, base: int, one: LinearEstimate, other: LinearEstimate) -> float:
+        """Give the correlation of two groups' means: people of both are in the same clusters and strata."""
+        if not (one.se > 0.0 and other.se > 0.0):
+            return 0.0
+        design = self.design
+        inside = np.stack([self.inside == g, self.inside == base], axis=1).astype(np.float64)
+        centred = self.numbers[:, None] - np.array([one.estimate, other.estimate])
+        covariance = design.covariance(inside * centred / design.mean(inside))[0, 1]
+        return float(np.clip(covariance / (one.se * other.se), -1.0, 1.0))
+
+
+class _RandomizedGroups:
+    """Groups that are estimated too: means are ratios, with one covariance matrix."""
+
+    def __init__(self, sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> None:
+        # Not made smaller by a finite population: the randomization of the groups would have to be added again.
+        design = sample.reports.design.without_population
+        if design.n < 2:
+            raise AnalysisError(f"a standard error needs at least 2 respondents, got {design.n}")
+        self.groups, self.freedom = groups, design.degrees_of_freedom
+        self.t = float(stats.t.isf((1.0 - sample.level) / 2.0, self.freedom))
+        numbers = sample.reports.values(values)[:, None]
+        members = groups.weights.T[codes]
+        slope, extra = np.zeros_like(members), 0.0
+        if groups.decoy is not None:
+            slope, extra = groups.decoy.slope.T[codes], groups.decoy.variance
+        self.sizes = design.mean(members)
+        own = np.diag(design.covariance(members - self.sizes)) + design.mean(slope) ** 2 * extra
+        self.spread = np.sqrt(np.maximum(own, 0.0))
+        self.faint = self.sizes < FAINT * self.spread
+        sizes = np.where(self.faint, 1.0, self.sizes)
+        self.means = design.mean(members * numbers) / sizes
+        moved = design.mean(slope * (numbers - self.means)) / sizes
+        self.covariance = design.covariance(members * (numbers - self.means) / sizes)
+        self.covariance += np.outer(moved, moved) * extra
+
+    def mean(self, g: int) -> GroupMean:
+        """Give the mean of one group."""
+        if self.faint[g]:
+            return faint_group(self.groups, g, float(self.sizes[g]), float(self.spread[g]))
+        value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
+        return GroupMean(self.groups.labels[g], value, se, value - self.t * se, value + self.t * se, "t", "")
+
+    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
+        """Give the mean of one group minus that of another."""
+        if self.faint[g] or self.faint[base]:
+            return None
+        gap = float(self.means[g] - self.means[base])
+        both = self.covariance[g, g] + self.covariance[base, base] - 2.0 * self.covariance[g, base]
+        se = math.sqrt(max(float(both), 0.0))
+        figures = (gap, se, gap - self.t * se, gap + self.t * se, _p(gap, se, self.freedom), "t")
+        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+
+
+def _p(difference: float, se: float, freedom: int) -> float:
+    return 2.0 * float(stats.t.sf(abs(difference) / se, freedom)) if se > 0.0 else math.nan
