@@ -313,7 +313,9 @@ def _entry(
     found: WeightedEstimate, sample: WeightedReports, k: int, option: str, reported: int | None
 ) -> LinearEstimate:
     weights = sample.view.solution(sample.view.unit(k))[sample.view.possible]
-    heaviest = float(sample.design.weights.max() / sample.design.weights.mean())
+    # Who was not asked about an option weighs nothing, and sends no report about it.
+    asked = sample.design.weights[sample.design.weights > 0.0]
+    heaviest = float(asked.max() / asked.mean())
     share = found.shares[k]
     return LinearEstimate(
         option=option,
