@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import estimate, report, simulate, weighted_estimate
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.results.findings import group_findings
+from hushpoll_analysis.results.texts import Texts
+from hushpoll_analysis.results.wording import wording
 from hushpoll_client import mechanisms
 
 DISAGREE = "disagree by more than chance explains"
@@ -80,3 +85,46 @@ def test_reports_that_no_answers_explain_are_told_with_a_p_value_that_knows_of_a
 
 def test_no_and_yes_are_one_test() -> None:
     assert says(estimate([995, 5], mechanisms.warner(epsilon=1)).notes, DISAGREE)
+
+
+@pytest.mark.parametrize(
+    ("language", "pattern"),
+    [("en", r"differ by 11 points \(−10 to 31\)"), ("de", r"um 11 Punkte \(−10 bis 31\)")],
+)
+def test_a_difference_that_may_be_chance_has_the_sign_of_its_limits(language: str, pattern: str) -> None:
+    yes_no = {"kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 1}}
+    survey = read_draft({"hushpoll": 1, "title": "T", "questions": [{"id": one, **yes_no} for one in "ab"]})
+    data = pd.DataFrame(
+        {
+            "a_reported": [0] * 130 + [1] * 70 + [0] * 140 + [1] * 60,
+            "b_reported": 0,
+            "site": ["A"] * 200 + ["B"] * 200,
+        }
+    )
+    found = report(survey, data, by="site", only="a")
+    (words,) = group_findings(found.groups[0], Texts(survey, wording(language)))
+    assert re.search(pattern, words)
+    # B has less than A: A comes first.
+    assert words.index("A") < words.index("B")
+
+
+def test_one_dishonest_report_weighs_no_more_because_others_were_not_asked() -> None:
+    survey = read_draft(
+        {
+            "hushpoll": 1,
+            "title": "T",
+            "questions": [
+                {
+                    "id": "u",
+                    "kind": "multiple",
+                    "text": "?",
+                    "options": ["o0", "o1", "o2", "o3", "o4", "o5"],
+                    "mechanism": {"name": "sampled", "epsilon": 2, "ask": 1},
+                }
+            ],
+        }
+    )
+    reports = simulate(survey.questions[0].mechanism, np.zeros((600, 6), dtype=int), 1)
+    data = pd.DataFrame({"u_reported": reports, "w": 1.0})
+    plain, weighted = (report(survey, data, **keys)["u"] for keys in ({}, {"weights": "w"}))
+    assert weighted.dishonest_weight == pytest.approx(plain.dishonest_weight)

@@ -194,7 +194,7 @@ def _checked_counts(question: Question | Block, counts: npt.ArrayLike) -> Counts
     cells = sampler(question.channel).cells
     if values.ndim != 1 or len(values) != cells:
         raise AnalysisError(f'question "{question.id}" has {cells} reports', "give that many counts")
-    numbers = values.astype(float)
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
     if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or np.any(numbers != np.floor(numbers)):
         raise AnalysisError(
             f'counts of question "{question.id}" must be whole numbers >= 0, got {values.tolist()}'

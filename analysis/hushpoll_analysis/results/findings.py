@@ -295,12 +295,14 @@ def _mean_difference(one: GroupMeanDifference, table: GroupTable, texts: Texts |
 def _gap(phrase: str, numbers: Sequence[float], digits: int, say: Wording, unit: str, **names: Any) -> str:
     middle, low, high = numbers
     kind = "more" if low > 0.0 else "less" if high < 0.0 else "chance"
-    if kind == "less":
+    if middle < 0.0:
         middle, low, high = -middle, -high, -low
-    size = abs(middle) if kind == "chance" else middle
+        if kind == "chance":
+            # The first one is the larger one, so that the limits are on the side of the difference.
+            names |= {"group": names["reference"], "reference": names["group"]}
     limits = (_outward(low, digits, False), _outward(high, digits, True))
     shown = {"low": say.number(limits[0], digits), "high": say.number(limits[1], digits)}
-    return say(f"{phrase}_{kind}", points=in_unit(say.number(size, digits), unit), **shown, **names)
+    return say(f"{phrase}_{kind}", points=in_unit(say.number(middle, digits), unit), **shown, **names)
 
 
 # Rounding -------------------------------------------------------------------------------------------------------

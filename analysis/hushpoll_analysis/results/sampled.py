@@ -238,7 +238,8 @@ def _entry(
     found: WeightedEstimate, sample: WeightedReports, k: int, option: str, reported: int | None
 ) -> LinearEstimate:
     weights = sample.view.solution(sample.view.unit(k))[sample.view.possible]
-    heaviest = sample.design.heaviest * sample.design.n / sample.design.total
+    # Who was not asked about an option weighs nothing, and sends no report about it.
+    heaviest = sample.design.heaviest * sample.design.positive / sample.design.total
     share = found.shares[k]
     return LinearEstimate(
         option=option,

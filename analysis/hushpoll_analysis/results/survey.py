@@ -329,6 +329,7 @@ def report(
         )
     minimum = max(minimum, 2)  # one report has no variance
     least = max(fewest, FEWEST_REPORTS)
+    _check_asked(survey, questions, only)
     planned = read_needed([question.id for question in survey.questions], needed)
     data, (weights, strata, clusters, population, replicates, _), left_out = complete_rows(
         survey, data, na_action, (weights, strata, clusters, population, replicates, (by, margins))
@@ -386,6 +387,12 @@ def report(
         group_sizes(counted),
         left_out,
     )
+
+
+def _check_asked(survey: Survey, questions: Sequence[str] | None, only: str | None) -> None:
+    """Refuse names of questions that the survey does not have."""
+    for name in [*(questions or ()), *([] if only is None else [only])]:
+        question_of(survey, name)
 
 
 def _beside_groups(part: QuestionResults, counted: Tally) -> QuestionResults:

@@ -99,7 +99,11 @@ class WeightedEstimate(ShareTable[WeightedShare]):
 
     def to_dict(self) -> dict[str, Any]:
         """Give the result as JSON values."""
-        shares = [{**vars(share), "shown": dict(vars(share.shown))} for share in self.shares]
+        shares = [
+            {key: None if value != value else value for key, value in vars(share).items()}
+            | {"shown": dict(vars(share.shown))}
+            for share in self.shares
+        ]
         return {**vars(self), "shares": shares, "notes": list(self.notes)}
 
     def plot(self, axes: Any = None) -> Any:
