@@ -33,6 +33,7 @@ def test_the_page_is_what_the_measurements_give(capacity: ModuleType) -> None:
         ("crowd", "visit_processor_ms"),
         ("scale", "ns_each"),
         ("models", "most_megabytes"),
+        ("weighted", "most_megabytes"),
         ("submit", "sqlite_bytes_each"),
     ):
         other = deepcopy(kept)

@@ -23,6 +23,7 @@ from hushpoll_analysis.shares.sample import Sample
 __all__ = [
     "Numbers",
     "entry_row",
+    "has_numbers",
     "in_unit",
     "measure",
     "numbers_of",
