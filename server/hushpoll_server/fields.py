@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from hushpoll_client.errors import HushpollError
+from hushpoll_client.errors import HushpollError, SurveyError
 from hushpoll_client.said import Said
 from wtforms import FloatField, SelectChoice
 from wtforms.widgets import TextInput
@@ -28,27 +29,40 @@ __all__ = [
     "together",
 ]
 
-# 12,500 may be twelve thousand five hundred where a language writes thousands so: it stays as it is, and is refused
-# beside its field.
-_THOUSANDS = re.compile(r"[1-9]\d{0,2}(,\d{3})+")
+# 12,500 may be twelve thousand five hundred where a language writes thousands so, and 12.500 where it has a decimal
+# comma: neither is guessed.
+_THOUSANDS = {
+    ".": re.compile(r"[1-9]\d{0,2}(,\d{3})+"),
+    ",": re.compile(r"[1-9]\d{0,2}(\.\d{3})+"),
+}
 # Answers that every survey may have, spelled in English in its document.
 _OURS = ("Yes", "No", "Prefer not to say", "does not apply")
 _POINT = re.compile(r"-?\d+\.\d+")
 _COMMA = re.compile(r"(\d*),(\d+%?)")
 
 
-def decimal(text: str) -> str:
-    """Read a decimal comma as a point; what could be thousands stays as it was typed."""
+def decimal(text: str, at: Sequence[str] = ()) -> str:
+    """Read a decimal comma as a point; refuse what could be thousands, at the place in a survey that it is for."""
     text = text.strip()
     sign, digits = ("-", text[1:]) if text.startswith(("-", "−")) else ("", text)
-    unclear = in_digits("0.5") == "0.5" and _THOUSANDS.fullmatch(digits)
-    found = None if unclear else _COMMA.fullmatch(digits)
+    point = in_digits("0.5")[1]
+    if _THOUSANDS[point].fullmatch(digits):
+        raise _unclear(text, sign + re.sub(r"\D", "", digits), sign + re.sub(r"\D", point, digits), at)
+    found = _COMMA.fullmatch(digits)
     return f"{sign}{found[1] or 0}.{found[2]}" if found else text
 
 
-def decimals(text: str) -> str:
+def _unclear(typed: str, whole: str, broken: str, at: Sequence[str]) -> SurveyError:
+    if re.fullmatch(r"-?\d+[.,]\d+", broken):
+        problem = _("%(typed)s can be read in two ways", typed=quoted(typed))
+        return SurveyError(at, problem, _("write %(whole)s, or %(broken)s", whole=whole, broken=broken))
+    problem = _("%(typed)s has signs between thousands", typed=quoted(typed))
+    return SurveyError(at, problem, _("write %(whole)s", whole=whole))
+
+
+def decimals(text: str, at: Sequence[str] = ()) -> str:
     """Read decimal commas in a list, whose items then have semicolons between."""
-    return ", ".join(map(decimal, text.split(";"))) if ";" in text else text
+    return ", ".join(decimal(one, at) for one in text.split(";")) if ";" in text else text
 
 
 def shown(value: object) -> str:
@@ -62,6 +76,7 @@ def shown(value: object) -> str:
 class DecimalField(FloatField):  # type: ignore[misc]
     """A number with a decimal point or a decimal comma; browsers' own number fields refuse one of them."""
 
+    data: Any
     widget = TextInput()
 
     def _value(self) -> str:
@@ -70,7 +85,11 @@ class DecimalField(FloatField):  # type: ignore[misc]
 
     def process_formdata(self, valuelist: list[str]) -> None:
         """Read what was typed."""
-        super().process_formdata([decimal(text) for text in valuelist])
+        try:
+            super().process_formdata([decimal(text) for text in valuelist])
+        except SurveyError as error:
+            self.data = None
+            raise ValueError(sentence(both(error))) from None
 
 
 def choices(pairs: Iterable[tuple[str, object]]) -> list[SelectChoice]:

@@ -140,7 +140,7 @@ def _plan(draft: Draft, form: BlockForm) -> BlockPlan | None:
     if len(sizes) < 2:
         return None
     try:
-        return plan_block(sizes, (form.epsilon.data or "").strip(), bool(form.cross_tables.data))
+        return plan_block(sizes, decimal(form.epsilon.data or ""), bool(form.cross_tables.data))
     except HushpollError:
         return None
 
@@ -159,10 +159,10 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
     if form.cross_tables.data and ask == 1:
         form.ask.errors = [_("Cross-tables need two questions of each person: ask 2 or more.")]
         return _show(draft, form, number, 422)
-    epsilon = decimal(form.epsilon.data or "")
     chosen = form.questions.data or []
-    document = block_rules.with_block(draft.document, chosen, ask, epsilon, number, draft.epsilon)
     try:
+        epsilon = decimal(form.epsilon.data or "", ("epsilon",))
+        document = block_rules.with_block(draft.document, chosen, ask, epsilon, number, draft.epsilon)
         drafts.compiled(document)
         linked = tuple(name for name in draft.linked if name not in chosen)
         others = {name: wanted for name, wanted in draft.cross_tables.items() if name not in chosen}

@@ -227,9 +227,9 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
     from hushpoll_analysis.designing.recommending import recommend_for
 
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
-    shape = editor.write(form.data)
-    kind, where = KINDS[shape["kind"]], ("questions", 0)
     try:
+        shape = editor.write(form.data)
+        kind, where = KINDS[shape["kind"]], ("questions", 0)
         own = editor.in_mechanism(form.data) | editor.wishes(form.data)
         answers = kind.read({**shape, "mechanism": own}, where, published=False)
         skipped = bool(form.after_question.data) and kind.may_be_skipped

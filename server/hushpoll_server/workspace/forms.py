@@ -269,7 +269,10 @@ class LockField(StringField):  # type: ignore[misc]
         super().process_formdata(valuelist)
         words = re.escape(_("%(n)s-fold", n="0")).replace("0", "(.+)", 1) + "|(.+)-fold"
         found = re.fullmatch(words, (self.data or "").strip(), re.IGNORECASE)
-        self.data = f"{decimal(found[1] or found[2])}-fold" if found else decimal(self.data or "")
+        try:
+            self.data = f"{decimal(found[1] or found[2])}-fold" if found else decimal(self.data or "")
+        except SurveyError as error:
+            raise ValueError(sentence(both(error))) from None
 
 
 class PlanForm(RevisionForm):
@@ -310,8 +313,10 @@ def plan_form(questions: int) -> type[PlanForm]:
 def _is_lock(form: FlaskForm, field: StringField) -> None:
     from hushpoll_analysis.designing.spending import read_lock
 
+    if field.process_errors:
+        return  # said already
     try:
-        read_lock(decimal(field.data))
+        read_lock(field.data)
     except HushpollError as error:
         raise ValidationError(sentence(error)) from None
 

@@ -260,7 +260,7 @@ def _with_details(draft: Draft, form: DetailsForm) -> Draft:
     if groups := read_lines(form.groups.data):
         document["groups"] = groups
     if form.anchor_question.data:
-        share = decimal(form.anchor_share.data or "")
+        share = decimal(form.anchor_share.data or "", ("anchor", "share"))
         document["anchor"] = anchors.written(document, form.anchor_question.data, share)
     check_details(document)
     return replace(draft, document=document)

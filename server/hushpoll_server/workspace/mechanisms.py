@@ -173,7 +173,8 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
 
 
 def _written(parameter: Parameter, text: str) -> Any:
-    value = parameter.shape.from_text((decimals if parameter.shape.listed else decimal)(text))
+    read = decimals if parameter.shape.listed else decimal
+    value = parameter.shape.from_text(read(text, (parameter.name,)))
     if parameter.name == "epsilon" or parameter.shape.whole:
         return value
     if isinstance(value, list):
@@ -193,6 +194,7 @@ def _share(text: Any) -> Any:
 
 def _write_decoy(source: str, given: dict[str, str]) -> dict[str, Any]:
     if source == "share":
-        return {"decoy_share": _share(decimal(given["decoy_share"]))} if "decoy_share" in given else {}
+        named = DECOY_SHARE.name
+        return {named: _share(decimal(given[named], (named,)))} if named in given else {}
     counts = f"{given.get('decoy_yes', '')},{given.get('decoy_of', '')}"
     return {DECOY_COUNTS.name: DECOY_COUNTS.shape.from_text(counts)}

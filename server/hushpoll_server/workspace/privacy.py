@@ -9,7 +9,7 @@ from flask import current_app, flash, jsonify, redirect, render_template, reques
 from hushpoll_client import Survey, SurveyError
 from werkzeug.wrappers import Response
 
-from hushpoll_server.fields import choices, decimal
+from hushpoll_server.fields import choices
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.store.surveys import get_store
@@ -171,7 +171,7 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
             margins[question["id"]] = margin.data / 100
         may_lock = draft.follows_slider(question) or question["id"] in in_blocks
         if lock.data and lock.data.strip() and may_lock:
-            locks[question["id"]] = decimal(lock.data)
+            locks[question["id"]] = lock.data
     plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
     wanted = replace(draft, **plan, margins=margins, locks=locks)
     if form.epsilon.data != OWN:

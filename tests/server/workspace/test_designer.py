@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
+from hushpoll_client import SurveyError
 from hushpoll_server.documents import parse_survey
-from hushpoll_server.fields import decimal, decimals
+from hushpoll_server.fields import both, decimal, decimals
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, history
 from hushpoll_server.workspace.drafts import Draft
@@ -203,15 +206,83 @@ def test_a_bad_plan_is_refused_with_its_place(owner: FlaskClient, store: Store, 
         ("0,125", "0.125"),
         ("1.5", "1.5"),
         ("3/4", "3/4"),
-        # Twelve thousand five hundred in English: refused rather than guessed.
-        ("12,500", "12,500"),
-        ("1,000,000", "1,000,000"),
         ("1,2,3", "1,2,3"),
         ("a,b", "a,b"),
     ],
 )
 def test_a_decimal_comma_is_read(typed: str, read: str) -> None:
     assert decimal(typed) == read
+
+
+UNCLEAR = {
+    "en": {
+        "12,500": "“12,500” can be read in two ways; write 12500, or 12.500",
+        "−1,234": "“−1,234” can be read in two ways; write -1234, or -1.234",
+        "1,000,000": "“1,000,000” has signs between thousands; write 1000000",
+    },
+    "de": {
+        "12.500": "„12.500“ lässt sich auf zwei Arten lesen; schreiben Sie 12500 oder 12,500",
+        "−1.234": "„−1.234“ lässt sich auf zwei Arten lesen; schreiben Sie -1234 oder -1,234",
+        "1.000.000": "„1.000.000“ hat Zeichen zwischen den Tausendern; schreiben Sie 1000000",
+    },
+}
+
+
+@pytest.mark.parametrize("language", UNCLEAR)
+def test_what_could_be_thousands_is_refused_in_every_language(app: Flask, language: str) -> None:
+    """Ten thousand in English is ten in German, and the other way round: neither is guessed."""
+    with app.test_request_context("/surveys", headers={"Accept-Language": language}):
+        for typed, told in UNCLEAR[language].items():
+            with pytest.raises(SurveyError) as refused:
+                decimal(typed, ("max",))
+            assert both(refused.value) == told
+            assert refused.value.path == ("max",)
+        # The other language's thousands are decimals here, and so is what no thousands look like.
+        other = "10.000" if language == "en" else "10,000"
+        assert [decimal(text) for text in (other, "0,125", "0.125", "1234,5")] == [
+            "10.000",
+            "0.125",
+            "0.125",
+            "1234.5",
+        ]
+
+
+@pytest.mark.parametrize("language", UNCLEAR)
+def test_thousands_are_refused_beside_every_field(owner: FlaskClient, store: Store, language: str) -> None:
+    typed, told = next(iter(UNCLEAR[language].items()))
+    owner.set_cookie("hushpoll_language", language)
+    draft = make_draft(store, "owner", QUESTION, {**QUESTION, "id": "q2"})
+    page = f"/drafts/{draft.id}"
+    asked = {"id": "q3", "text": "Did you?", "mechanism": ""}
+    number = {**asked, "kind": "number", "min": "0", "max": "80", "step": "1"}
+    own = {**asked, "kind": "yes_no", "mechanism": "warner", "epsilon": typed}
+    plan = {"expected_n": "1000", "margin": "5", "epsilon": "1"}
+    block = {"questions": ["q1", "q2"], "ask": "1", "epsilon": typed}
+    details = {"title": "A", "anchor_question": "q1", "anchor_share": typed}
+    forms = [
+        ("/questions/new", {**number, "max": typed}, "max"),
+        ("/questions/new", {**number, "step": typed}, "step"),
+        ("/questions/new", own, "epsilon"),
+        ("/privacy", {**plan, "margin": typed}, "margin"),
+        ("/privacy", {**plan, "margin_0": typed}, "margin_0"),
+        ("/privacy", {**plan, "lock_0": typed}, "lock_0"),
+        ("/blocks/new", block, "epsilon"),
+        ("", details, "anchor_share"),
+    ]
+    before = again(store, draft)
+    for path, fields, field in forms:
+        answer = submit(owner, page + path, **fields)
+        assert answer.status_code == 422, (path, field)
+        found = re.search(
+            rf'id="{field}-error"[^>]*><span[^>]*>[^<]*</span>(.*?)</p>', answer.text, re.DOTALL
+        )
+        assert found, (path, field)
+        assert html.unescape(found[1]).startswith(f"{told}."), (path, field)
+    assert again(store, draft) == before, "nothing was kept"
+    # What only another kind uses is not looked at.
+    assert (
+        submit(owner, f"{page}/questions/new", **{**asked, "kind": "yes_no", "max": typed}).status_code == 302
+    )
 
 
 def test_a_list_with_decimal_commas_has_semicolons() -> None:

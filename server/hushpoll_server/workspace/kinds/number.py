@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 from flask_babel import lazy_gettext as later
@@ -32,7 +33,7 @@ class NumberEditor(EditorKind):
     kind = KINDS["number"]
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {
         "bins": whole_or_text,
-        **dict.fromkeys(("min", "max", "step"), decimal),
+        **{key: partial(decimal, at=(key,)) for key in ("min", "max", "step")},
     }
     answers = 3  # or more: what fits three answers fits all
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {
