@@ -214,10 +214,13 @@ def test_too_few_reports_give_no_number_in_any_form(survey: Survey, frame: pd.Da
     made = report(survey, frame[:n], by="cheated")
     told = {
         0: "no report is counted, and it takes 50.",
-        1: "1 report is fewer",
-        49: "49 reports are fewer",
+        1: "1 report is fewer than the minimum of 50.",
+        49: "49 reports are fewer than the minimum of 50.",
     }
-    assert made.too_few.startswith(f"No estimates: {told[n]}")
+    assert made.too_few == f"No estimates: {told[n]}"
+    # Nothing is said of an estimate that nobody made, nor of noise that a high epsilon does not have.
+    assert "were randomized on the respondents' devices" in made.method.paragraph
+    assert "estimated" not in made.method.paragraph
     assert made.to_html().count("<details") == 1, "the method; no fold opens on nothing"
     value = json.loads(made.to_json())
     assert value["n"] == n

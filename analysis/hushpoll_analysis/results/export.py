@@ -308,7 +308,7 @@ def _codebook_text(
     level: float,
     batch: float | None,
 ) -> str:
-    method = method_of(survey, n, level)
+    method = method_of(survey, n if n >= FEWEST_REPORTS else None, level)
     lines = [
         f"# Codebook: {_plain(survey.title)}",
         "",

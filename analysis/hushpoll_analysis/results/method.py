@@ -111,18 +111,24 @@ FLIPPED = said(", whose report is then sent as it is with probability φ and oth
 
 def method_of(
     survey: Survey,
-    n: int,
+    n: int | None,
     level: float,
     by: str | None = None,
     interval: str = "auto",
     sample: Collection[str] = (),
 ) -> Method:
-    """Write the method of a report on `n` complete reports of `survey`; `sample` names what its design consists of."""
+    """Write the method of a report on `n` complete reports of `survey`; `sample` names what its design consists of.
+
+    Where too few reports (None) were there to estimate from, the paragraph says how they were made and nothing else.
+    """
     used = [question.mechanism for question in survey.questions]
     designs = list(dict.fromkeys((type(mechanism), flips(mechanism)) for mechanism in used))
     estimated = any(mechanism.decoy_counts is not None for mechanism in used)
+    paragraph = _randomized(survey, designs)
+    if n is not None:
+        paragraph = joined(" ", [paragraph, _estimated(survey, n, level, interval, sample)])
     return Method(
-        _paragraph(survey, n, level, designs, interval, sample),
+        paragraph,
         tuple(_formulas(designs, estimated, by)),
         (*_references(designs, by, _has_quantiles(survey)), *((BINDER, KORN) if _weighted(sample) else ())),
     )
@@ -202,9 +208,7 @@ def _plain_note(mechanism: Mechanism) -> str:
     )
 
 
-def _paragraph(
-    survey: Survey, n: int, level: float, used: Iterable[Used], interval: str, sample: Collection[str]
-) -> str:
+def _randomized(survey: Survey, used: Iterable[Used]) -> str:
     designs = [joined("", [constant(one.design), *([FLIPPED] if flip else [])]) for one, flip in used]
     total = (
         said(
@@ -217,14 +221,20 @@ def _paragraph(
     return said(
         "Answers were randomized on the respondents' devices before transmission (local differential privacy) by "
         "{designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition with "
-        "SHA-256 {hash}. {total}. Shares were estimated from n = {n:,} complete randomized reports by inverting the "
-        "known randomization, which is {bias} and may give values outside [0, 1]; these are kept for further "
-        "calculation and cut at 0 and 1 for display only. {errors}; those marked “privacy only” contain the "
-        "randomization alone and describe the uncertainty about these respondents{decoys}. Intervals at the "
-        "{level:g} % level are {intervals}; simultaneous intervals use the Bonferroni correction{bands}.",
+        "SHA-256 {hash}. {total}.",
         designs=_listed(designs),
         hash=survey.hash,
         total=total,
+    )
+
+
+def _estimated(survey: Survey, n: int, level: float, interval: str, sample: Collection[str]) -> str:
+    return said(
+        "Shares were estimated from n = {n:,} complete randomized reports by inverting the known randomization, which "
+        "is {bias} and may give values outside [0, 1]; these are kept for further calculation and cut at 0 and 1 for "
+        "display only. {errors}; those marked “privacy only” contain the randomization alone and describe the "
+        "uncertainty about these respondents{decoys}. Intervals at the {level:g} % level are {intervals}; "
+        "simultaneous intervals use the Bonferroni correction{bands}.",
         n=n,
         bias=_bias(survey),
         errors=_errors(sample),

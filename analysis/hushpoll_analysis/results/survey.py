@@ -86,10 +86,8 @@ class SurveyResults:
             return said("No estimates: no report is counted, and it takes {minimum}.", minimum=self.minimum)
         return plural(
             self.n,
-            "No estimates: {count} report is fewer than the minimum of {minimum}. "
-            "With so few, the randomization outweighs the answers.",
-            "No estimates: {count} reports are fewer than the minimum of {minimum}. "
-            "With so few, the randomization outweighs the answers.",
+            "No estimates: {count} report is fewer than the minimum of {minimum}.",
+            "No estimates: {count} reports are fewer than the minimum of {minimum}.",
             minimum=self.minimum,
         )
 
@@ -126,7 +124,8 @@ class SurveyResults:
     @cached_property
     def method(self) -> Method:
         """Method paragraph, formulas and references."""
-        return method_of(self.survey, self.n, self.level, self.by, self.interval, tuple(self.sample))
+        n = self.n if self.is_shown else None
+        return method_of(self.survey, n, self.level, self.by, self.interval, tuple(self.sample))
 
     @property
     def snippet(self) -> str:
