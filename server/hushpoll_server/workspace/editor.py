@@ -95,6 +95,7 @@ def _show(
         parameters=mechanisms.PARAMETERS,
         excluded_by_slider=mechanisms.excluded_by_slider,
         kinds=EDITORS,
+        shown=EDITORS.get(form.kind.data, EDITORS[DEFAULT]),
         fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
         sources=sources,
         deciders=before,

@@ -10,6 +10,7 @@ from typing import Any
 from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, Survey, SurveyError
 from hushpoll_client.kind import DEFAULT
+from hushpoll_client.mechanism import MECHANISMS
 
 from . import drafts, mechanisms
 from .drafts import Draft
@@ -31,6 +32,8 @@ def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
     """Give a survey of this question alone, as far as it is written; without a rule or a block that could hide it."""
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
     fields: Fields = {**form.data, "kind": editor.kind.name, "id": "q", "decoy_from": "share"}
+    # What the page does not offer is no mechanism: the recommended one is shown.
+    fields["mechanism"] = fields["mechanism"] if fields["mechanism"] in MECHANISMS else ""
     fields["text"] = (fields["text"] or "").strip() or str(_STAND_INS["text"])
     slider = draft.own_epsilon(draft.question(question_id) if question_id else None)
     for _ in range(_MOST_REPAIRS):

@@ -506,3 +506,21 @@ def test_a_draft_with_pairs_comes_back_from_a_file(store: Store) -> None:
     found, epsilon = drafts.imported(drafts.compiled(document))
     assert found["questions"][0]["mechanism"] == {"epsilon": "0.5", "pairs": True}
     assert epsilon == "0.5"
+
+
+@pytest.mark.parametrize("field", ["kind", "mechanism"])
+def test_a_choice_that_no_page_offers_is_refused_beside_its_field(
+    owner: FlaskClient, store: Store, field: str
+) -> None:
+    """Whatever a form holds, its page comes back; the preview shows the usual choice."""
+    draft = make_draft(store, "owner", FIRST)
+    page = f"/drafts/{draft.id}"
+    given = {**NUMBER, field: "zzz"}
+    for path in ("/questions/new", "/questions/first"):
+        answer = submit(owner, page + path, **given)
+        assert answer.status_code == 422
+        assert f'id="{field}-error"' in answer.text
+        assert submit(owner, page + path, switch="yes", **given).status_code == 200
+    for path in ("/preview", "/live.json"):
+        assert submit(owner, page + path, f"{page}/questions/new", **given).status_code == 200
+    assert again(store, draft).document == draft.document
