@@ -121,7 +121,7 @@ def test_from_signing_in_to_the_closed_survey(
     page.locator("#close").get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_label("Last day (UTC)")).to_have_value(tomorrow.isoformat())
     page.get_by_role("link", name="Close now").click()
-    page.get_by_role("button", name="Close for good").click()
+    page.get_by_role("button", name="Close the survey").click()
     expect(page.get_by_text("No report is taken any more")).to_be_visible()
     late = Report.new(survey, [0, 0]).to_bytes()
     answer = respondent.request.post(

@@ -379,7 +379,7 @@ def _scheduled(form: CloseForm) -> str:
 @bp.route("/surveys/<survey_hash>/close", methods=["GET", "POST"])
 @designer
 def close_survey(survey_hash: str) -> Page:
-    """Ask, then close for good."""
+    """Ask, then close."""
     found = editable_survey(survey_hash)
     if request.method == "GET":
         return render_template("workspace/close.html", survey=found, count=get_store().count(survey_hash))

@@ -278,7 +278,7 @@ def test_closing_now_at_a_date_and_at_a_number(owner: FlaskClient, store: Store)
         refused = submit(owner, f"{page}/closing", page, **fields)
         assert refused.status_code == 422, fields
         assert f'id="{field}-error"' in refused.text
-    assert "cannot be opened again" in owner.get(f"{page}/close").text
+    assert "only whoever runs the server can open it again" in owner.get(f"{page}/close").text
     submit(owner, f"{page}/close")
     assert not store.state(survey.hash).is_open  # type: ignore[union-attr]
     closed = owner.get(page).text
