@@ -32,6 +32,7 @@ __all__ = [
     "direction",
     "init_app",
     "language",
+    "letter_words",
     "page_word",
     "poster_lead",
     "printed_words",
@@ -419,6 +420,24 @@ _PRINTED = {
     "fingerprint": _("Fingerprint:"),
     "picture": _("QR code of the survey's link"),
 }
+
+
+# A letter of invitation to begin with; {link} and {fingerprint} are each person's own.
+_LETTER = {
+    "subject": _("Invitation: {title}"),
+    "hello": _("Hello,"),
+    "invited": _("you are invited to the survey “{title}”."),
+    "link": _("Your own link; it works once:"),
+    "explained": _(
+        "What happens with your answers is explained before the first question. The page shows a fingerprint: its"
+        " first 8 characters should be {fingerprint}."
+    ),
+}
+
+
+def letter_words() -> dict[str, str]:
+    """Give the words of a letter of invitation."""
+    return {key: str(text) for key, text in _LETTER.items()}
 
 
 def printed_words() -> dict[str, str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from flask_babel import force_locale
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import Survey
+from hushpoll_client.texts import languages_of, read_in
 from wtforms import SelectField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length, Optional
 
 from hushpoll_server.fields import choices
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.respond.languages import LANGUAGES, language, letter_words
 
 __all__ = ["LetterForm", "MergeForm", "letter_form", "with_groups"]
 
@@ -47,23 +49,20 @@ class LetterForm(FlaskForm):  # type: ignore[misc]
 
 
 def letter_form(survey: Survey) -> LetterForm:
-    """Give the form with a text to begin with."""
-    subject = _("Invitation: %(title)s", title=survey.title)
-    form = LetterForm(formdata=None, subject=subject[:200], text=_text(survey))
+    """Give the form with a text to begin with, in the language of those who are invited."""
+    tag = _language(survey)
+    title = read_in(survey, [tag]).title
+    with force_locale(tag):
+        words = {key: text.replace("{title}", title) for key, text in letter_words().items()}
+    parts = [words["hello"], words["invited"], words["link"] + "\n{link}", words["explained"]]
+    form = LetterForm(formdata=None, subject=words["subject"][:200], text="\n\n".join(parts) + "\n")
     return with_groups(form, survey)
 
 
-def _text(survey: Survey) -> str:
-    parts = [
-        _("Hello,"),
-        _("you are invited to the survey “%(title)s”.", title=survey.title),
-        _("Your own link; it works once:") + "\n{link}",
-        _(
-            "What happens with your answers is explained before the first question. The page shows a fingerprint: its"
-            " first 8 characters should be {fingerprint}."
-        ),
-    ]
-    return "\n\n".join(parts) + "\n"
+def _language(survey: Survey) -> str:
+    """Choose the first of the survey's languages that we speak; else the designer's, who reads and changes the text."""
+    spoken = (tag.split("-")[0] for tag in languages_of(survey))
+    return next((tag for tag in spoken if tag in LANGUAGES), language())
 
 
 def with_groups(form: LetterForm, survey: Survey) -> LetterForm:

@@ -19,7 +19,8 @@ from hushpoll_server.collect import retention
 from hushpoll_server.collect.retention import delete_due, delete_reports, keeping_of, set_day
 from hushpoll_server.people.log import audit_entries
 from hushpoll_server.store.surveys import Store, today
-from hushpoll_server.workspace import inviting, mailing
+from hushpoll_server.workspace import drafts, inviting, mailing
+from hushpoll_server.workspace.letters import letter_form
 from hushpoll_server.workspace.mailing import read_addresses
 
 from tests.server.accounts_kit import QUESTION, make_published, open_place, signed_in, submit, token_of
@@ -282,3 +283,32 @@ def test_the_audit_log_names_surveys_by_their_titles(place: tuple[Flask, Store],
     shown = signed_in(*place, "admin").get("/audit-log").text
     assert survey.title in shown
     assert "deletion planned" in shown
+
+
+@pytest.mark.parametrize(
+    ("tags", "begins", "title"),
+    [
+        (["fr"], "Bonjour,", "A fr"),
+        (["ar", "en"], "مرحبًا،", "A ar"),
+        (["it-IT", "es-MX"], "Hola:", "A es-MX"),
+        # We speak no Italian, or do not know what people speak: the designer reads the text and changes it.
+        (["it"], "Guten Tag,", "A it"),
+        ([], "Guten Tag,", "A "),
+    ],
+)
+def test_a_letter_is_written_in_a_language_of_the_survey(
+    app: Flask, tags: list[str], begins: str, title: str
+) -> None:
+    own = f"A {tags[0] if tags else ''}"
+    texts = {tag: {"title": f"A {tag}", "questions": {"q1": {"text": "?"}}} for tag in tags[1:]}
+    document = {**drafts.blank(own), "questions": [QUESTION]}
+    document |= {"language": tags[0]} if tags else {}
+    document |= {"translations": texts} if texts else {}
+    with app.test_request_context("/surveys", headers={"Accept-Language": "de"}):
+        form = letter_form(Survey.from_draft(document))
+    assert form.subject.data.endswith(title)
+    hello, invited, link, explained = form.text.data.strip().split("\n\n")
+    assert hello == begins
+    assert title in invited
+    assert link.endswith("\n{link}")
+    assert "{fingerprint}" in explained
