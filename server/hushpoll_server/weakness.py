@@ -24,7 +24,7 @@ def weakness(survey: Survey) -> str:
     # Here, because most commands need no pages: it brings the web framework.
     from .fields import together
     from .spoken import gettext as _
-    from .spoken import in_digits
+    from .spoken import in_digits, ngettext
 
     factor = in_digits(at_most(float(promised.factor)))
     if not promised.weakest:
@@ -32,12 +32,21 @@ def weakness(survey: Survey) -> str:
             "All answers of one person together change the odds up to %(factor)s-fold (a total epsilon above 10).",
             factor=factor,
         )
-    about = {"list": together([str(number) for number in promised.weakest]), "factor": factor}
+    numbers = [str(number) for number in promised.weakest]
+    about = {"list": together(numbers), "factor": factor}
     if promised.kept:
-        return _(
+        return ngettext(
             "Question %(list)s changes the odds up to %(factor)s-fold: in at least %(kept)s of 100 cases what is sent"
             " is the answer.",
+            "Questions %(list)s each change the odds up to %(factor)s-fold: in at least %(kept)s of 100 cases what is"
+            " sent is the answer.",
+            len(numbers),
             **about,
             kept=promised.kept,
         )
-    return _("Question %(list)s changes the odds up to %(factor)s-fold.", **about)
+    return ngettext(
+        "Question %(list)s changes the odds up to %(factor)s-fold.",
+        "Questions %(list)s each change the odds up to %(factor)s-fold.",
+        len(numbers),
+        **about,
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Question, Survey, words
 
-from hushpoll_server.fields import sentence
+from hushpoll_server.fields import sentence, together
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words, ngettext
 
@@ -386,11 +386,13 @@ def total_text(survey: Survey) -> tuple[str, str]:
     total = survey.epsilon_total
     open_ones = [number for number, one in enumerate(survey.questions, 1) if not math.isfinite(one.epsilon)]
     if open_ones:
-        named = ", ".join(str(number) for number in open_ones)
-        return _("unbounded"), _(
+        return _("unbounded"), ngettext(
             "Question %(list)s has no finite epsilon: one of its reports reveals an answer. Give it an epsilon to add a"
             " coin on the device, or be sure that what it reveals is harmless.",
-            list=named,
+            "Questions %(list)s have no finite epsilon: one of their reports reveals an answer. Give them an epsilon to"
+            " add a coin on the device, or be sure that what they reveal is harmless.",
+            len(open_ones),
+            list=together([str(number) for number in open_ones]),
         )
     if total >= WARN_FROM:
         return epsilon_text(total), _(

@@ -149,3 +149,25 @@ def test_a_program_is_told_in_the_answer_and_the_list_marks_it(owner: FlaskClien
         assert ("warning" in answer.json) == weak
         card = owner.get("/surveys").text.partition(draft["title"])[2].partition("</li>")[0]
         assert ("protects little" in card) == weak
+
+
+@pytest.mark.parametrize(
+    ("language", "weak", "open_ones"),
+    [
+        ("en", "Questions 1 and 2 each change the odds up to 404-fold: ", "Questions 1 and 2 have no finite"),
+        (
+            "de",
+            "Die Fragen 1 und 2 ändern die Chancen je bis auf das 404-Fache: ",
+            "Die Fragen 1 und 2 haben kein endliches",
+        ),
+    ],
+)
+def test_several_questions_are_named_in_a_sentence_about_several(
+    owner: FlaskClient, store: Store, language: str, weak: str, open_ones: str
+) -> None:
+    owner.set_cookie("hushpoll_language", language)
+    low = make_draft(store, "owner", *at("6", "6"))
+    assert weak in owner.get(f"/drafts/{low.id}/publish").text
+    known = {"name": "or_poll", "decoy": "Tea?", "decoy_share": "0.4"}
+    unbounded = make_draft(store, "owner", *asked(known, known))
+    assert open_ones in owner.get(f"/drafts/{unbounded.id}/privacy").text
