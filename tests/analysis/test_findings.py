@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -300,3 +301,32 @@ def test_totals_reveal_less_only_where_the_figures_say_so(n: int, said: bool) ->
     read = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
     told = report(read, Tally.from_counts(read, {"cheated": [n // 2, n // 2]}), minimum=0).to_text()
     assert ("reveal less of one person" in " ".join(told.split())) is said
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ranges_are_called_intervals_where_nothing_stands_in_brackets(language: str) -> None:
+    """A wide range, or one that reaches an end, is said without brackets; it is an interval all the same."""
+    brackets = {"en": "brackets", "de": "Klammern", "fr": "parenthèses", "es": "paréntesis", "ar": "القوسين"}
+    note = wording(language)("ranges", level="95")
+    assert "95" in note
+    assert brackets[language] not in note
+    faint = report(YES, Tally.from_counts(YES, {"cheated": [30, 30]}))
+    assert "(" not in faint.findings(language)[0].text
+    assert note in html.unescape(faint.to_html(language=language))
+
+
+def test_fewer_than_one_direct_answer_is_not_called_none() -> None:
+    asked = question("cheated", mechanism={"name": "warner", "epsilon": "0.1"})
+    faint = Survey.from_draft({"hushpoll": 1, "title": "Faint", "questions": [asked]})
+    found = report(faint, Tally.from_counts(faint, {"cheated": [102, 98]}))
+    assert 0 < (found["cheated"].n_effective or 0) < 1
+    told = found.to_text()
+    assert "200 randomized reports are less precise than one direct answer would be." in " ".join(
+        told.split()
+    )
+    page = found.to_html()
+    assert "less precise than one direct answer" in page
+    assert "<td>&lt; 1</td>" in page
+    assert "as 0 direct" not in page
+    clear = report(YES, Tally.from_counts(YES, {"cheated": [102, 98]})).to_text()
+    assert "randomized reports are as precise as" in " ".join(clear.split())

@@ -67,7 +67,13 @@ def _as_read(part: QuestionResults) -> str:
 
 def _share_remarks(part: QuestionResults) -> list[str]:
     effect, effective = part.design_effect, part.n_effective
-    if effect is not None and effective is not None:
+    if effect is not None and effective is not None and effective < 1.0:
+        first = said(
+            "Design effect {effect:.2f}: {n:,} randomized reports are less precise than one direct answer would be.",
+            effect=effect,
+            n=part.n,
+        )
+    elif effect is not None and effective is not None:
         first = plural(
             round(effective),
             "Design effect {effect:.2f}: {n:,} randomized reports are as precise as {effective:,.0f} direct answer "
