@@ -115,6 +115,8 @@ def test_published_results_are_for_everybody_and_can_be_withdrawn(
     assert "/sign-in" in client.get(f"/surveys/{owned.hash}/report").headers["Location"]
     closing.close(store, owned.hash)
     page = client.get(f"/results/{owned.hash}")
+    assert {name.lower() for name in page.vary} == {"cookie", "accept-language"}
+    assert page.headers["Cache-Control"] == "no-cache"
     assert page.status_code == 200
     assert "Set-Cookie" not in page.headers
     assert "Did you cheat at this exam?" in page.text

@@ -252,7 +252,7 @@ def public(survey_hash: str) -> Page:
     survey = _survey(survey_hash)
     shown = shown_page(survey)
     made = _report(survey, None, PUBLIC_LEVEL, questions=shown.ids)
-    return render_template(
+    page = render_template(
         "results/public.html",
         state=state,
         report=made,
@@ -262,6 +262,7 @@ def public(survey_hash: str) -> Page:
         **_texts(survey),
         languages=LANGUAGES,
     )
+    return _for_everybody(page)
 
 
 @bp.get("/results/<survey_hash>/embed")
@@ -273,7 +274,9 @@ def embedded(survey_hash: str) -> Page:
     made = _report(_survey(survey_hash), None, PUBLIC_LEVEL)
     g.csp = {"frame-ancestors": "*", "script-src": "'none'", "form-action": "'none'", "connect-src": "'none'"}
     body = _body(made, "results.public_picture", language())
-    return render_template("results/embed.html", state=state, body=body, **_texts(made.survey))
+    return _for_everybody(
+        render_template("results/embed.html", state=state, body=body, **_texts(made.survey))
+    )
 
 
 @bp.get("/results/<survey_hash>/<question>.svg")
@@ -473,6 +476,14 @@ def _file(made: SurveyResults, form: str) -> Response:
     name = f"report-{made.survey.hash[:12]}.{form}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _for_everybody(page: str) -> Response:
+    """Let caches between here and the reader keep a page for readers of the same language, if they ask each time."""
+    response = Response(page)
+    response.headers["Cache-Control"] = "no-cache"
+    response.vary.update(("Cookie", "Accept-Language"))
     return response
 
 

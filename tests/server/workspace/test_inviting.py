@@ -210,6 +210,8 @@ def test_only_the_embedded_results_may_be_framed_and_only_where_the_owner_says_s
     shown = owner.get(page).text
     assert f"&lt;iframe src=&#34;http://localhost/results/{survey.hash}/embed&#34;" in shown
     framed = everybody.get(f"/results/{survey.hash}/embed")
+    assert "accept-language" in framed.vary
+    assert framed.headers["Cache-Control"] == "no-cache"
     assert framed.status_code == 200
     policy = framed.headers["Content-Security-Policy"]
     assert "frame-ancestors *" in policy
