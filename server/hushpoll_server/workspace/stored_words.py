@@ -1,4 +1,4 @@
-"""Words that come from elsewhere, from the database or from a library, so that the catalogues have them too."""
+"""Words that come from elsewhere, as from the database, so that the catalogues have them too."""
 
 from __future__ import annotations
 
@@ -18,17 +18,6 @@ WORDS = (
     later("send many reports at once"),
     # What a question of a block is asked by.
     later("Asked in a block"),
-    # What the web framework says of requests.
-    later("The browser (or proxy) sent a request that this server could not understand."),
-    later(
-        "You don't have the permission to access the requested resource. It is either read-protected or not readable by"
-        " the server."
-    ),
-    later(
-        "The requested URL was not found on the server. If you entered the URL manually please check your spelling and"
-        " try again."
-    ),
-    later("The method is not allowed for the requested URL."),
     # Numbers that are none.
     later("unbounded"),
     later("without limit"),
