@@ -27,6 +27,8 @@ def choose_language(chosen: str) -> Response:
     if chosen not in WORKSPACE_LANGUAGES:
         abort(404, "the workspace does not speak this language; choose one at the foot of a page")
     response = redirect(local_path(request.args.get("next")) or url_for("workspace.home"))
+    if request.headers.get("Sec-Fetch-Site") == "cross-site":
+        return response  # another site's link or picture chooses nothing
     response.set_cookie(
         CHOSEN,
         chosen,

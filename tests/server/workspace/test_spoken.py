@@ -126,7 +126,10 @@ def test_a_language_is_chosen_at_the_foot_of_a_page_and_on_the_account_page(owne
     assert answer.location == "/account"
     assert "Ihr Konto" in owner.get("/account").text
     assert owner.get("/language/de?next=//elsewhere.example").location == "/surveys"
-    owner.get("/language/en")
+    # Another site cannot choose, by a link or a picture.
+    owner.get("/language/en", headers={"Sec-Fetch-Site": "cross-site"})
+    assert '<html lang="de"' in owner.get("/account").text
+    owner.get("/language/en", headers={"Sec-Fetch-Site": "same-origin"})
     assert "Your account" in owner.get("/account", headers={"Accept-Language": "de"}).text
     assert owner.get("/language/fr").status_code == 404
 
