@@ -431,6 +431,40 @@ def test_every_language_speaks_fits_320_pixels_and_sends_the_same_shape(
     context.close()
 
 
+def test_whoever_goes_back_before_the_questions_have_come_stays_at_the_start(
+    page: Page, page_server: LiveServer
+) -> None:
+    """On a slow line: the questions do not come up below what the history calls the start."""
+    held: list[Route] = []
+    page.route("**/respond/form.js", lambda route: held.append(route))
+    survey = draft(CHEATED, title="On a slow line")
+    page.goto(address(page_server, survey), wait_until="commit")
+    start = page.get_by_role("button", name="Start")
+    start.click()
+    page.wait_for_function("() => history.state?.during")
+    page.evaluate("() => history.back()")
+    page.wait_for_function("() => !history.state?.during")
+    for route in held:
+        route.continue_()
+    page.wait_for_load_state("networkidle")
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
+    expect(start).to_be_visible()
+    assert page.locator("form").count() == 0
+    start.click()
+    page.locator("form").wait_for()
+    page.go_back()
+    expect(start).to_be_visible()
+
+
+def test_questions_that_cannot_be_shown_are_a_fault_that_is_told(page: Page, page_server: LiveServer) -> None:
+    page.add_init_script("HTMLFormElement.prototype.addEventListener = () => { throw new Error('broken'); }")
+    open_page(page, address(page_server, draft(CHEATED, title="Broken")))
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator(".notice")).to_have_text(
+        "This is a fault of this page, not yours: please tell whoever sent you the link."
+    )
+
+
 HEART = draft(CHEATED, REASON, TAX, title="Weight")
 ALL_KINDS = draft(*EVERY_KIND, TAX, title="Weight of every kind", invitation=True)
 

@@ -230,12 +230,14 @@ function languages() {
 const prepare = () =>
   (forming ??= bring("respond/form.js").then((module) => module.prepare(survey)).catch(() => showFailure(say("fail_load"))));
 
-async function showQuestions() {
-  const Form = await prepare();
-  if (!Form) return;
-  form ??= makeForm(Form);
-  show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && say("no_memory")), form.element);
-}
+const showQuestions = () =>
+  prepare()
+    .then((Form) => {
+      if (!Form || !(history.state?.during || page.at_questions)) return; // or went back while it came
+      form ??= makeForm(Form);
+      show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && say("no_memory")), form.element);
+    })
+    .catch(failed);
 
 function makeForm(Form) {
   const made = new Form(
@@ -354,6 +356,8 @@ function showFailure(text, heading = say("fail_heading")) {
   announce(`${heading}. ${text ?? ""}`);
 }
 
+const failed = () => showFailure(say("fail_page"));
+
 // Screen
 
 function show(...children) {
@@ -374,4 +378,4 @@ function button(label, action, kind = "") {
   return made;
 }
 
-start().catch(() => showFailure(say("fail_page")));
+start().catch(failed);
