@@ -20,7 +20,7 @@ from hushpoll_analysis.data.columns import randomized_variable
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.results.curves import axis_labels
+from hushpoll_analysis.results.curves import PHONE, WIDE, axis_labels
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.tables.means import compare_means
 from hushpoll_client import Channel, Survey
@@ -282,18 +282,27 @@ def test_html_draws_the_distributions(whole: SurveyResults) -> None:
         ["no", "yes"],
     ],
 )
-def test_labels_below_a_picture_never_touch_on_a_phone(options: list[str]) -> None:
-    """A letter is 7 of the 260 pixels that a drawing has at least."""
+@pytest.mark.parametrize(("letter", "pixels"), [(PHONE, 188), (WIDE, 560)])
+def test_labels_below_a_picture_never_touch(options: list[str], letter: float, pixels: int) -> None:
+    """A letter is 7 of the pixels that a drawing has at least: on a phone of 320 pixels, and on a wider screen."""
     edges = [100 * place / len(options) for place in range(len(options) + 1)]
     spans = []
-    for at, anchor, text in axis_labels(options, edges):
-        width = 100 * 7 * len(text) / 260
+    for at, anchor, text in axis_labels(options, edges, letter):
+        width = 100 * 7 * len(text) / pixels
         start = float(at[:-1]) - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
         spans.append((start, start + width))
     assert spans[0][0] == pytest.approx(0)
     assert spans[-1][1] == pytest.approx(100)
     assert all(one[1] + 1 < other[0] for one, other in pairwise(spans))
     assert len(spans) == (5 if options[0] == "1" else 2 if options[0] == "no" else len(spans))
+
+
+def test_a_wide_screen_names_every_point_of_a_scale() -> None:
+    """The label of the last point took the place of the one before it, with half of the axis empty."""
+    options = ["1 (Never)", "2", "3", "4", "5 (Always)"]
+    edges = [20.0 * place for place in range(6)]
+    assert [text for _, _, text in axis_labels(options, edges)] == options
+    assert [text for _, _, text in axis_labels(options, edges, PHONE)] == ["1 (Never)", "3", "5 (Always)"]
 
 
 def test_too_few_reports_give_no_numbers(survey: Survey, counts: Any) -> None:

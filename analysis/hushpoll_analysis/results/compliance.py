@@ -20,7 +20,7 @@ from hushpoll_analysis.shares.compliance import (
 )
 from hushpoll_analysis.shares.result import LinearEstimate
 
-from .curves import Panel, axis_labels, column_steps, joined, share_ticks
+from .curves import Panel, column_steps, joined, share_ticks
 from .figures import ENDS, axis_for
 from .method import percent
 from .numbers import in_unit, rounded, values_of
@@ -154,9 +154,7 @@ def _panel(
     steps = column_steps([[row[key] / end for key in ("estimate", *inner, "low", "high")] for row in rows])
     labels = [f"{100 * row[against]:g} %" for row in rows]
     edges = [100.0 * place / len(steps) for place in range(len(steps) + 1)]
-    return Panel(
-        title, words, steps, joined(steps), share_ticks(end, ENDS[end]), axis_labels(labels, edges), False
-    )
+    return Panel(title, words, steps, joined(steps), share_ticks(end, ENDS[end]), labels, edges, False)
 
 
 def compliance_text(part: QuestionResults) -> list[list[list[str]]]:

@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 MOST_LABELS = 6
-LONGEST = 16  # letters of a label
-LETTER, GAP = (
-    2.7,
-    2.0,
-)  # width of a letter and least space between labels on a phone, in percent of the drawing
+LONGEST = 24  # letters of a label
+GAP = 2.0
+"""The least space between labels, in percent of the drawing."""
+PHONE, WIDE = 4.0, 1.5
+"""Width of a letter in percent of the drawing: of the 190 pixels it has on a narrow phone, and of 560 and more."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,26 @@ class Step:
 
 @dataclass(frozen=True)
 class Panel:
-    """A drawing with its axes; `ticks` and `labels` are places and texts."""
+    """A drawing with its axes; `ticks` are places and texts, `edges` where the columns of the answers begin and end."""
 
     title: str
     words: str
     steps: tuple[Step, ...]
     joins: tuple[tuple[str, str, str], ...]
     ticks: tuple[tuple[str, str], ...]
-    labels: tuple[tuple[str, str, str], ...]
+    answers: Sequence[str]
+    edges: Sequence[float]
     bars: bool
+
+    @property
+    def labels(self) -> tuple[tuple[str, str, str], ...]:
+        """Places, anchors and texts below the columns, as many as fit."""
+        return axis_labels(self.answers, self.edges)
+
+    @property
+    def phone_labels(self) -> tuple[tuple[str, str, str], ...]:
+        """Fewer and shorter ones, for a narrow phone."""
+        return axis_labels(self.answers, self.edges, PHONE)
 
 
 def cumulative_panel(
@@ -85,7 +96,8 @@ def cumulative_panel(
         steps := column_steps(columns),
         joined(steps),
         share_ticks(1.0, 4),
-        axis_labels(labels, edges),
+        labels,
+        edges,
         False,
     )
 
@@ -110,7 +122,8 @@ def histogram_panel(found: Density, labels: Sequence[str], unit: str, say: Wordi
         steps,
         (),
         ticks,
-        axis_labels(labels, edges),
+        labels,
+        edges,
         True,
     )
 
@@ -156,12 +169,15 @@ def _from_above(share: float) -> str:
     return f"{100 * (1 - min(max(share, 0.0), 1.0)):.2f}%"
 
 
-def axis_labels(options: Sequence[str], edges: Sequence[float]) -> tuple[tuple[str, str, str], ...]:
-    """As many labels as fit on a phone: the first, the last and some between, with how each is anchored."""
+def axis_labels(
+    options: Sequence[str], edges: Sequence[float], letter: float = WIDE
+) -> tuple[tuple[str, str, str], ...]:
+    """Give as many labels as fit: the first, the last and some between, with how each is anchored."""
     last = len(options) - 1
-    texts = [_cut(one) for one in options]
+    longest = min(LONGEST, int((100.0 - GAP) / 2.0 / letter))  # the first and the last stand side by side
+    texts = [_cut(one, longest) for one in options]
     middles = [(left + right) / 2 for left, right in pairwise(edges)]
-    wide = [LETTER * len(text) for text in texts]
+    wide = [letter * len(text) for text in texts]
     first_ends, last_starts = edges[0] + wide[0], edges[-1] - wide[last]
 
     def between(every: int) -> list[int]:
@@ -186,8 +202,8 @@ def axis_labels(options: Sequence[str], edges: Sequence[float]) -> tuple[tuple[s
     return tuple((f"{at:.2f}%", anchor, text) for at, anchor, text in shown)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _round_up(value: float) -> float:
