@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ from hushpoll_analysis import AnalysisError, estimate, mean, report, simulate, t
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.results.figures import NumberAxis
+from hushpoll_analysis.results.picture import waves_as_svg
 from hushpoll_analysis.results.rendering import as_waves
-from hushpoll_analysis.results.waves import follow
+from hushpoll_analysis.results.waves import FollowedQuestion, follow
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits
 from hushpoll_client import Survey, SurveyError, mechanisms
 from hushpoll_client.mechanism import Member
@@ -122,6 +125,23 @@ def test_every_kind_is_followed() -> None:
         assert drawn.count('<circle class="dot') == 3 * len(one.rows)
         assert "Wave &lt;1&gt;" in drawn
         assert 'role="img" aria-label="A picture"' in drawn
+        check_file(one)
+    with pytest.raises(AnalysisError, match="no change to draw"):
+        waves_as_svg(replace(followed["hours"], rows=()), [], "")
+
+
+def check_file(one: FollowedQuestion) -> None:
+    """Assert that the file has every mark and word of the picture, within its edges, and needs nothing else."""
+    drawn = waves_as_svg(one, ["Welle <1>", "Welle 2", "Welle 3"], "Vom <Titel>", str.upper, "de")
+    root = ElementTree.fromstring(drawn)
+    name = "{http://www.w3.org/2000/svg}text"
+    texts = ["".join(text.itertext()) for text in root.iter(name)]
+    assert {one.text, "Vom <Titel>", *(row.label.upper() for row in one.rows)} <= set(texts)
+    assert texts.count("Welle <1>") == texts.count("Welle 3") == len(one.rows)
+    assert drawn.count('<circle class="dot') == 3 * len(one.rows)
+    assert not [text for text in texts if re.search(r"\d\.\d.*%", text)], "decimal commas"
+    assert max(float(text.attrib["y"]) for text in root.findall(name)) < float(root.attrib["height"])
+    assert "href" not in drawn
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))

@@ -340,6 +340,17 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
     assert "400 reports" in science
     assert "300 reports" in science
     assert "Change, 1 to 2" in science
+    address = f"/surveys/{second.hash}/report/trend/{second.questions[0].id}.svg"
+    assert f'href="{address}?group=Science" download>Picture (SVG)</a>' in science
+    drawn = owner.get(f"{address}?group=Science")
+    assert drawn.content_type == "image/svg+xml"
+    assert drawn.headers["Content-Disposition"].endswith(f'-waves-{second.hash[:12]}.svg"')
+    assert "Wave: Science. 700 randomized reports;" in drawn.text
+    assert "Wave 2</text>" in drawn.text
+    assert owner.get(address.replace(".svg", "x.svg")).status_code == 404
+    assert owner.get(f"{address}?group=Music").status_code == 422
+    assert owner.get(f"{address}?group=Nobody").status_code == 422
+    assert owner.application.test_client().get(address).status_code == 302
     music = html.unescape(owner.get(f"/surveys/{second.hash}/report/trend?group=Music").text)
     assert "“Music” is not shown on its own" in music
     assert "A change needs two waves with enough reports." in music

@@ -132,6 +132,7 @@ TABLE: dict[str, dict[str, str]] = {
     "results.show": READERS,
     "results.table": READERS,
     "results.trend": READERS,
+    "results.trend_picture": READERS,
     "results.download": READERS,
     "results.picture": READERS,
     "results.export": READERS,

@@ -1,4 +1,4 @@
-"""One question's picture as a file: SVG that needs nothing else, for slides and papers.
+"""One question as a file, also over the waves of a series: SVG that needs nothing else, for slides and papers.
 
 The marks are those of the page; positions are percentages inside drawings that are placed in points.
 """
@@ -12,18 +12,23 @@ from typing import TYPE_CHECKING
 from hushpoll_analysis.errors import AnalysisError
 
 from .curves import Panel, cumulative_panel, histogram_panel
-from .figures import Axis, axis_for
-from .rendering import environment
+from .figures import Axis, NumberAxis, axis_for
+from .numbers import rounded
+from .rendering import ENGLISH, Speech, environment
 from .texts import Texts, texts_of
+from .wording import wording
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from .question import Line, QuestionResults
     from .survey import SurveyResults
+    from .waves import FollowedQuestion, FollowedRow, Point
 
-__all__ = ["as_svg"]
+__all__ = ["as_svg", "waves_as_svg"]
 
 WIDTH, EDGE, LABELS, VALUES, ROW, PANEL = 720, 24, 190, 170, 30, 200
-TITLE_LETTERS, LABEL_LETTERS = 68, 26
+TITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 26, 80
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,17 @@ class Drawn:
 
     panel: Panel
     y: int
+
+
+@dataclass(frozen=True)
+class Band:
+    """One answer over the waves: how far down it stands, its axis, and whether that is drawn below it."""
+
+    row: FollowedRow
+    label: str
+    axis: Axis | NumberAxis
+    y: int
+    ends: bool
 
 
 def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
@@ -81,6 +97,44 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
     )
 
 
+def waves_as_svg(
+    question: FollowedQuestion,
+    waves: Sequence[str],
+    caption: str,
+    label: Callable[[str], str] = str,
+    language: str = "en",
+    speech: Speech = ENGLISH,
+) -> str:
+    """Draw one question over its waves, named so, as an SVG document; `label` names an answer."""
+    if not question.rows:
+        raise AnalysisError(
+            f'question "{question.id}" has no change to draw', "it needs two waves with enough reports"
+        )
+    say = wording(language)
+    title = textwrap.wrap(question.text, TITLE_LETTERS)
+    y = EDGE + 22 * len(title) + 12
+    bands = []
+    for row in (*question.shares, *question.averages):
+        ends = row.average or row is question.shares[-1]
+        axis = row.axis if row.average else question.axis
+        bands.append(Band(row, _cut(label(row.label), BAND_LETTERS), axis, y, ends))
+        y += ROW * (len(row.points) + 1) + (32 if ends else 0)
+
+    def written(row: FollowedRow, point: Point) -> tuple[str, str]:
+        low, middle, high = point.shown_low, point.shown_estimate, point.shown_high
+        if row.average:
+            least, told, most = (speech.say(rounded(one, point.se)) for one in (low, middle, high))
+            return told, f"{least} – {most}"
+        return say.percent(middle), f"{say.number(100 * low, 1)} – {say.percent(high)}"
+
+    lines = textwrap.wrap(caption, 100)
+    values = {"title": title, "bands": bands, "caption": lines, "waves": waves, "written": written}
+    sizes = {"width": WIDTH, "edge": EDGE, "labels": LABELS, "values": VALUES, "row_height": ROW}
+    template = environment().get_template("waves.svg")
+    height = y + 18 * len(lines) + EDGE
+    return template.render(question=question, w=say, bottom=y, height=height, **values, **sizes)
+
+
 def _place(report: SurveyResults, part: QuestionResults) -> int:
     return [one.id for one in report.findings()].index(part.id)
 
@@ -108,5 +162,5 @@ def _caption(report: SurveyResults, texts: Texts) -> str:
     return f"{texts.title}. {said} hushpoll {report.survey.hash[:12]}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LABEL_LETTERS else text[: LABEL_LETTERS - 1] + "…"
+def _cut(text: str, most: int = LABEL_LETTERS) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -6,7 +6,7 @@ The analysis is imported when a report is first asked for: a worker that only co
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,19 +106,10 @@ def trend(survey_hash: str) -> Page:
     away = _turned_away(state)
     if away is not None:
         return away
-    from hushpoll_analysis.results.waves import follow
-
-    level = _level()
-    listed = [(number, one) for number, one in enumerate(get_store().waves(survey_hash), 1)]
-    readable = {number: one for number, one in listed if can_read_survey(signed_in(), one.hash)}
-    surveys = {number: _survey(one.hash) for number, one in readable.items()}
-    names = list(dict.fromkeys(name for one in surveys.values() for name in one.groups))
-    group = request.args.get("group") or None
-    if group is not None and group not in names:
-        raise Problem(422, f"group: no wave has a group {group[:64]!r}; choose one of {', '.join(names)}")
-    found = ((number, _wave(one, group, level)) for number, one in surveys.items())
-    made = {number: one for number, one in found if one is not None}
-    enough = {number: one for number, one in made.items() if not one.too_few}
+    level, listed = _level(), get_store().waves(survey_hash)
+    readable, surveys = _waves(survey_hash)
+    group, names = _group_of(surveys.values())
+    made = _made(surveys, group, level)
     page = render_template(
         "results/trend.html",
         **_frame(state, _survey(survey_hash)),
@@ -127,19 +118,84 @@ def trend(survey_hash: str) -> Page:
         names=names,
         changed=[told for one, other in pairwise(surveys.values()) if (told := changed_groups(one, other))],
         made=made,
-        enough=enough,
+        enough=_enough(made),
         hidden=len(listed) - len(readable),
-        followed=follow(enough) if len(enough) > 1 else [],
+        followed=_followed(made),
         picture=_waves_picture,
+        asked={"group": group, "level": request.args.get("level"), "lang": request.args.get("lang")},
+        figure_word=_texts(_survey(survey_hash))["w"]("figure"),
     )
     return _private(page)
+
+
+@bp.get("/surveys/<survey_hash>/report/trend/<question>.svg")
+def trend_picture(survey_hash: str, question: str) -> Page:
+    """Send the picture of one question over the waves as a file."""
+    away = _turned_away(_state(survey_hash))
+    if away is not None:
+        return away
+    from hushpoll_analysis.results.picture import waves_as_svg
+
+    level, (_readable, surveys) = _level(), _waves(survey_hash)
+    group, _names = _group_of(surveys.values())
+    made = _made(surveys, group, level)
+    found = next((one for one in _followed(made) if one.id == question and one.rows), None)
+    own = _survey(survey_hash)
+    if all(one.id != question for one in own.questions):
+        abort(404, "the survey has no such question; see its results")
+    if found is None:
+        raise Problem(422, "there is no picture of this question over the waves; see the trend")
+    w = _texts(own)["w"]
+    reports = sum(one.n for number, one in _enough(made).items() if str(number) in found.waves)
+    name = ": ".join(filter(None, [own.series.name if own.series else own.title, group]))
+    caption = (
+        f"{name}. {w('figure_caption', number=reports, level=f'{100 * level:g}')} hushpoll {survey_hash[:12]}"
+    )
+    drawn = waves_as_svg(found, _wave_names(found), caption, option, language(), speech())
+    return _svg(drawn, f"{question}-waves-{survey_hash[:12]}")
+
+
+def _waves(survey_hash: str) -> tuple[dict[int, SurveyState], dict[int, Survey]]:
+    """Give the waves that this account may read, by their number, and their surveys."""
+    listed = enumerate(get_store().waves(survey_hash), 1)
+    readable = {number: one for number, one in listed if can_read_survey(signed_in(), one.hash)}
+    return readable, {number: _survey(one.hash) for number, one in readable.items()}
+
+
+def _group_of(surveys: Iterable[Survey]) -> tuple[str | None, list[str]]:
+    """Give the group that is asked for, and those to choose from."""
+    names = list(dict.fromkeys(name for one in surveys for name in one.groups))
+    group = request.args.get("group") or None
+    if group is not None and group not in names:
+        raise Problem(422, f"group: no wave has a group {group[:64]!r}; choose one of {', '.join(names)}")
+    return group, names
+
+
+def _made(surveys: Mapping[int, Survey], group: str | None, level: float) -> dict[int, SurveyResults]:
+    found = ((number, _wave(one, group, level)) for number, one in surveys.items())
+    return {number: one for number, one in found if one is not None}
+
+
+def _enough(made: Mapping[int, SurveyResults]) -> dict[int, SurveyResults]:
+    return {number: one for number, one in made.items() if not one.too_few}
+
+
+def _followed(made: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
+    from hushpoll_analysis.results.waves import follow
+
+    enough = _enough(made)
+    return follow(enough) if len(enough) > 1 else []
+
+
+def _wave_names(question: FollowedQuestion) -> list[str]:
+    return [_("Wave %(n)s", n=one) for one in question.waves]
 
 
 def _waves_picture(question: FollowedQuestion, number: int) -> str:
     """Draw a question over its waves; the table below it says the same to who cannot see it."""
     from hushpoll_analysis.results.rendering import as_waves
 
-    waves = [_("Wave %(n)s", n=one) for one in question.waves]
+    waves = _wave_names(question)
     name = _("Picture of question %(n)s over the waves; the table below has its numbers", n=number)
     return as_waves(question, waves, name, option, language(), speech())
 
@@ -423,8 +479,12 @@ def _picture(survey_hash: str, question: str, level: float) -> Response:
     if all(one.id != question for one in survey.questions):
         abort(404, "the survey has no such question; see its results")
     made = _report(survey, None, level, questions=[question])
-    response = Response(made.to_svg(question, language()), content_type="image/svg+xml")
-    response.headers["Content-Disposition"] = f'attachment; filename="{question}-{survey_hash[:12]}.svg"'
+    return _svg(made.to_svg(question, language()), f"{question}-{survey_hash[:12]}")
+
+
+def _svg(drawn: str, name: str) -> Response:
+    response = Response(drawn, content_type="image/svg+xml")
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.svg"'
     response.headers["Cache-Control"] = "no-store"
     return response
 
