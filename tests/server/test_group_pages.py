@@ -348,7 +348,7 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
     assert "Wave: Science. 700 randomized reports;" in drawn.text
     assert "Wave 2</text>" in drawn.text
     assert owner.get(address.replace(".svg", "x.svg")).status_code == 404
-    assert owner.get(f"{address}?group=Music").status_code == 404
+    assert owner.get(f"{address}?group=Music").status_code == 422
     assert owner.get(f"{address}?group=Nobody").status_code == 422
     assert owner.application.test_client().get(address).status_code == 302
     music = html.unescape(owner.get(f"/surveys/{second.hash}/report/trend?group=Music").text)

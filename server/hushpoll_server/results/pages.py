@@ -140,9 +140,11 @@ def trend_picture(survey_hash: str, question: str) -> Page:
     group, _names = _group_of(surveys.values())
     made = _made(surveys, group, level)
     found = next((one for one in _followed(made) if one.id == question and one.rows), None)
-    if found is None:
-        abort(404, "there is no picture of this question over the waves; see the trend")
     own = _survey(survey_hash)
+    if all(one.id != question for one in own.questions):
+        abort(404, "the survey has no such question; see its results")
+    if found is None:
+        raise Problem(422, "there is no picture of this question over the waves; see the trend")
     w = _texts(own)["w"]
     reports = sum(one.n for number, one in _enough(made).items() if str(number) in found.waves)
     name = ": ".join(filter(None, [own.series.name if own.series else own.title, group]))
