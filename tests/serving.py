@@ -6,6 +6,7 @@ A conftest imports the fixtures it wants: `from tests.serving import backend, co
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import pwd
 import secrets
@@ -40,6 +41,8 @@ from sqlalchemy import select
 
 from tests.client.documents import exam
 
+# Seconds for what takes a moment on a quiet machine: whoever waits as long has found a fault, and nobody else waits.
+LONGEST = 120
 # A folder in memory, where the machine has one.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
@@ -49,6 +52,18 @@ DRAFT = exam()
 def make_survey(title: str = "Exam honesty", **settings: bool) -> Survey:
     """A survey with the three mechanisms at the heart."""
     return Survey.from_draft({**DRAFT, "title": title, "settings": settings})
+
+
+def reserve() -> socket.socket:
+    """Hold a free port for a server that starts later, or again: until this is closed, nobody else is given it.
+
+    It is bound and does not listen, so that who connects is refused, and has the option that servers set as well, so
+    that they may listen beside it. Without it the port of a server that is killed could become that of a client.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
 
 
 class Postgres:
@@ -92,9 +107,11 @@ class Postgres:
     def frozen(self) -> Iterator[None]:
         """Stop all of its processes in the middle of whatever they do, as a hanging disk does."""
         first = self.pid
+        # The first one first: then no other comes, and none that ends is gone before it is stopped.
+        os.kill(first, signal.SIGSTOP)
         children = Path(f"/proc/{first}/task/{first}/children").read_text()
         stopped = [first, *map(int, children.split())]
-        for pid in stopped:
+        for pid in stopped[1:]:
             os.kill(pid, signal.SIGSTOP)
         try:
             yield
@@ -134,7 +151,8 @@ class Postgres:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd="/",
-            timeout=120,
+            env={**os.environ, "PGCTLTIMEOUT": str(LONGEST)},
+            timeout=2 * LONGEST,
         )
         assert done.returncode == 0, done.stdout.decode()
 
@@ -232,6 +250,15 @@ def survey(store: Store) -> Survey:
     return published
 
 
+@pytest.fixture
+def one_day() -> None:
+    """Let a test that compares days begin and end on the same one: in its last minute, wait for the next."""
+    now = datetime.datetime.now(datetime.UTC)
+    left = 86_400 - (now - now.replace(hour=0, minute=0, second=0, microsecond=0)).total_seconds()
+    if left < 60:
+        time.sleep(left + 1)
+
+
 def new_report(survey: Survey) -> Report:
     """A report as a device makes it, of the first answers."""
     return Report.new(survey, [0] * len(survey.questions))
@@ -281,9 +308,8 @@ class LiveServer:
 
     def __init__(self, folder: Path, database_url: str = "", **environment: str) -> None:
         self.folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.held = reserve()
+        self.port = self.held.getsockname()[1]
         self.log = folder / "server.log"
         self.environment = {
             **os.environ,
@@ -316,19 +342,25 @@ class LiveServer:
                 cwd=self.folder,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            with contextlib.suppress(urllib.error.URLError, OSError):
-                urllib.request.urlopen(f"{self.url}/healthz", timeout=5).close()
-                return
+        deadline = time.monotonic() + LONGEST
+        while not self._is_up():
             assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.05)
-        raise AssertionError(self.log.read_text())
+
+    def _is_up(self) -> bool:
+        """Whether it answers and has all its workers: the first may answer before the others are there."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/healthz", timeout=30) as answer:
+                answer.read()
+        except OSError:
+            return False
+        return len(self.workers) == self.config.workers
 
     def status(self, path: str) -> int:
         """The status of an answer, which comes within seconds where the machine is not busy."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=120) as answer:
+            with urllib.request.urlopen(self.url + path, timeout=LONGEST) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             with error:
@@ -336,7 +368,7 @@ class LiveServer:
 
     def wait_for(self, path: str, status: int) -> None:
         """Ask until the answer has this status: one about health may be a second old."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + LONGEST
         while self.status(path) != status:
             assert time.monotonic() < deadline, f"{path} never answered {status}"
             time.sleep(0.2)
@@ -353,20 +385,27 @@ class LiveServer:
         assert self.process is not None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(LONGEST)
         self.process = None
 
     def terminate(self) -> None:
         """Ask it to end, as systemd does."""
         assert self.process is not None
         self.process.terminate()
-        self.process.wait(60)
+        self.process.wait(LONGEST)
         self.process = None
 
     def close(self) -> None:
         if self.process is not None:
             self.kill()
         self.store.close()
+        self.held.close()
+
+
+def first_line(connection: socket.socket) -> bytes:
+    """The first line of an answer, in however many pieces it comes."""
+    with connection.makefile("rb") as answer:
+        return answer.readline()
 
 
 @pytest.fixture

@@ -175,11 +175,11 @@ def test_the_installed_server_answers(installed: Path, tmp_path: Path) -> None:
         page = first.split()[1].partition("#")[0]
         address = page.partition("/s/")[0]
         for path in ("/healthz", page.removeprefix(address), "/static/client/channel.js", "/design/"):
-            with urllib.request.urlopen(address + path, timeout=60) as answer:
+            with urllib.request.urlopen(address + path, timeout=120) as answer:
                 assert answer.status == 200, path
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         assert process.stdout is not None
         process.stdout.close()
 
@@ -275,8 +275,8 @@ def test_the_server_starts_without_pyarrow(tmp_path: Path) -> None:
         assert process.stdout is not None
         address = re.search(r"http://[^/\s]+", process.stdout.readline())
         assert address is not None
-        with urllib.request.urlopen(f"{address[0]}/healthz", timeout=60) as answer:
+        with urllib.request.urlopen(f"{address[0]}/healthz", timeout=120) as answer:
             assert answer.status == 200
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)

@@ -14,13 +14,14 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.browser.respondent import either_server, page_server
+from tests.browser.waiting import LONGEST
 from tests.browser.workspace_kit import sign_in, watched, workspace
 from tests.serving import LiveServer, postgres
 
 __all__ = ["either_server", "page_server", "postgres"]
 
 # What a page comes to show is tested, not how soon: the machine may be busy with other things.
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=LONGEST)
 
 JS_FOLDER = Path(hushpoll_client.__file__).parent / "js"
 FLAGS = [
@@ -66,7 +67,8 @@ def chromium_path() -> str:
 def browser() -> Iterator[Browser]:
     """One Chromium for the whole session."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS, timeout=LONGEST)
+        chromium.on("context", lambda context: context.set_default_timeout(LONGEST))
         yield chromium
         chromium.close()
 
@@ -75,8 +77,10 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A fresh context: no storage, cookies or cache of another test."""
     fresh = browser.new_context()
-    fresh.set_default_timeout(30_000)
     yield fresh
+    # What a handler of requests still does when its page goes would be raised in the next test.
+    for page in fresh.pages:
+        page.unroute_all(behavior="ignoreErrors")
     fresh.close()
 
 

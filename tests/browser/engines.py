@@ -108,7 +108,7 @@ def _screen() -> Iterator[None]:
         os.environ.clear()
         os.environ.update(before)
         server.terminate()
-        server.wait(30)
+        server.wait(SECONDS)
 
 
 class Firefox:
@@ -168,11 +168,11 @@ def firefox() -> Iterator[Firefox]:
             socket.close()
         finally:
             os.killpg(process.pid, signal.SIGTERM)
-            process.wait(30)
+            process.wait(SECONDS)
 
 
 def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         if found := re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text(errors="replace")):
             return found[1]

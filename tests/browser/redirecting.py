@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.serving import LONGEST
+
 
 class Redirecting:
     """Stand in front of the server at `url` and answer some paths with `302` to another one."""
@@ -27,7 +29,7 @@ class Redirecting:
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                     return
-                link = http.client.HTTPConnection(behind, timeout=30)
+                link = http.client.HTTPConnection(behind, timeout=LONGEST)
                 link.request("GET", self.path, headers={**self.headers, "Host": behind})
                 answer = link.getresponse()
                 body = answer.read()

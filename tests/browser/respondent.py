@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Survey
 from playwright.sync_api import Locator, Page, Request, expect
 
+from tests.browser.waiting import settled
 from tests.client.documents import question
 from tests.serving import LiveServer, Postgres, waiting_records
 from tests.vectors.surveys import two_valued
@@ -176,6 +178,14 @@ def fill(page: Page, *choices: str) -> None:
     assert len(groups) == len(choices)
     for group, choice in zip(groups, choices, strict=True):
         group.get_by_label(choice, exact=True).check()
+
+
+def axe(page: Page) -> None:
+    """No violation, with everything unfolded."""
+    page.locator("details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
+    settled(page)
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
 
 
 def press_send(page: Page) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +10,12 @@ from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_study import png
+from tests.browser.waiting import saved
 from tests.browser.workspace_kit import QUESTION, axe, make_draft, now, shoot, sign_in, watched
 from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
 pytestmark = pytest.mark.browser
-SAVED = re.compile("All changes are saved")
 TOLD = ["never", "once", "often"]
 
 
@@ -34,12 +33,13 @@ def test_who_asks_consent_and_logo_are_seen_in_the_preview(
     draft = make_draft(server.store, "Around", QUESTION)
     page.goto(f"{server.url}/drafts/{draft.id}")
     page.get_by_role("textbox", name="Who asks").fill("University of Somewhere")
-    expect(page.locator("[data-saved-state]")).to_have_text(SAVED, timeout=60_000)
+    saved(page)
     page.get_by_role("link", name="Around the questions").click()
+    page.wait_for_url("**/around")
     expect(page.get_by_role("textbox", name="Who asks")).to_have_value("University of Somewhere")
     shown = page.frame_locator("iframe[data-follows]")
     page.get_by_label("Consent to tick before Start").fill("I am 18 or older.")
-    expect(page.locator("[data-saved-state]")).to_have_text(SAVED)
+    saved(page)
     page.locator("iframe[data-follows]").scroll_into_view_if_needed()
     expect(shown.get_by_label("I am 18 or older.")).to_be_visible()
     expect(shown.get_by_text("University of Somewhere")).to_be_visible()
@@ -90,10 +90,10 @@ def test_a_language_is_written_beside_the_original_and_previewed(page: Page, ser
     page.wait_for_url("**/languages/fr")
     axe(page)
     page.get_by_label("Question 1, text").fill("Et vous ?")
-    expect(page.locator("[data-saved-state]")).to_have_text(SAVED, timeout=60_000)
+    saved(page)
     page.goto(f"{server.url}/drafts/{draft.id}/phone")
     page.get_by_role("link", name="French", exact=True).click()
-    expect(page.frame_locator("iframe").get_by_role("heading", name="Title fr")).to_be_visible(timeout=60_000)
+    expect(page.frame_locator("iframe").get_by_role("heading", name="Title fr")).to_be_visible()
     axe(page)
 
 
@@ -111,7 +111,7 @@ def test_an_instructed_answer_is_chosen_and_kept(page: Page, server: LiveServer)
     chosen = page.get_by_label("Check for careless answers with")
     page.get_by_label("Its true share").fill("1")
     chosen.select_option(label="Please choose “often” here. – often")
-    expect(page.locator("[data-saved-state]")).to_have_text(SAVED, timeout=60_000)
+    saved(page)
     expect(chosen).to_have_value("told:2")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     shoot(page, f"anchor-{page.viewport_size['width'] if page.viewport_size else 0}")

@@ -18,7 +18,7 @@ from hushpoll_server.collect import closing
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.workspace_kit import axe, sign_in, watch
+from tests.browser.workspace_kit import axe, sign_in, watched
 from tests.serving import LiveServer, bearer
 
 pytestmark = pytest.mark.browser
@@ -55,14 +55,9 @@ def survey(server: LiveServer) -> Survey:
 @pytest.fixture(params=WIDTHS)
 def page(browser: Browser, server: LiveServer, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A signed-in designer at a phone's width and at a desk's, who hears of every error of the page."""
-    context = browser.new_context(viewport={"width": request.param, "height": 844})
-    context.set_default_timeout(30_000)
-    made = context.new_page()
-    faults = watch(made)
-    sign_in(made, server, "ines")
-    yield made
-    context.close()
-    assert faults == []
+    with watched(browser, request.param) as made:
+        sign_in(made, server, "ines")
+        yield made
 
 
 def looked_at(page: Page, name: str) -> None:
@@ -97,12 +92,13 @@ def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveSer
         expect(row.get_by_label("Lock")).to_be_visible()
         expect(row.get_by_label("± margin")).to_be_visible()
     page.get_by_role("button", name="Find the privacy that fits").click()
-    expect(page.locator(".notice-done")).to_contain_text("for the block of questions 1 to 4", timeout=30_000)
+    expect(page.locator(".notice-done")).to_contain_text("for the block of questions 1 to 4")
     looked_at(page, "block-budget")
     rows.nth(2).get_by_label("Lock").fill("0.4")
-    page.get_by_role("button", name="Find the privacy that fits").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Find the privacy that fits").click()
     expect(page.locator(".notice-problem").first).to_contain_text(
-        "The block of questions 1 to 4 is locked at epsilon 0.4", timeout=30_000
+        "The block of questions 1 to 4 is locked at epsilon 0.4"
     )
 
 
@@ -113,7 +109,7 @@ def test_a_rehearsal_with_a_block_and_groups_and_paper_that_refuses_it(
     draft = drafts.create(server.store, "ines", given)
     page.goto(f"{server.url}/drafts/{draft.id}/rehearsal")
     page.get_by_role("button", name=re.compile("^Rehearse")).click()
-    expect(page.locator(".rehearsal-table").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".rehearsal-table").first).to_be_visible()
     looked_at(page, "block-rehearsal")
     asked = Survey.from_draft(given)
     server.store.publish(asked, "ines")

@@ -201,7 +201,6 @@ def test_all_questions_of_a_block_come_up(browser: Browser, page_server: LiveSer
     # Twelve people most often do; that sixty leave one out, chance does not bring about (5 * .6^60 is 2e-13).
     for _ in range(60):
         context = browser.new_context()
-        context.set_default_timeout(30_000)
         page = context.new_page()
         open_page(page, link)
         seen |= set(start(page)[1:])
@@ -273,9 +272,7 @@ def test_the_designer_makes_a_block(designer: Page, server: LiveServer) -> None:
         page.get_by_label(f"{number}. Did you do thing {number}?").check()
     page.get_by_label("Epsilon of the block").fill("2")
     page.get_by_role("button", name="Compare").click()
-    expect(page.locator(".plan-advice")).to_contain_text(
-        "Ask each person 2 of the 5 questions.", timeout=30_000
-    )
+    expect(page.locator(".plan-advice")).to_contain_text("Ask each person 2 of the 5 questions.")
     expect(page.locator("tr", has_text="recommended")).to_contain_text("2 of 5 questions")
     axe(page)
     shoot(page, "block-editor")

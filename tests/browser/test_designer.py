@@ -9,6 +9,7 @@ import pytest
 from hushpoll_server.workspace.drafts import Draft
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.browser.waiting import patient, saved, until
 from tests.browser.workspace_kit import axe, make_draft, now, sign_in, watched
 from tests.serving import LiveServer
 
@@ -33,7 +34,7 @@ def test_the_preview_shows_the_question_as_it_is_typed(page: Page, server: LiveS
     draft = make_draft(server.store, "Preview", FIRST)
     page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=choice")
     shown = page.frame_locator("#live-preview iframe")
-    expect(shown.get_by_text("Your question")).to_be_visible(timeout=60_000)
+    expect(shown.get_by_text("Your question")).to_be_visible()
     page.get_by_label("Question", exact=True).fill("Where did")
     page.get_by_label("Options", exact=True).fill("Here")
     expect(shown.get_by_text("Where did")).to_be_visible()
@@ -48,17 +49,17 @@ def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, ser
     draft = make_draft(server.store, "Autosave", FIRST)
     page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=yes_no")
     page.get_by_label("Question", exact=True).fill("Did you")
-    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.", timeout=60_000)
+    saved(page)
     expect(page.locator("[data-margin]")).to_have_text(re.compile(r"With 500 answers: ±[\d.]+ points"))
-    assert page.url.endswith("/questions/q2"), "loading the page again shows this question"
+    # Loading the page again shows this question.
+    expect(page).to_have_url(re.compile("/questions/q2$"))
     held: list[Route] = []
     page.route("**/live.json", lambda route: held.append(route), times=1)
     page.get_by_label("Question", exact=True).fill("Did you ever?")
     expect(page.locator("[data-saved-state]")).to_have_text("Saving…")
-    while not held:  # the request is on its way
-        page.wait_for_timeout(50)
+    until(page, lambda: held)  # the request is on its way
     held[0].continue_()
-    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
+    saved(page)
     assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you ever?"]
     page.reload()
     expect(page.get_by_label("Question", exact=True)).to_have_value("Did you ever?")
@@ -66,7 +67,7 @@ def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, ser
     expect(page.get_by_text("Undone.")).to_be_visible()
     assert order(server, draft) == ["q1"]
     page.get_by_label("Title", exact=True).fill("A better title")
-    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
+    saved(page)
     expect(page.get_by_role("heading", name="A better title")).to_be_visible()
     assert now(server, draft).title == "A better title"
     # Saving by itself does not get into the way of the other buttons of the page.
@@ -81,25 +82,65 @@ def test_what_is_typed_before_the_scripts_have_come_is_saved_and_said(page: Page
     for path, label in (("/questions/new?kind=yes_no", "Question"), ("", "Title")):
         page.goto(f"{server.url}/drafts/{draft.id}{path}", wait_until="commit")
         page.get_by_label(label, exact=True).fill("Did you")
-        while not held:
-            page.wait_for_timeout(50)
+        until(page, lambda: held)
         held.pop().continue_()
-        expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
+        saved(page)
         expect(page.get_by_role("button", name="Undo the last change")).to_be_visible()
     expect(page.get_by_role("heading", name="Did you", level=1)).to_be_visible()
     assert now(server, draft).title == "Did you"
     assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you"]
 
 
+def test_nothing_is_called_saved_that_is_not(page: Page, server: LiveServer) -> None:
+    patient(page, 500)  # nothing that is typed here is ever sent
+    draft = make_draft(server.store, "Not yet", FIRST, SECOND)
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    page.get_by_role("button", name="Move question 1 down").click()
+    expect(page.locator("#question-q1 .eyebrow")).to_contain_text("Question 2")
+    page.reload()
+    saved(page)
+    title = page.get_by_label("Title", exact=True)
+    title.fill("Not yet saved")
+    expect(page.locator("[data-saved-state]")).to_have_text("Saving…")
+    title.fill("Not yet")
+    saved(page)
+    assert now(server, draft).title == "Not yet"
+
+
+def test_what_is_planned_or_corrected_before_the_scripts_have_come_counts(
+    page: Page, server: LiveServer
+) -> None:
+    draft = make_draft(server.store, "Early plan", FIRST)
+    held: list[Route] = []
+    page.route("**/workspace/privacy.js", lambda route: held.append(route))
+    page.goto(f"{server.url}/drafts/{draft.id}/privacy", wait_until="commit")
+    margin = page.locator("[data-readout=margin]")
+    before = margin.text_content()
+    page.get_by_label("How many answers do you expect?").fill("20000")
+    until(page, lambda: held)
+    held.pop().continue_()
+    expect(margin).not_to_have_text(before or "")
+    saved(page)
+    page.goto(f"{server.url}/drafts/{draft.id}/publish")
+    page.route("**/workspace/errors.js", lambda route: held.append(route))
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.locator("#frozen-error")).to_be_visible()
+    page.get_by_label(re.compile("^I understand")).check()
+    until(page, lambda: held)
+    held.pop().continue_()
+    expect(page.locator("#frozen-error")).to_be_hidden()
+    expect(page.locator(".error-summary")).to_be_hidden()
+
+
 def test_a_button_that_is_pressed_stays_under_the_pointer(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Pressed", FIRST)
-    page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=yes_no")
+    with page.expect_response("**/live.json"):  # what the page asks when it comes, and not what is typed
+        page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=yes_no")
     expect(page.locator("[data-margin]")).to_have_text("")
     held: list[Route] = []
     page.route("**/live.json", lambda route: held.append(route))
     page.get_by_label("Question", exact=True).fill("Did you")
-    while not held:  # it is being saved
-        page.wait_for_timeout(50)
+    until(page, lambda: held)  # it is being saved
     button = page.get_by_role("button", name="Add the question")
     button.scroll_into_view_if_needed()
     box = button.bounding_box()
@@ -131,7 +172,7 @@ def test_errors_beside_fields_go_when_they_are_corrected(page: Page, server: Liv
     page.get_by_label("Number of points").fill("7")
     expect(error).to_be_hidden()
     expect(page.locator(".error-summary")).to_be_hidden()
-    assert page.get_by_label("Number of points").get_attribute("aria-invalid") is None
+    expect(page.get_by_label("Number of points")).not_to_have_attribute("aria-invalid", re.compile(""))
     # A form that is checked only when it is sent.
     page.goto(f"{server.url}/drafts/{draft.id}/publish")
     page.get_by_role("button", name="Publish for good").click()

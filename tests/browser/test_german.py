@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.waiting import saved
 from tests.browser.workspace_kit import PASSWORD, axe, make_draft, shoot, unfold, watched, workspace
 from tests.serving import LiveServer
 
@@ -55,20 +57,21 @@ def test_from_signing_in_to_a_published_survey(browser: Browser, server: LiveSer
         page.get_by_role("button", name="Leere Umfrage").click()
         page.get_by_label("Titel", exact=True).fill("Pünktlichkeit")
         page.get_by_role("textbox", name="Einleitung").fill("Wir möchten es wissen.")
-        expect(page.locator("[data-saved-state]")).to_have_text("Alle Änderungen sind gespeichert.")
+        saved(page, "Alle Änderungen sind gespeichert.")
         page.get_by_role("link", name="Ja oder Nein").click()
         page.get_by_label("Frage", exact=True).fill("Waren Sie zu spät?")
         page.get_by_role("button", name="Die Frage hinzufügen").click()
         page.get_by_role("link", name="Weiter: Schutz und Genauigkeit").click()
+        expect(page.get_by_role("slider")).to_be_visible()
         page.get_by_label("Welche Fehlerspanne brauchen Sie?").fill("4,5")
         expect(page.locator("[data-readout=advice]")).to_contain_text("braucht Epsilon")
         page.get_by_label("Grad des Schutzes").press("ArrowRight")
         expect(page.locator(".slider-value")).to_contain_text("Epsilon 1,4 je Frage")
         page.get_by_role("link", name="Weiter: Vorschau").click()
         frame = page.frame_locator("iframe")
-        expect(frame.get_by_role("button", name="Beginnen")).to_be_visible(timeout=60_000)
+        expect(frame.get_by_role("button", name="Beginnen")).to_be_visible()
         page.get_by_role("link", name="Weiter: Probelauf des Berichts").click()
-        expect(page.get_by_role("columnheader", name="Wahrheit")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("columnheader", name="Wahrheit")).to_be_visible()
         page.get_by_role("link", name="Weiter: veröffentlichen").click()
         page.get_by_label("Mir ist klar, dass eine veröffentlichte Umfrage nicht geändert").check()
         page.get_by_role("button", name="Endgültig veröffentlichen").click()
@@ -125,6 +128,7 @@ def test_the_admins_pages_and_a_published_survey_too(
         page.get_by_role("link", name="Veröffentlichen").click()
         page.get_by_label("Mir ist klar").check()
         page.get_by_role("button", name="Endgültig veröffentlichen").click()
+        page.wait_for_url(re.compile("/surveys/[0-9a-f]{64}$"))
         survey = page.url
         for number, path in enumerate(
             [survey, f"{survey}/report", f"{server.url}/accounts", f"{server.url}/audit-log"]

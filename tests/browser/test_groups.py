@@ -29,6 +29,7 @@ from tests.browser.respondent import (
     show_all,
     stored,
 )
+from tests.browser.waiting import patient, resize
 from tests.browser.workspace_kit import axe, make_draft, shoot
 from tests.serving import LiveServer
 
@@ -98,8 +99,8 @@ def test_a_waiting_report_keeps_the_group_it_was_drawn_with(page: Page, page_ser
     fill(page, "No", "Time")
     press_send(page)
     heading(page, "Not sent yet")
+    page.goto("about:blank")  # before it tries again by itself
     page.unroute("**/reports")
-    page.goto("about:blank")
     page.goto(survey_link(page_server.url, survey.hash, group=1))
     heading(page, "Not sent yet")
     page.get_by_role("button", name="Send now").click()
@@ -113,6 +114,7 @@ def test_a_code_of_another_group_is_told_before_anything_is_typed(
 ) -> None:
     survey = grouped(page_server, "Invited", settings={"invitation": True})
     (code,) = invitations.invite(page_server.store, survey.hash, 1, 0)
+    patient(page)  # the code is looked up, however long it takes
     page.goto(survey_link(page_server.url, survey.hash, code, 1))
     heading(page, "This survey cannot be answered here")
     expect(page.locator("main")).to_contain_text("This invitation is unknown here")
@@ -206,7 +208,7 @@ def test_the_designer_names_groups_and_hands_out_their_links(designer: Page, ser
     axe(page)
     shoot(page, "groups-survey")
     for width in (320, 390, 1280):
-        page.set_viewport_size({"width": width, "height": 844})
+        resize(page, width, 844)
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), width
     page.get_by_label("Science", exact=True).fill("1200")
     page.locator("#sizes").get_by_role("button", name="Save").click()

@@ -10,6 +10,7 @@ from hushpoll_server.collect import closing
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.respondent import AGREE, CHEATED, HOURS, REASON, USED, address, draft
+from tests.browser.waiting import saved
 from tests.browser.workspace_kit import PASSWORD, watched
 from tests.serving import LiveServer
 
@@ -48,6 +49,12 @@ def press(page: Page, role: str, name: str, key: str = "Enter", exact: bool = Fa
     page.keyboard.press(key)
 
 
+def follow(page: Page, name: str, to: str) -> None:
+    """Press a link, and wait for its page: the one before may have a link or a heading of the same name."""
+    press(page, "link", name)
+    page.wait_for_url(to)
+
+
 def write(page: Page, name: str, text: str) -> None:
     reach(page, page.get_by_role("textbox", name=name))
     page.keyboard.type(text)
@@ -72,18 +79,18 @@ def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveSe
     page.keyboard.press("Control+A")
     page.keyboard.type("By keys")
     write(page, "Who asks", "University of Somewhere")
-    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.", timeout=60_000)
-    press(page, "link", "Yes or no")
+    saved(page)
+    follow(page, "Yes or no", "**/questions/new?**")
     write(page, "Question", "Have you?")
     press(page, "button", "Add the question")
     expect(page.get_by_role("heading", name="Have you?")).to_be_visible()
-    press(page, "link", "Around the questions")
+    follow(page, "Around the questions", "**/around")
     write(page, "Consent to tick before Start", "I am 18 or older.")
     press(page, "button", "Save", exact=True)
     expect(page.get_by_text("Saved.", exact=True)).to_be_visible()
-    press(page, "link", "Privacy and accuracy")
+    follow(page, "Privacy and accuracy", "**/privacy")
     expect(page.get_by_role("heading", name="By keys")).to_be_visible()
-    press(page, "link", "Publish")
+    follow(page, "Publish", "**/publish")
     press(page, "checkbox", "I understand that a published survey cannot be changed", " ")
     press(page, "button", "Publish for good")
     expect(page.get_by_text("Published. Below is the link to hand out.")).to_be_visible()
@@ -127,8 +134,8 @@ def test_a_reader_finds_folds_tables_and_files_without_a_mouse(page: Page, serve
         page.request.post(path, data=body, headers={"Content-Type": "application/json"})
     closing.close(server.store, survey.hash)
     enter(page)
-    press(page, "link", "Read by keys")
-    press(page, "link", "Report")
+    follow(page, "Read by keys", f"**/surveys/{survey.hash}")
+    follow(page, "Report", "**/report")
     expect(page.get_by_role("heading", name="Read by keys")).to_be_visible()
     reach(page, page.locator("summary").first)
     page.keyboard.press("Enter")
@@ -136,8 +143,10 @@ def test_a_reader_finds_folds_tables_and_files_without_a_mouse(page: Page, serve
     reach(page, page.get_by_label("By", exact=True))
     page.keyboard.press("ArrowDown")
     press(page, "button", "Cross-table and comparison")
+    page.wait_for_url("**/report/table?**")
     expect(page.get_by_role("table").first).to_be_visible()
     page.go_back()
+    page.wait_for_url("**/report")
     reach(page, page.get_by_role("link", name="Table (CSV)"))
     with page.expect_download() as download:
         page.keyboard.press("Enter")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.respondent import (
     ARTEFACTS,
@@ -22,6 +22,7 @@ from tests.browser.respondent import (
     open_page,
     press_send,
 )
+from tests.browser.waiting import until
 from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
@@ -95,6 +96,23 @@ def test_clear_empties_it(page: Page, page_server: LiveServer) -> None:
     assert page.evaluate("() => localStorage.length") == 0
     open_page(page, address(page_server, draft(CHEATED, title="After clearing")))
     expect(page.get_by_text("Surveys answered here before")).to_have_count(0)
+
+
+def test_a_line_that_is_on_its_way_does_not_come_after_clearing(page: Page, page_server: LiveServer) -> None:
+    """What writes it is brought after the report has arrived, which over a slow line takes as long as clearing."""
+    held: list[Route] = []
+    page.route("**/respond/widgets.js", lambda route: held.append(route))
+    open_page(page, address(page_server, draft(CHEATED, title="Cleared at once")))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    until(page, lambda: held)
+    page.locator("summary", has_text="Clear this device").click()
+    page.get_by_role("button", name="Clear this device").click()
+    with page.expect_response("**/respond/widgets.js"):
+        held[0].continue_()
+    page.wait_for_timeout(500)  # time enough for a line that must not come
+    assert page.evaluate("() => localStorage.length") == 0
 
 
 def test_a_shared_device_keeps_none(page: Page, page_server: LiveServer) -> None:

@@ -19,6 +19,7 @@ from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.waiting import resize, settled
 from tests.client.documents import question
 from tests.serving import LiveServer, bearer, sealed_records
 
@@ -93,9 +94,9 @@ def opened(browser: Browser, cookies: list[dict[str, object]], size: str, scheme
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     context.add_cookies(cookies)
     page = context.new_page()
-    page.on(
-        "console", lambda message: problems(page).append(message.text) if message.type == "error" else None
-    )
+    seen: list[str] = []
+    SEEN[id(page)] = seen  # whatever another page, which is gone, had under this number
+    page.on("console", lambda message: seen.append(message.text) if message.type == "error" else None)
     return page
 
 
@@ -104,11 +105,12 @@ SEEN: dict[int, list[str]] = {}
 
 def problems(page: Page) -> list[str]:
     """Errors that the browser wrote to its console: a refused style or script would stand there."""
-    return SEEN.setdefault(id(page), [])
+    return SEEN[id(page)]
 
 
 def check(page: Page, name: str) -> None:
     """No barrier, no sideways scrolling, no refused resource; and a picture for people to look at."""
+    settled(page)
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -165,12 +167,12 @@ def test_two_questions_by_the_form(
     page.get_by_label("By", exact=True).select_option("cheated")
     page.get_by_role("button", name="Cross-table and comparison").click()
     page.wait_for_url("**/report/table?**")
-    assert page.get_by_text("Pearson χ²").count() == 1
+    expect(page.get_by_text("Pearson χ²")).to_have_count(1)
     page.get_by_label("Compare with").select_option("Yes")
     page.get_by_label("Confidence level").select_option("90")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url("**reference=Yes**")
-    assert page.get_by_role("columnheader", name="90 % interval").count() == 1
+    expect(page.get_by_role("columnheader", name="90 % interval")).to_have_count(1)
     check(page, f"table-{size}")
     page.context.close()
 
@@ -186,7 +188,7 @@ def test_the_owner_publishes_and_everybody_reads(
     visitor = opened(browser, [], size)
     visitor.goto(f"{server[0].url}/results/{SURVEY.hash}")
     assert visitor.context.cookies() == []
-    assert visitor.get_by_role("heading", level=1).inner_text() == "Honesty at exams"
+    expect(visitor.get_by_role("heading", level=1)).to_have_text("Honesty at exams")
     check(visitor, f"public-{size}")
     visitor.get_by_role("link", name="العربية").click()
     expect(visitor.locator("html")).to_have_attribute("dir", "rtl")
@@ -214,7 +216,7 @@ def test_the_file_that_stands_alone(browser: Browser, server: tuple[LiveServer, 
         if size == "desk":
             # A4 within its margins is about 700 of the browser's pixels wide.
             page.emulate_media(media="print")
-            page.set_viewport_size({"width": 700, "height": 1000})
+            resize(page, 700, 1000)
             assert page.evaluate(
                 "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
             )

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.respondent import (
@@ -25,6 +24,7 @@ from tests.browser.respondent import (
     WIDE,
     address,
     all_told,
+    axe,
     begin,
     draft,
     fill_every_kind,
@@ -159,12 +159,6 @@ def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
     context = browser.new_context(color_scheme=scheme, locale=language, viewport=size)
     yield context.new_page()
     context.close()
-
-
-def axe(page: Page) -> None:
-    page.locator("details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
-    results = Axe().run(page)
-    assert results.violations_count == 0, results.generate_report()
 
 
 def test_axe_finds_nothing_in_any_state_of_any_kind(reader: Page, page_server: LiveServer) -> None:

@@ -8,14 +8,14 @@ import urllib.request
 from pathlib import Path
 
 import numpy as np
-from axe_playwright_python.sync_playwright import Axe
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, expect
 
-from tests.browser.workspace_kit import QUESTION, sign_in, watch
+from tests.browser.waiting import resize
+from tests.browser.workspace_kit import QUESTION, axe, sign_in, watch
 from tests.serving import LiveServer, bearer
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
@@ -50,15 +50,13 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
     first = drafts.compiled(document)
     assert server.store.publish(first, "ines", target_n=300)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
     page = context.new_page()
     faults = watch(page)
     sign_in(page, server, "ines")
     page.goto(f"{server.url}/surveys/{first.hash}")
     page.get_by_role("button", name="Run again: next wave").click()
     expect(page.get_by_text("This is wave 2. Its questions must stay as they are")).to_be_visible()
-    draft = page.url
-    page.goto(f"{draft}/publish")
+    page.goto(f"{page.url}/publish")
     expect(page.get_by_text("Wave 2 of “Exam honesty”, with the same questions as before.")).to_be_visible()
     page.get_by_label("I understand that a published survey cannot be changed").check()
     page.get_by_role("button", name="Publish for good").click()
@@ -72,7 +70,7 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
     expect(page.locator('[data-clear="yes"]').first).to_be_visible()
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     for width in (1280, 390):
-        page.set_viewport_size({"width": width, "height": 900})
+        resize(page, width)
         page.screenshot(path=ARTEFACTS / f"waves-{width}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for language in ("de", "en"):
@@ -81,8 +79,7 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
         assert page.locator(".table-responsive").evaluate_all(
             "all => all.every((one) => one.scrollWidth <= one.clientWidth)"
         )
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    axe(page)
     page.goto(f"{server.url}/surveys/{second.hash}")
     page.screenshot(path=ARTEFACTS / "wave-survey-390.png", full_page=True)
     context.close()

@@ -50,6 +50,7 @@ def test_a_stack_of_sheets_is_typed_in_by_number_keys(page: Page, server: LiveSe
         page.keyboard.press("Enter")
         expect(page.get_by_label("Question 1")).to_be_focused()
         expect(page.get_by_label("Question 1")).to_have_value("")
+        page.wait_for_load_state()  # with the script that takes the keys on to the next question
     expect(page.get_by_text("2 sheets entered since you opened this page")).to_be_visible()
     assert server.store.count(survey.hash) == before + 2
     page.keyboard.press("9")
@@ -62,6 +63,7 @@ def test_slips_and_odds_for_paper_can_be_read_by_everybody(page: Page, server: L
     survey = published(server, f"Slips {page.viewport_size}", settings={"kiosk": False, "invitation": True})
     page.goto(f"{server.url}/surveys/{survey.hash}")
     page.get_by_role("link", name="Slips to print").click()
+    page.wait_for_url("**/slips")
     axe(page)
     page.get_by_label("Number of slips").fill("4")
     page.get_by_role("button", name="Make so many invitations").click()
@@ -73,6 +75,7 @@ def test_slips_and_odds_for_paper_can_be_read_by_everybody(page: Page, server: L
     draft = make_draft(server.store, "For paper", QUESTION)
     page.goto(f"{server.url}/drafts/{draft.id}")
     page.get_by_role("link", name="On paper").click()
+    page.wait_for_url("**/paper")
     axe(page)
     page.get_by_label("Question 1").select_option(
         label="works with two coins: 75 of 100 recorded as chosen, epsilon 1.1"

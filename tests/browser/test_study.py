@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Survey
 from hushpoll_client.about import PAPER, contrast
 from hushpoll_server.collect import closing
@@ -25,6 +24,7 @@ from tests.browser.respondent import (
     REASON,
     WHY,
     address,
+    axe,
     begin,
     draft,
     fill,
@@ -33,6 +33,7 @@ from tests.browser.respondent import (
     press_send,
     show_all,
 )
+from tests.browser.waiting import width_of
 from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
@@ -64,12 +65,6 @@ def around(title: str, **more: Any) -> Survey:
     return Survey.from_draft({key: value for key, value in document.items() if value is not None})
 
 
-def axe(page: Page) -> None:
-    page.locator("details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
-    results = Axe().run(page)
-    assert results.violations_count == 0, results.generate_report()
-
-
 @pytest.fixture(params=["light", "dark"])
 def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
     context = browser.new_context(color_scheme=request.param, viewport={"width": 390, "height": 844})
@@ -92,7 +87,7 @@ def test_step_by_step_with_consent_review_and_thanks(reader: Page, page_server: 
     page.get_by_label("I am 18 or older").check()
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("heading", name="You")).to_be_visible()
-    assert page.get_by_role("group").count() == 1
+    expect(page.get_by_role("group")).to_have_count(1)
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_text("Please choose an answer.")).to_be_visible()  # no step over an open question
     page.get_by_role("radio", name="Yes").check()
@@ -113,15 +108,15 @@ def test_step_by_step_with_consent_review_and_thanks(reader: Page, page_server: 
     page.get_by_role("button", name="Next").click()
     review = page.locator(".review")
     expect(review).to_be_focused()
-    assert review.locator("dd").all_inner_texts() == [
-        f"{one} Change" for one in ("Yes", "Prefer not to say", "1", "No", "No")
-    ]
+    expect(review.locator("dd")).to_have_text(
+        [f"{one} Change" for one in ("Yes", "Prefer not to say", "1", "No", "No")]
+    )
     axe(page)
     review.get_by_role("button", name="Change").first.click()
     page.get_by_role("radio", name="No").check()
     for _ in range(4):
         page.get_by_role("button", name="Next").click()
-    assert review.locator("dd").all_inner_texts()[0] == "No Change"
+    expect(review.locator("dd").first).to_have_text("No Change")
     press_send(page)
     heading(page, "Sent")
     expect(page.locator(".thanks")).to_have_text("Thank you.\nTake care.", use_inner_text=True)
@@ -154,7 +149,7 @@ def test_all_on_one_page_has_its_sections(page: Page, page_server: LiveServer) -
     begin(page)
     titles = page.locator("form h2, form legend").all_inner_texts()
     assert titles == ["", "You", "Did you?", "Which one?", "Often", "How often?", "Did you?", "Brittany?"][1:]
-    assert page.get_by_role("button", name="Next").count() == 0
+    expect(page.get_by_role("button", name="Next")).to_have_count(0)
 
 
 @pytest.mark.parametrize("layout", ["page", "steps"])
@@ -237,7 +232,7 @@ def test_the_quick_exit_leaves_no_entry_behind(page: Page, page_server: LiveServ
         page.keyboard.press(way)
     page.wait_for_url(EXIT)
     page.go_back()
-    assert page.url == f"{page_server.url}/healthz"
+    expect(page).to_have_url(f"{page_server.url}/healthz")
 
 
 def test_a_survey_with_a_quick_exit_keeps_no_ledger(page: Page, page_server: LiveServer) -> None:
@@ -305,7 +300,7 @@ def test_the_logo_is_the_one_that_the_document_names(page: Page, page_server: Li
     survey = around("Logo", look={"logo": name})
     link = address(page_server, survey)
     open_page(page, link)
-    assert page.locator("img.logo").evaluate("(one) => one.naturalWidth") == 8
+    assert width_of(page.locator("img.logo")) == 8
     axe(page)
     page.route("**/logos/*", lambda route: route.fulfill(body=png(9), content_type="image/png"))
     page.goto("about:blank")

@@ -15,7 +15,6 @@ def test_the_time_does_not_tell_the_answer_and_a_planted_delay_is_caught(
     browser: Browser, page_server: LiveServer
 ) -> None:
     page = browser.new_page()
-    page.set_default_timeout(120_000)
     found = timing.told(lambda n: timing.times(page, page_server, n), 60)
     assert min(found.values()) > timing.ALPHA / len(found), found
     # A delay that stands out among sixty times on a busy machine; the long harness catches one of 3 ms.

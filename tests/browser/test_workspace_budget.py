@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from axe_playwright_python.sync_playwright import Axe
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, expect
 
-from tests.browser.workspace_kit import QUESTION, sign_in, watch
+from tests.browser.waiting import resize, saved
+from tests.browser.workspace_kit import QUESTION, axe, sign_in, watch
 from tests.serving import LiveServer
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
@@ -25,7 +25,6 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     document = {**drafts.blank("Budget"), "questions": [QUESTION, FACULTY, {**FACULTY, "id": "again"}]}
     draft = drafts.create(server.store, "ines", document)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
     page = context.new_page()
     faults = watch(page)
     sign_in(page, server, "ines")
@@ -43,13 +42,14 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     expect(page.locator("[data-readout=advice]")).to_contain_text("Question 2, lock:")
     rows.nth(1).get_by_label("Lock").fill("")
     expect(page.locator("[data-readout=advice]")).to_contain_text("2.75 for question 2")
-    expect(page.locator("[data-saved-state]")).to_have_text("All changes are saved.")
+    saved(page)
     kept = drafts.find(server.store, draft.id)
     assert kept is not None
     assert kept.locks == {"q1": "3-fold"}
 
     # Found: the locked one stays, the total is in the red and nothing is green.
-    page.get_by_role("button", name="Find the privacy that fits").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Find the privacy that fits").click()
     expect(page.locator(".notice-problem").first).to_be_visible()
     expect(rows.nth(0).locator("[data-cell=epsilon]")).to_have_text("1.1")
     expect(rows.nth(1).locator("[data-cell=epsilon]")).to_have_text("2.75")
@@ -59,16 +59,16 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", "each question its own epsilon")
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     for width in (1280, 390):
-        page.set_viewport_size({"width": width, "height": 900})
+        resize(page, width)
         page.screenshot(path=ARTEFACTS / f"budget-{width}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    axe(page)
 
     # A wider margin of its own brings the total down, and green comes back.
     for place in (1, 2):
         rows.nth(place).get_by_label("± margin").fill("15")
-    page.get_by_role("button", name="Find the privacy that fits").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Find the privacy that fits").click()
     expect(page.locator("[data-warning]")).to_be_hidden()
     expect(rows.nth(1)).to_have_attribute("data-met", "yes")
     expect(rows.nth(0).locator("[data-cell=state]")).to_have_text("needs ±8 points")

@@ -9,6 +9,7 @@ from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.library import TEMPLATES, document_of
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.waiting import resize
 from tests.browser.workspace_kit import axe, make_draft, shoot, sign_in, unfold, watch
 from tests.serving import LiveServer
 
@@ -39,6 +40,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     page.get_by_role("button", name="Blank survey").click()
     page.get_by_label("Title", exact=True).fill("All kinds")
     page.get_by_role("button", name="Save").click()
+    expect(page.locator(".notice-done")).to_have_text("Saved.")
 
     add(page, "Yes or no", "Did you drink?")
     finish(page)
@@ -50,11 +52,11 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     page.get_by_text("How the answer is randomized").click()
     # The first advice loads the analysis.
     said = "fewer answers than “K-ary randomized response”"
-    expect(page.locator("[data-reason]")).to_contain_text(said, timeout=30_000)
+    expect(page.locator("[data-reason]")).to_contain_text(said)
     page.get_by_text("Compare all ways").click()
     expect(page.locator("[data-compared] tr").first).to_contain_text("1.00")
     shown = page.frame_locator("#live-preview iframe")
-    expect(shown.get_by_text("How are you?")).to_be_visible(timeout=30_000)
+    expect(shown.get_by_text("How are you?")).to_be_visible()
     finish(page)
     add(page, "A number", "How many hours?")
     for label, value in (("Smallest number", "0"), ("Largest number", "80"), ("Step", "0.5")):
@@ -72,7 +74,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     add(page, "One choice out of several", "Where?")
     # More than an address could hold: it is previewed all the same.
     page.get_by_label("Options", exact=True).fill("\n".join(f"Place {number}" for number in range(1, 301)))
-    expect(shown.get_by_text("Search in 300 options")).to_be_visible(timeout=60_000)
+    expect(shown.get_by_text("Search in 300 options")).to_be_visible()
     expect(page.get_by_text("After these answers")).to_be_hidden()
     page.get_by_label("Ask it").select_option(index=1)
     page.get_by_role("group", name="After these answers").get_by_label("Yes").check()
@@ -85,11 +87,12 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     expect(page.get_by_text("Nothing was changed")).to_be_visible()
 
     page.get_by_role("link", name="Next: privacy and accuracy").click()
+    slider = page.get_by_role("slider")
+    expect(slider).to_be_visible()
     page.get_by_label("How many answers do you expect?").fill("3000")
     page.get_by_label("Figures for").select_option(label="Question 2")
     margin = page.locator("[data-readout=margin]")
     expect(margin).to_have_text(re.compile(r"±[\d.]+ (points|on the scale|hours)"))
-    slider = page.get_by_role("slider")
     slider.focus()
     before = margin.text_content() or ""
     page.keyboard.press("Home")
@@ -102,7 +105,8 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     page.get_by_role("link", name="Next: rehearse the report").click()
     expect(page.locator(".rehearsal-table")).to_have_count(5)
     page.get_by_label("Suppose that the numbers are").select_option("two")
-    page.get_by_role("button", name="Rehearse again").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Rehearse again").click()
     expect(page.get_by_label("Suppose that the numbers are")).to_have_value("two")
     page.get_by_role("link", name="Next: publish").click()
     expect(page.get_by_text("“Does not apply” is one answer more")).to_be_visible()
@@ -124,12 +128,12 @@ def test_who_wants_pairs_of_options_ticks_it(designer: Page, server: LiveServer)
     page.get_by_label("Options", exact=True).fill("\n".join("abcdefgh"))
     page.get_by_text("How the answer is randomized").click()
     reason, cost = page.locator("[data-reason]"), "Pairs need two options of each person and cost 1.2 times"
-    expect(reason).to_contain_text("fewer answers", timeout=30_000)
+    expect(reason).to_contain_text("fewer answers")
     expect(reason).not_to_contain_text("Pairs need")
     page.get_by_label("I want to see pairs of options together").check()
     expect(reason).to_contain_text(cost)
     for width in (390, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
+        resize(page, width)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         axe(page)
         shoot(page, f"pairs-{width}")
@@ -160,7 +164,6 @@ def test_axe_finds_nothing_and_nothing_overflows_for_any_kind(
     browser: Browser, server: LiveServer, width: int, scheme: str
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(60_000)
     page = context.new_page()
     faults = watch(page)
     sign_in(page, server, "ines")

@@ -12,6 +12,7 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.waiting import settled
 from tests.serving import LiveServer
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
@@ -35,10 +36,10 @@ def workspace(folder: Path) -> Iterator[LiveServer]:
 def watched(browser: Browser, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
     """Open a page that hears of every error, and see at the end that there was none."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
-    context.set_default_timeout(30_000)
     page = context.new_page()
     faults = watch(page)
     yield page
+    page.unroute_all(behavior="ignoreErrors")
     context.close()
     assert faults == []
 
@@ -80,7 +81,7 @@ def unfold(page: Page) -> None:
 
 def axe(page: Page) -> None:
     """No violation of WCAG 2.2 A and AA, nor of best practices. Frames hold other pages, with tests of their own."""
-    page.wait_for_load_state()
+    settled(page)
     found = Axe().run(page, options={"iframes": False}).response["violations"]
     assert [(fault["id"], [node["html"] for node in fault["nodes"]]) for fault in found] == []
 

@@ -46,12 +46,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         assert "Report:" in printed, (tmp_path / "server.log").read_text()
         address = lines[0].split("://")[1].split("/")[0]
         port = address.rpartition(":")[2]
-        with urllib.request.urlopen(f"http://{address}/healthz", timeout=60) as answer:
+        with urllib.request.urlopen(f"http://{address}/healthz", timeout=120) as answer:
             assert answer.status == 200
         yield RunningServer(address, printed, {**wanted, "PORT": port})
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         assert process.stdout is not None
         process.stdout.close()
         log.close()

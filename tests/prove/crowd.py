@@ -13,17 +13,14 @@ from hushpoll_server.store.schema import inbox, sealed, seen
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
 
-from tests.serving import LiveServer, waiting_records
-
-# Seconds that clients have to get somewhere; on a quiet machine it takes a moment.
-LONGEST_WAIT = 120
+from tests.serving import LONGEST, LiveServer, waiting_records
 
 
 def send(
     server: LiveServer,
     survey: Survey,
     report: Report,
-    timeout: float = 30,
+    timeout: float = LONGEST,
     port: int | None = None,
     kept: http.client.HTTPConnection | None = None,
 ) -> tuple[int, dict[str, str]]:
@@ -102,7 +99,7 @@ class Crowd:
         self.statuses: list[int] = []
         self.problems: list[str] = []
         self.kept = {
-            (number, port): http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            (number, port): http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST)
             for number in range(1, clients, 2)
             for port in self.ports
         }
@@ -145,9 +142,9 @@ class Crowd:
 
     def wait_until(self, reached: Callable[[], object]) -> None:
         """Wait for what the clients are to reach, however slow the machine is; `stop` tells what goes wrong."""
-        end = time.monotonic() + LONGEST_WAIT
+        end = time.monotonic() + LONGEST
         while not reached() and not self.problems:
-            assert time.monotonic() < end, f"{len(self.acknowledged)} reports within {LONGEST_WAIT} seconds"
+            assert time.monotonic() < end, f"{len(self.acknowledged)} reports within {LONGEST} seconds"
             time.sleep(0.02)
 
     def wait_for_more(self, reports: int) -> None:
@@ -159,7 +156,7 @@ class Crowd:
         """Let each client bring its last report to an end, and tell what went wrong with any of them."""
         self.over.set()
         for thread in self.threads:
-            thread.join(90)
+            thread.join(2 * LONGEST)
             assert not thread.is_alive()
         for connection in self.kept.values():
             connection.close()

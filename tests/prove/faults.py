@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from tests.serving import LiveServer, Postgres
+from tests.serving import LONGEST, LiveServer, Postgres
 
 from .crowd import Crowd
 from .places import BACKENDS, live_server, signed_survey
@@ -73,7 +72,7 @@ def broken_disk(server: LiveServer, seconds: float) -> tuple[int, int]:
 
     def end() -> None:
         failing[0].send_signal(signal.SIGINT)
-        failing[0].wait(30)
+        failing[0].wait(LONGEST)
 
     return trouble(server, begin, end, seconds, refuses=True)
 
@@ -91,24 +90,19 @@ def restarted(server: LiveServer, cluster: Postgres, seconds: float) -> tuple[in
 
 def two_nodes(first: LiveServer, seconds: float) -> tuple[int, int]:
     """Another node on the same database and key: clients repeat at the other one, and each is killed in turn."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     home = first.folder / "second"
     home.mkdir()
     second = LiveServer(
         home,
         first.config.database_url,
-        PORT=str(port),
         SECRET_KEY_FILE=str(first.config.key_path),
         SEAL_EVERY="1",
     )
-    second.port = port
     second.start()
     survey = signed_survey("Two nodes")
     first.store.publish(survey, minimum_batch=50)
     try:
-        crowd = Crowd(first, survey, clients=6, ports=(first.port, port))
+        crowd = Crowd(first, survey, clients=6, ports=(first.port, second.port))
         for node in (second, first, second):
             crowd.wait_for_more(6)
             time.sleep(seconds)

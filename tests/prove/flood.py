@@ -14,15 +14,14 @@ from urllib.parse import urlencode
 
 from hushpoll_client import Survey
 
-from tests.serving import LiveServer, Postgres
+from tests.serving import LONGEST, LiveServer, Postgres
 
 from .crowd import fresh_report, send
 from .places import live_server, signed_survey
 
 CLIENTS = 40
-# However slow the machine is: so many reports are sent beside a flood, and so many seconds it has to get under way.
+# However slow the machine is: so many reports are sent beside a flood.
 FEWEST_REPORTS = 6
-LONGEST_WAIT = 120
 # What a flood cost while each of its passwords was looked at. What is left is the price of refusing so many.
 LARGEST_MEDIAN = 0.49
 _TOKEN = re.compile(r'name="csrf_token"[^>]*value="([^"]+)"')
@@ -54,11 +53,11 @@ class Flood:
     def __exit__(self, *_: object) -> None:
         self.over.set()
         for thread in self.threads:
-            thread.join(60)
+            thread.join(2 * LONGEST)
 
     def wait_until_under_way(self) -> None:
         """Wait until a password was looked at and others were turned away: all clients are signing in by then."""
-        end = time.monotonic() + LONGEST_WAIT
+        end = time.monotonic() + LONGEST
         while (
             not (self.statuses[422] and self.statuses[503]) and not self.problems and time.monotonic() < end
         ):
@@ -71,7 +70,7 @@ class Flood:
             self.problems.append(repr(error))
 
     def _sign_in(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=LONGEST)
         connection.request("GET", "/sign-in")
         answer = connection.getresponse()
         token = _TOKEN.search(answer.read().decode())

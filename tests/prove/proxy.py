@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from hushpoll_client import Report
 
-from tests.serving import LiveServer, Postgres
+from tests.serving import LONGEST, LiveServer, Postgres, reserve
 
 from .crowd import Crowd
 from .places import live_server, signed_survey
@@ -34,13 +34,6 @@ BEHIND_A_PROXY = {"PROXY_HOPS": "1", "PUBLIC_URL": f"https://{NAME}", "SEAL_EVER
 def nginx() -> str | None:
     """Find the program; Debian keeps it where only root looks."""
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/sbin")
-
-
-def free_port() -> int:
-    """Give a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def certificate(folder: Path) -> ssl.SSLContext:
@@ -95,21 +88,25 @@ def proxy(folder: Path, nodes: tuple[int, ...]) -> Iterator[tuple[int, int, ssl.
     program = nginx()
     assert program, "nginx is missing; install it (Debian: apt-get install nginx-light)"
     folder.mkdir()
-    trust, secure, plain = certificate(folder), free_port(), free_port()
+    trust, held = certificate(folder), (reserve(), reserve())
+    secure, plain = (one.getsockname()[1] for one in held)
     (folder / "nginx.conf").write_text(configuration(folder, nodes, secure, plain))
     command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+        deadline = time.monotonic() + LONGEST
+        while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", secure), 1):
                 break
             assert process.poll() is None, process.communicate()[0].decode()
+            assert time.monotonic() < deadline, "nginx does not listen"
             time.sleep(0.05)
         yield secure, plain, trust
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=LONGEST)
+        for one in held:
+            one.close()
 
 
 class SecureCrowd(Crowd):
@@ -134,8 +131,8 @@ def request(
     headers: dict[str, str] | None = None,
 ) -> tuple[int, dict[str, str], bytes]:
     """Ask the proxy under its name."""
-    connection = http.client.HTTPConnection(NAME, timeout=30)
-    connection.sock = socket.create_connection(("127.0.0.1", port), 30)
+    connection = http.client.HTTPConnection(NAME, timeout=LONGEST)
+    connection.sock = socket.create_connection(("127.0.0.1", port), LONGEST)
     if trust is not None:
         connection.sock = trust.wrap_socket(connection.sock, server_hostname=NAME)
     try:

@@ -19,7 +19,7 @@ import numpy as np
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 
-from tests.serving import LiveServer, Postgres
+from tests.serving import LONGEST, LiveServer, Postgres
 
 from .crowd import fresh_report
 from .ledger import OUTCOMES, WIDTH, Answer, Ledger
@@ -186,7 +186,7 @@ class Attacker:
 def ask(port: int, request: bytes) -> Answer:
     """Send bytes, say that there is no more, and give the statuses of all that comes back."""
     got, is_cut = bytearray(), False
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONGEST) as connection:
         try:
             connection.sendall(request)
             connection.shutdown(socket.SHUT_WR)

@@ -21,7 +21,7 @@ from hushpoll_client import Report, Survey
 from hushpoll_server.collect import invitations
 from sqlalchemy import text
 
-from tests.serving import LiveServer, Postgres
+from tests.serving import LONGEST, LiveServer, Postgres
 
 from .crowd import fresh_report
 from .places import live_server, signed_survey
@@ -64,7 +64,7 @@ def watched(pids: list[int]) -> Iterator[list[str]]:
         for pid in pids:
             command += ["-p", str(pid)]
         tracer = subprocess.Popen(command, stderr=subprocess.PIPE)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LONGEST
         while not all(_is_traced(pid) for pid in pids):
             assert tracer.poll() is None, (tracer.stderr.read() if tracer.stderr else b"").decode()
             assert time.monotonic() < deadline, "strace did not begin"
@@ -73,7 +73,7 @@ def watched(pids: list[int]) -> Iterator[list[str]]:
             yield lines
         finally:
             tracer.terminate()
-            tracer.communicate(timeout=60)
+            tracer.communicate(timeout=LONGEST)
         lines += out.read_text(encoding="ascii", errors="replace").splitlines()
 
 
@@ -165,7 +165,7 @@ def _needles(
 
 
 def _post(server: LiveServer, survey: Survey, report: Report, code: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LONGEST)
     path = f"/api/surveys/{survey.hash}/reports"
     connection.request("POST", path, report.to_bytes(code), {"Content-Type": "application/json"})
     status = connection.getresponse().status

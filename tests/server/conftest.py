@@ -11,7 +11,19 @@ from hushpoll_analysis.channel.audit import buffered
 from hushpoll_server.store.surveys import Store
 
 from tests.server.accounts_kit import open_place, signed_in
-from tests.serving import app, backend, client, config, database_url, folder, live, postgres, store, survey
+from tests.serving import (
+    app,
+    backend,
+    client,
+    config,
+    database_url,
+    folder,
+    live,
+    one_day,
+    postgres,
+    store,
+    survey,
+)
 
 __all__ = [
     "app",
@@ -21,6 +33,7 @@ __all__ = [
     "database_url",
     "folder",
     "live",
+    "one_day",
     "postgres",
     "store",
     "survey",

@@ -66,6 +66,7 @@ def test_accounts_work_alike_on_both_databases(people: Store) -> None:
     ]
 
 
+@pytest.mark.usefixtures("one_day")
 @both
 def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> None:
     draft = make_draft(people)

@@ -21,7 +21,7 @@ from hushpoll_server.collect.invitations import invite
 from hushpoll_server.store.surveys import Store
 from werkzeug.serving import make_server
 
-from tests.serving import make_survey, waiting_records
+from tests.serving import make_survey, reserve, waiting_records
 from tests.vectors.surveys import about_draft
 
 ANSWERS = {"cheated": "Yes", "reason": "Habit", "tax": {"answer": "No", "decoy": "Yes"}}
@@ -39,12 +39,12 @@ class Server:
     def __init__(self, app: Flask, store: Store) -> None:
         self.app = app
         self.store = store
-        self.port = 0
+        self.held = reserve()
+        self.port = self.held.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         self.http = make_server("127.0.0.1", self.port, self.app, threaded=True)
-        self.port = self.http.server_port
-        self.url = f"http://127.0.0.1:{self.port}"
         self.thread = threading.Thread(
             target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )
@@ -62,6 +62,7 @@ def server(app: Flask, store: Store) -> Iterator[Server]:
     started.start()
     yield started
     started.stop()
+    started.held.close()
 
 
 @pytest.fixture

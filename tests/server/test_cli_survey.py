@@ -21,7 +21,7 @@ from hushpoll_server.config import Config
 from hushpoll_server.people.log import audit_entries
 from hushpoll_server.store.surveys import open_store
 
-from tests.serving import DRAFT, make_survey
+from tests.serving import DRAFT, LONGEST, make_survey
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_the_first_start(config: Config, tmp_path: Path) -> None:
             for address in (respondents, designers, report, f"{base}/healthz"):
                 _get(address)
             process.send_signal(signal.SIGTERM)
-            rest, log = process.communicate(timeout=60)
+            rest, log = process.communicate(timeout=LONGEST)
             assert process.returncode == 0, log.decode()
             passwords.append(re.findall(r"password (\S+)", rest.decode()))
     assert len(passwords[0]) == 1
@@ -164,10 +164,10 @@ def test_the_first_start(config: Config, tmp_path: Path) -> None:
 
 
 def _get(address: str) -> bytes:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LONGEST
     while True:
         try:
-            with urllib.request.urlopen(address, timeout=60) as response:
+            with urllib.request.urlopen(address, timeout=LONGEST) as response:
                 return response.read()
         except ConnectionError:
             assert time.monotonic() < deadline

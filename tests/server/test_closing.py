@@ -25,6 +25,7 @@ def send(client: FlaskClient, survey: Survey) -> int:
     return post(client, survey, new_report(survey).to_bytes()).status_code
 
 
+@pytest.mark.usefixtures("one_day")
 def test_now(client: FlaskClient, survey: Survey, store: Store) -> None:
     report = new_report(survey)
     assert post(client, survey, report.to_bytes()).status_code == 201
@@ -40,6 +41,7 @@ def test_now(client: FlaskClient, survey: Survey, store: Store) -> None:
     assert (state.state, state.closed_on, state.sealed_n) == ("closed", today(), 1)
 
 
+@pytest.mark.usefixtures("one_day")
 def test_after_a_day(
     client: FlaskClient, survey: Survey, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

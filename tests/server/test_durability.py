@@ -18,7 +18,7 @@ from hushpoll_client import Survey
 from hushpoll_server.store.surveys import Store
 
 from tests.prove.crowd import Crowd, send
-from tests.serving import LiveServer, Postgres, make_survey, new_report, post
+from tests.serving import LONGEST, LiveServer, Postgres, first_line, make_survey, new_report, post
 
 Live = Callable[..., LiveServer]
 
@@ -34,8 +34,9 @@ def test_a_lost_answer_is_answered_again(live: Live) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port)
     headers = {"Content-Type": "application/json"}
     connection.request("POST", f"/api/surveys/{survey.hash}/reports", body, headers)
-    deadline = time.monotonic() + 120
-    while server.store.count(survey.hash) == before and time.monotonic() < deadline:
+    deadline = time.monotonic() + LONGEST
+    while server.store.count(survey.hash) == before:
+        assert time.monotonic() < deadline, "it was not stored"
         time.sleep(0.002)
     server.kill()
     connection.close()
@@ -92,13 +93,13 @@ def test_a_database_that_goes_away_is_503_and_heals(live: Live, postgres: Postgr
 
 
 def test_sigterm_fails_no_request_in_flight(live: Live) -> None:
-    server = live()
+    server = live(REQUEST_SECONDS="600")  # those who are in flight may be as slow as this machine is
     survey = make_survey()
     server.store.publish(survey)
     # Requests that the server has begun to read: the head is sent, the body follows after the signal.
     connections = []
     for _ in range(8):
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LONGEST)
         body = new_report(survey).to_bytes()
         connection.putrequest("POST", f"/api/surveys/{survey.hash}/reports")
         connection.putheader("Content-Type", "application/json")
@@ -117,7 +118,7 @@ def test_sigterm_fails_no_request_in_flight(live: Live) -> None:
         statuses.append(connection.getresponse().status)
         connection.close()
     assert statuses == [201] * 8
-    assert server.process.wait(60) == 0
+    assert server.process.wait(LONGEST) == 0
     server.start()
     crowd.stop()
     assert set(crowd.statuses) <= {200, 201}
@@ -181,13 +182,13 @@ def test_large_bodies_get_an_answer_not_a_reset(live: Live) -> None:
         {"Content-Type": "application/json"},
     )
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=30)
+        urllib.request.urlopen(request, timeout=LONGEST)
     assert refused.value.code == 413
     refused.value.close()
     # Chunks without an announced length are counted too.
     command = ["curl", "-s", "-o", "-", "-w", "%{http_code}", "-H", "Transfer-Encoding: chunked"]
     command += ["-H", "Content-Type: application/json", "--data-binary", "@-"]
-    done = subprocess.run([*command, request.full_url], input=b" " * 200_000, capture_output=True, timeout=60)
+    done = subprocess.run([*command, request.full_url], input=b" " * 200_000, capture_output=True)
     assert done.stdout.endswith(b"413")
     good = subprocess.run(
         [*command, request.full_url], input=new_report(survey).to_bytes(), capture_output=True
@@ -197,7 +198,7 @@ def test_large_bodies_get_an_answer_not_a_reset(live: Live) -> None:
     head = f"POST /api/surveys/{survey.hash}/reports HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     for chunks in (b"zz\r\nabc\r\n0\r\n\r\n", b"3\r\nabcXX0\r\n\r\n", b"ff\r\nabc"):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as connection:
             connection.sendall(head.encode() + chunks)
             connection.shutdown(socket.SHUT_WR)
-            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+            assert first_line(connection).startswith(b"HTTP/1.1 400 ")

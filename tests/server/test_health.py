@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.serving import LiveServer, Postgres, make_survey
+from tests.serving import LONGEST, LiveServer, Postgres, make_survey
 
 Live = Callable[..., LiveServer]
 
@@ -40,5 +40,5 @@ def test_a_frozen_database_is_not_ready_but_alive(live: Live, postgres: Postgres
             server.wait_for("/healthz", 503)
             assert server.status("/livez") == 200
             assert not any(page.done() for page in pages)
-        assert [page.result(60) for page in pages] == [200] * 8
+        assert [page.result(LONGEST) for page in pages] == [200] * 8
     server.wait_for("/healthz", 200)

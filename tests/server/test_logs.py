@@ -11,7 +11,7 @@ import pytest
 from hushpoll_client import Report
 from hushpoll_server.logs import PlacesOnly
 
-from tests.serving import LiveServer, make_survey, new_report
+from tests.serving import LONGEST, LiveServer, first_line, make_survey, new_report
 
 CANARY = "canary7f3a"
 
@@ -23,7 +23,7 @@ def test_no_log_holds_what_was_sent(live: Callable[..., LiveServer]) -> None:
     reports = [new_report(survey) for _ in range(8)]
 
     def send(path: str, body: bytes, **headers: str) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LONGEST)
         connection.request("POST", path, body, {"Content-Type": "application/json", **headers})
         status = connection.getresponse().status
         connection.close()
@@ -46,9 +46,9 @@ def test_no_log_holds_what_was_sent(live: Callable[..., LiveServer]) -> None:
     assert send(path, failing.to_bytes(), **mark) == 201
     # Nor what the web server cannot even read: neither it nor whose it is.
     for raw in (f"GET /{CANARY}\x01 HTTP/9.9\r\n\r\n", f"GET / HTTP/1.1\r\nExpect: {CANARY}\r\n\r\n"):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as connection:
             connection.sendall(raw.encode())
-            assert connection.recv(100).startswith(b"HTTP/1.1 4")
+            assert first_line(connection).startswith(b"HTTP/1.1 4")
     server.terminate()
     log = server.log.read_text()
     assert "not stored" in log

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from hushpoll_server import create_app
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.codes import marked
 from hushpoll_server.config import Config
-from hushpoll_server.store import key, schema, workspace_schema
-from hushpoll_server.store.migrations import _settings, current_revision, newest, upgrade
+from hushpoll_server.store import database, key, schema, workspace_schema
+from hushpoll_server.store.migrations import _LOCK, _settings, current_revision, newest, upgrade
 from hushpoll_server.store.surveys import Store, open_store, today
 from sqlalchemy import Column, MetaData, inspect, text
 
@@ -106,6 +107,37 @@ def empty_url(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
     name = f"old_{secrets.token_hex(8)}"
     yield cluster.create(name)
     cluster.drop(name)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_a_start_waits_for_one_that_migrates_however_long_that_takes(
+    empty_url: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any other lock is waited for a few seconds only; large tables are not changed in so few."""
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    config = Config(data=folder / "data", database_url=empty_url, testing=True)
+    config.make_folder()
+    other = Store(config)
+    errors: list[Exception] = []
+
+    def start() -> None:
+        try:
+            open_store(config).close()
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=start)
+    with other.engine.begin() as tx:
+        tx.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        thread.start()
+        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        while not tx.execute(waiting).scalar():
+            time.sleep(0.01)
+        time.sleep(2)
+    thread.join()
+    other.close()
+    assert errors == []
 
 
 def old_database(config: Config, revision: str, survey: Survey, codes: list[str]) -> list[Report]:

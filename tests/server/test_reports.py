@@ -130,6 +130,7 @@ def test_published_results_are_for_everybody_and_can_be_withdrawn(
     assert client.get(f"/api/surveys/{owned.hash}/results").status_code == 403
 
 
+@pytest.mark.usefixtures("one_day")
 @BOTH
 def test_live_results_are_chosen_and_change_once_a_day(
     client: FlaskClient, store: Store, owned: Survey, ada: FlaskClient, monkeypatch: pytest.MonkeyPatch

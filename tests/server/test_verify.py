@@ -31,7 +31,7 @@ from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
 from hatch_build import PinHook
-from tests.serving import make_survey
+from tests.serving import LONGEST, make_survey
 
 ONE = pytest.mark.parametrize("backend", ["sqlite"])
 
@@ -269,13 +269,13 @@ def test_serve_refuses_a_changed_file_and_tells_of_an_open_folder(installed: Pat
         assert process.stdout.readline().startswith("Respondents: http://127.0.0.1:")
         # It has said all that it says; whether gunicorn runs by now does not matter.
         process.terminate()
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=LONGEST)
     warning = f"Warning: {data}: other users of this machine can look into it (mode 0755); chmod 700 {data}"
     assert warning in told.splitlines()
     changed = installed / "hushpoll_client" / "js" / "report.js"
     changed.write_bytes(changed.read_bytes() + b"\n")
     with serve(installed, data) as process:
-        out, told = process.communicate(timeout=60)
+        out, told = process.communicate(timeout=LONGEST)
     assert (process.returncode, out) == (2, "")
     assert told.splitlines() == [
         f"hushpoll: {changed}: is not the file of this release; install the release again"

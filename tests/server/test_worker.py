@@ -23,7 +23,7 @@ from hushpoll_server.serve.connection import ClientSocket, Connection
 from hushpoll_server.serve.door import shut_when_told_to_stop
 from hushpoll_server.serve.worker import Worker
 
-from tests.serving import LiveServer
+from tests.serving import LONGEST, LiveServer, first_line
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def backend() -> str:
 
 def ask(port: int, request: bytes) -> tuple[int, dict[str, str], bytes]:
     """Send raw bytes and read the whole answer."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONGEST) as connection:
         connection.sendall(request)
         answer = b""
         while part := connection.recv(65536):
@@ -86,7 +86,9 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 def held(port: int, beginnings: list[bytes]) -> Iterator[list[socket.socket]]:
     """Hold connections open, each with the beginning of a request."""
     with ExitStack() as stack:
-        held = [stack.enter_context(socket.create_connection(("127.0.0.1", port), 60)) for _ in beginnings]
+        held = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), LONGEST)) for _ in beginnings
+        ]
         for connection, beginning in zip(held, beginnings, strict=True):
             connection.sendall(beginning)
         yield held
@@ -94,7 +96,7 @@ def held(port: int, beginnings: list[bytes]) -> Iterator[list[socket.socket]]:
 
 def is_served(server: LiveServer) -> bool:
     """Whether somebody who comes now gets an answer."""
-    with urllib.request.urlopen(f"{server.url}/healthz", timeout=30) as answer:
+    with urllib.request.urlopen(f"{server.url}/healthz", timeout=LONGEST) as answer:
         return bool(answer.status == 200)
 
 
@@ -143,10 +145,10 @@ def test_requests_in_one_piece_and_in_many_are_answered_alike(live: Callable[...
     server = live()
     two = HEALTH + b"\r\n" + HEALTH + b"Connection: close\r\n\r\n"
     assert ask(server.port, two)[2].count(b"HTTP/1.1 200") == 1  # behind the first body
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as connection:
         for byte in HEALTH + b"Connection: close\r\n\r\n":
             connection.sendall(bytes([byte]))
-        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        assert first_line(connection).startswith(b"HTTP/1.1 200")
 
 
 def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[..., LiveServer]) -> None:
@@ -157,9 +159,9 @@ def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[...
         assert server.process is not None
         server.process.terminate()
         os.kill(worker, signal.SIGCONT)
-        answers = [connection.recv(65536) for connection in waiting]
+        answers = [first_line(connection) for connection in waiting]
     assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
-    assert server.process.wait(30) == 0
+    assert server.process.wait(LONGEST) == 0
 
 
 def test_a_stopping_server_lets_nobody_in_whom_it_would_not_answer(live: Callable[..., LiveServer]) -> None:
@@ -170,13 +172,13 @@ def test_a_stopping_server_lets_nobody_in_whom_it_would_not_answer(live: Callabl
         os.kill(worker, signal.SIGSTOP)
         assert server.process is not None
         server.process.terminate()
-        end = time.monotonic() + 30
+        end = time.monotonic() + LONGEST
         while is_let_in(server.port):
             assert time.monotonic() < end, "new connections are taken to the last"
         os.kill(worker, signal.SIGCONT)
-        answers = [connection.recv(65536) for connection in before]
+        answers = [first_line(connection) for connection in before]
     assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
-    assert server.process.wait(30) == 0
+    assert server.process.wait(LONGEST) == 0
 
 
 def test_a_stopping_server_keeps_the_connections_that_it_promised_to_keep(
@@ -187,20 +189,20 @@ def test_a_stopping_server_keeps_the_connections_that_it_promised_to_keep(
     began = threading.Barrier(9)
     with ThreadPoolExecutor(8) as clients:
         ends = [clients.submit(ask_until_told_to_close, server.port, began) for _ in range(8)]
-        began.wait(60)
+        began.wait(LONGEST)
         time.sleep(0.5)
         assert server.process is not None
         server.process.terminate()
         assert [end.result() for end in ends] == ["close"] * 8
-    assert server.process.wait(30) == 0
+    assert server.process.wait(LONGEST) == 0
 
 
 def ask_until_told_to_close(port: int, began: threading.Barrier) -> str | None:
     """Ask one question after another through one connection, without a pause."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST)
     with closing(client):
         client.connect()
-        began.wait(60)
+        began.wait(LONGEST)
         while True:
             client.request("GET", "/api/openapi.json")
             answer = client.getresponse()
@@ -213,7 +215,7 @@ def test_only_old_clients_are_told_that_their_connection_is_kept(live: Callable[
     """HTTP/1.1 keeps it without a word, which each of a page's thirteen files would carry."""
     server = live()
     for version, told in ((b"1.1", False), (b"1.0", True)):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as client:
             for _ in range(2):
                 client.sendall(HEALTH.replace(b"1.1", version, 1) + b"Connection: keep-alive\r\n\r\n")
                 head = b""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ from hushpoll_server.store.surveys import Store
 
 from tests.server.workspace.letterbox import Letterbox
 from tests.server.workspace.walking import Walk, bracketed_place
+from tests.serving import LONGEST, reserve
 
 
 @pytest.fixture
@@ -24,13 +24,12 @@ def store(shop: Store) -> Store:
 def running() -> Iterator[tuple[Letterbox, str]]:
     """A mail server on a free port of this machine."""
     box = Letterbox()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    controller = Controller(box, hostname="127.0.0.1", port=port)
-    controller.start()
-    yield box, f"smtp://127.0.0.1:{port}"
-    controller.stop()
+    with reserve() as held:
+        port = held.getsockname()[1]
+        controller = Controller(box, hostname="127.0.0.1", port=port, ready_timeout=LONGEST)
+        controller.start()
+        yield box, f"smtp://127.0.0.1:{port}"
+        controller.stop()
 
 
 @pytest.fixture

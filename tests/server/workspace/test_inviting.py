@@ -25,6 +25,7 @@ from hushpoll_server.workspace.mailing import read_addresses
 
 from tests.server.accounts_kit import QUESTION, make_published, open_place, signed_in, submit, token_of
 from tests.server.workspace.letterbox import Letterbox
+from tests.serving import LONGEST
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def send(owner: FlaskClient, store: Store, survey: Survey, **fields: str) -> Any
     """Send as the page does, and wait until all letters are on their way."""
     given = {"addresses": "", "subject": "Hello", "text": "Your link: {link} ({fingerprint})", **fields}
     answer = submit(owner, f"/surveys/{survey.hash}/letters", f"/surveys/{survey.hash}", **given)
-    end = time.monotonic() + 120
+    end = time.monotonic() + LONGEST
     while mailing.read(store, survey.hash).busy:
         assert time.monotonic() < end, "the letters are still not on their way"
         time.sleep(0.05)
@@ -231,6 +232,7 @@ def test_only_the_embedded_results_may_be_framed_and_only_where_the_owner_says_s
 # Retention -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("one_day")
 def test_reports_are_deleted_on_their_day_with_a_receipt(
     owner: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -233,6 +233,7 @@ def test_sharing_lets_an_analyst_read_and_ends_again(
     assert analyst.get(page).status_code == 404
 
 
+@pytest.mark.usefixtures("one_day")
 def test_the_monitor_shows_numbers_and_never_an_answer(
     place: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
@@ -256,6 +257,7 @@ def test_the_monitor_shows_numbers_and_never_an_answer(
         assert word not in page.replace("estimates", ""), word
 
 
+@pytest.mark.usefixtures("one_day")
 def test_closing_now_at_a_date_and_at_a_number(owner: FlaskClient, store: Store) -> None:
     survey = make_published(store)
     page = f"/surveys/{survey.hash}"

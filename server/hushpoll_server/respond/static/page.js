@@ -278,7 +278,8 @@ async function deliver(quiet = false) {
   if (!record) return quiet || showStart();
   if (!quiet) show(el("header", {}, el("h1", {}, say("sending"))));
   const found = await sender.send();
-  if (found?.sent && record.state === "waiting") ledger(({ note }) => note(survey), true);
+  // Not where the device was cleared while that was on its way.
+  if (found?.sent && record.state === "waiting") ledger(({ note }) => memory.recall()?.id === record.id && note(survey), true);
   if (found?.sent) showSent(found.sent);
   else if (found) showWaiting(say(`was_${found.reason}`, { n: found.seconds }), found.again, quiet);
 }

@@ -7,6 +7,7 @@ const PAUSE = 800;
 const UNWATCHED = ["csrf_token", "revision", "opened"];
 const state = document.querySelector("[data-saved-state]");
 const undo = document.querySelector("[data-undo]");
+let last = state?.textContent; // what was said of what was sent last
 
 // A page that moves between pressing a button and letting go of it loses the click: what changes waits until then.
 let pressed = false;
@@ -36,7 +37,7 @@ function watch(form) {
   const refused = flagged(form);
   const live = form.dataset.autosave;
   let kept = served(form);
-  let timer;
+  let timer = null;
   let running = null;
   form.elements.opened.value ||= form.elements.revision.value;
 
@@ -60,20 +61,26 @@ function watch(form) {
       kept = sent;
       renumber(answer.revision);
     } else if (sent !== kept) say("refused", answer.stale);
+    if (timer) say("saving"); // something was typed meanwhile
     form.dispatchEvent(new CustomEvent("autosaved", { detail: { answer, kept } }));
   };
 
   const save = async () => {
     clearTimeout(timer);
+    timer = null;
     while (running) await running;
-    if (form.dataset.sending || values(form) === kept) return;
+    if (form.dataset.sending) return;
+    if (values(form) === kept) return say("as before", last);
     running = send().finally(() => { running = null; });
-    await running;
+    return running;
   };
 
+  // From the first key on nothing is called saved that is not.
   const later = () => {
     clearTimeout(timer);
     timer = setTimeout(save, PAUSE);
+    if (running || values(form) !== kept) say("saving");
+    else say("as before", last);
   };
   form.addEventListener("input", later);
   form.addEventListener("change", later);
@@ -93,6 +100,7 @@ function watch(form) {
 
 // The sentences come with the page, in its language.
 function say(key, text = state?.dataset[key]) {
+  if (key !== "saving") last = text;
   if (state && state.textContent !== text) state.textContent = text;
 }
 

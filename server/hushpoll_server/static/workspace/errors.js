@@ -23,16 +23,24 @@ export function tell(id, text = "") {
   if (summary) summary.hidden = ![...summary.querySelectorAll("li")].some((one) => !one.hidden);
 }
 
+// A field as the server sent it; a password, which it does not send back, may be filled in by the browser.
+function served(one) {
+  if (one.type === "password") return one.value.trim();
+  if (/radio|checkbox/.test(one.type)) return one.defaultChecked;
+  return (one.options ? (one.querySelector("[selected]") ?? one.options[0])?.value ?? "" : one.defaultValue).trim();
+}
+
 /** In a form that is only checked when it is sent: a field that is changed, and not emptied, is taken for corrected. */
 export function clearWhenChanged(form) {
   for (const id of flagged(form)) {
     const { control } = parts(id);
     const inputs = control?.matches("fieldset") ? [...control.querySelectorAll("input")] : [control].filter(Boolean);
-    const read = () => inputs.map((one) => (/radio|checkbox/.test(one.type) ? one.checked : one.value.trim())).join("\n");
-    const refused = read();
+    const now = (one) => (/radio|checkbox/.test(one.type) ? one.checked : one.value.trim());
+    const read = (value) => inputs.map(value).join("\n");
+    const refused = read(served);
     const said = document.getElementById(`${id}-error`).lastChild.textContent;
-    for (const one of inputs) {
-      one.addEventListener("input", () => tell(id, read() === refused || !read() ? said : ""));
-    }
+    const look = () => tell(id, read(now) === refused || !read(now) ? said : "");
+    for (const one of inputs) one.addEventListener("input", look);
+    if (read(now) !== refused) look(); // put right before this file had come
   }
 }

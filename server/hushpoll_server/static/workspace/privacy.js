@@ -121,10 +121,16 @@ function drawCurve(curve) {
 for (const field of form.querySelectorAll("input.form-control")) field.addEventListener("input", ask);
 form.elements.focus.addEventListener("change", ask);
 
+// The form as the server sent it: keys may be pressed, or a browser may fill in, before this file has come.
+const fields = (one) => new URLSearchParams(new FormData(one)).toString();
+const served = form.cloneNode(true);
+served.reset();
+const saved = fields(served);
+if (fields(form) !== saved) ask();
+
 // "Next" keeps what the slider says: leaving the page must not lose it silently.
-let saved = new URLSearchParams(new FormData(form)).toString();
 document.querySelector("[data-next]").addEventListener("click", (event) => {
-  if (new URLSearchParams(new FormData(form)).toString() === saved) return;
+  if (fields(form) === saved) return;
   event.preventDefault();
   const next = Object.assign(document.createElement("input"), { type: "hidden", name: "next", value: "preview" });
   form.append(next);

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hushpoll_client import HushpollError
 from sqlalchemy import Connection, inspect, text
 
-from hushpoll_server.store.database import Database
+from hushpoll_server.store.database import BUSY_SECONDS, Database
 
 if TYPE_CHECKING:
     from alembic.config import Config as AlembicConfig
@@ -30,7 +30,10 @@ def upgrade(database: Database, revision: str = "head", secret: bytes | None = N
     settings = _settings()
     with database.turn(), database.engine.begin() as connection:
         if not database.is_sqlite:
+            # However long the other one takes: it has begun what this one would begin again.
+            connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'"))
         _refuse_newer(settings, connection)
         settings.attributes["connection"] = connection
         settings.attributes["secret"] = secret
