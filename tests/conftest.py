@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Leave word of how the run ended: `make` tells a test that failed from a run that broke off no more."""
-    if not hasattr(session.config, "workerinput") and session.config.cache is not None:
+    if not hasattr(session.config, "workerinput") and getattr(session.config, "cache", None) is not None:
         session.config.cache.set("tests/ended", int(exitstatus))
 
 
