@@ -21,6 +21,10 @@ from .row_order import in_row_order
 __all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "complete", "names_in", "takes_missing"]
 
 FAIL, OMIT = "fail", "omit"
+_NO_COLUMNS = {"option", "reference", "labels", "interval", "na_action", "penalty", "link", "family"}
+"""Parameters whose words are answers, or settings."""
+# Words of a formula, with the dots in them: no numbers, and not what is called, as C in C(x).
+_WORDS = re.compile(r"(?<![\w.])[^\W\d][\w.]*(?![\w.]*\s*\()")
 Result = TypeVar("Result")
 
 
@@ -37,7 +41,10 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
         frame = next((one for one in (*args, *keys.values()) if isinstance(one, pd.DataFrame)), None)
         if na_action == FAIL or frame is None:
             return function(*args, **keys)
-        names = set(names_in((args, keys)))
+        try:
+            names = set(names_in(known.bind(*args, **keys).arguments))
+        except TypeError:
+            return function(*args, **keys)  # which says what is wrong
         used = [one for one in frame.columns if one in names or str(one).removesuffix("_reported") in names]
         kept = complete(frame, used, [*args, *keys.values()])
         if kept.all():
@@ -57,19 +64,24 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
     return omitting
 
 
-def names_in(value: Any) -> Iterator[str]:
-    """Find every name in the arguments; of a formula its words, of replicate weights their columns."""
+def names_in(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Find the names of columns in arguments, by parameter: of a formula its words, of margins their columns."""
+    for key, value in arguments.items():
+        if key not in _NO_COLUMNS:
+            yield from _named(value)
+
+
+def _named(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield from [*re.findall(r"\w+", value), *re.findall("`([^`]+)`", value)] if "~" in value else [value]
+        yield from [*_WORDS.findall(value), *re.findall("`([^`]+)`", value)] if "~" in value else [value]
     elif isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from names_in(key)
-            yield from names_in(one)
+        # Margins have known shares for each column; the keys of other mappings are values, or names of designs.
+        yield from (str(key) for key, one in value.items() if isinstance(one, Mapping))
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from names_in(one)
+            yield from _named(one)
     elif _has_columns(value):
-        yield from names_in(value.columns)
+        yield from _named(value.columns)
 
 
 def _has_columns(value: Any) -> bool:

@@ -25,6 +25,7 @@ __all__ = [
     "ModelTerms",
     "check_rank",
     "column_sizes",
+    "forgets_rows",
     "given_predictors",
     "needs_all_rows",
     "parse_formula",
@@ -73,6 +74,8 @@ def parse_formula(formula: str) -> tuple[str, Any, str | None]:
 
 # What a formula may call on a row without looking at any other.
 _BY_ROW = {"C", "I"}
+_REMEMBERS = {"bs", "cc", "center", "cr", "cs", "poly", "scale", "standardize"}
+"""What looks at all rows once and knows afterwards what it saw: of other rows it computes the same."""
 _BY_ROW_OF = {
     "np": {"abs", "exp", "expm1", "floor", "log", "log10", "log1p", "log2", "power", "sqrt", "square"},
     "contr": {"SAS", "diff", "helmert", "poly", "sum", "treatment"},
@@ -117,6 +120,17 @@ def needs_all_rows(formula: Any, names: Collection[str] | None = None) -> str | 
     return None
 
 
+def forgets_rows(formula: str, name: str | None = None) -> str | None:
+    """Give the first part of a model's formula whose meaning changes with the rows, such as I(x - np.mean(x)).
+
+    With a `name` only parts that read this column are looked at.
+    """
+    for expression in _expressions(parse_formula(formula)[1]):
+        if not _is_by_row(expression, _REMEMBERS) and (name is None or name in _names_in(expression)):
+            return expression
+    return None
+
+
 def _expressions(formula: Any) -> Iterator[str]:
     for term in formula:
         for factor in term.factors:
@@ -124,12 +138,12 @@ def _expressions(formula: Any) -> Iterator[str]:
                 yield str(factor.expr)
 
 
-def _is_by_row(expression: str) -> bool:
+def _is_by_row(expression: str, besides: Collection[str] = ()) -> bool:
     nodes = _nodes(expression)
     called = {node.func for node in nodes if isinstance(node, ast.Call)}
     return (
         bool(nodes)
-        and all(_is_call_by_row(one) for one in called)
+        and all(_is_call_by_row(one, besides) for one in called)
         and not any(
             isinstance(node, ast.Subscript | ast.Lambda | ast.comprehension)
             or (isinstance(node, ast.Attribute) and not _is_call_by_row(node))
@@ -138,10 +152,10 @@ def _is_by_row(expression: str) -> bool:
     )
 
 
-def _is_call_by_row(function: ast.expr) -> bool:
+def _is_call_by_row(function: ast.expr, besides: Collection[str] = ()) -> bool:
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         return function.attr in _BY_ROW_OF.get(function.value.id, ())
-    return isinstance(function, ast.Name) and function.id in _BY_ROW
+    return isinstance(function, ast.Name) and function.id in {*_BY_ROW, *besides}
 
 
 def _refuse_other_effects(formula: Any) -> None:

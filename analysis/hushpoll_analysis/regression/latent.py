@@ -270,6 +270,7 @@ def impute(
             "read the table, and fit the model to it",
         )
     base = fit.data.terms.frame if data is None else data.reset_index(drop=True)
+    index = rows.index if data is None else data.index
     if data is None and rows.of_row is not None:
         base = base.iloc[rows.of_row].reset_index(drop=True)
     if len(base) != fit.n:
@@ -283,7 +284,8 @@ def impute(
     for _ in range(imputations):
         theta = fit.theta.copy()
         theta[np.array(free)] = rng.multivariate_normal(fit.theta[free], covariance, method="eigh")
-        frames.append(_drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng))
+        drawn = _drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng)
+        frames.append(drawn.set_axis(index))
     return Imputations(tuple(frames), fit.randomized, fit.level)
 
 

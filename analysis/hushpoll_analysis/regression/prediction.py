@@ -13,6 +13,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
+from .formula import forgets_rows
 from .likelihood import Likelihood
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
         return terms.frame.drop(columns=hidden)
     if not isinstance(data, pd.DataFrame):
         raise AnalysisError(f"data: expected a pandas DataFrame, got {type(data).__name__}")
+    _refuse_forgetful(fit, None)
     needed = [name for name in terms.frame.columns if name not in hidden]
     missing = [name for name in needed if name not in data.columns]
     if missing:
@@ -179,6 +181,7 @@ def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Sta
     if name in randomized:
         yield from _randomized_effects(fit, name)
         return
+    _refuse_forgetful(fit, name)
     column = base[name]
     number = (
         pd.api.types.is_numeric_dtype(column)
@@ -187,14 +190,27 @@ def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Sta
     )
     if number and not stepped:
         step = 1e-4 * max(_spread(column.to_numpy(dtype=np.float64), fit.data.rows.times), 1e-8)
-        up, down = (answer_chances(fit, base.assign(**{name: column + side * step})) for side in (1.0, -1.0))
-        yield "slope", _difference(fit, up, down, 2.0 * step)
+        # Not beyond what the model saw: splines have no values there.
+        upper, lower = (column + step).clip(upper=column.max()), (column - step).clip(lower=column.min())
+        up, down = (answer_chances(fit, base.assign(**{name: moved})) for moved in (upper, lower))
+        width = np.maximum((upper - lower).to_numpy(dtype=np.float64), step)
+        yield "slope", _difference(fit, up, down, width[:, None])
         return
     values = [0, 1] if number else _values(column)
     first = answer_chances(fit, base.assign(**{name: _constant(column, values[0])}))
     for value in values[1:]:
         moved = answer_chances(fit, base.assign(**{name: _constant(column, value)}))
         yield f"{value} - {values[0]}", _difference(fit, moved, first, 1.0)
+
+
+def _refuse_forgetful(fit: ModelFit, name: str | None) -> None:
+    """Refuse other rows for parts of a formula that would mean something else with them."""
+    found = forgets_rows(fit.formula, name)
+    if found is not None:
+        raise AnalysisError(
+            f"{found} in the formula depends on all rows, so it means something else for other values",
+            "use what remembers the rows of the fit, such as center(...) or scale(...), or compute a column before",
+        )
 
 
 def _spread(values: Floats, times: Floats) -> float:
@@ -242,12 +258,12 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]
     ]
 
 
-def _difference(fit: ModelFit, upper: Statistic, lower: Statistic, width: float) -> Statistic:
+def _difference(fit: ModelFit, upper: Statistic, lower: Statistic, width: float | Floats) -> Statistic:
     weights = _plain(fit).weights
     chosen = list(fit.data.outcome.shown)
 
     def average(theta: Floats) -> Floats:
-        gap = upper(theta)[:, chosen] - lower(theta)[:, chosen]
-        return np.asarray(weights @ gap / weights.sum() / width, dtype=np.float64)
+        gap = (upper(theta)[:, chosen] - lower(theta)[:, chosen]) / width
+        return np.asarray(weights @ gap / weights.sum(), dtype=np.float64)
 
     return average

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def complete_rows(
         if is_engine_table(data) or too_many_to_read(survey, data):
             return _of_engine(survey, data, na_action, beside)
         if isinstance(data, str | Path) and are_many(data):
-            data = rows_of_parts(survey, data, list(names_in(list(beside))))
+            data = rows_of_parts(survey, data, list(_names(beside)))
         elif isinstance(data, str | Path) and str(data).endswith(CSV):
             data = rows_of_file(survey, Path(data), _texts(beside))
     if na_action != OMIT or not isinstance(data, pd.DataFrame | Mapping | str | Path):
@@ -74,14 +74,20 @@ def _of_engine(
 
 def _used(survey: Survey, columns: Iterable[Any], beside: Sequence[Any]) -> list[Any]:
     """Name the columns in which a row needs a value: reports, and those that are named."""
-    named = {*(column_of(entry.id) for entry in survey.entries), *names_in(list(beside))}
+    named = {*(column_of(entry.id) for entry in survey.entries), *_names(beside)}
     return [name for name in columns if name in named]
+
+
+def _names(beside: Sequence[Any]) -> Iterator[str]:
+    """Name the columns that a sample design and groups are in."""
+    *design, (by, margins) = beside
+    return names_in({"design": design, "by": by, "margins": margins})
 
 
 def _texts(beside: Sequence[Any]) -> list[str]:
     """Name the column of the groups, which is text in counting too, unless the sample design needs what it holds."""
     *design, (by, margins) = beside
-    return [] if by is None or by in set(names_in([design, margins])) else [by]
+    return [] if by is None or by in set(_names([*design, (None, margins)])) else [by]
 
 
 def _needs_rows(beside: Sequence[Any]) -> bool:

@@ -1,0 +1,89 @@
+"""Which columns a call names: an option, a function of a formula or a value of a margin is none of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import compare, impute, logit, weighted_estimate
+from hushpoll_analysis.data.missing import names_in
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_client import Survey
+
+SURVEY = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "Named",
+        "questions": [
+            {"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": 2}},
+            {
+                "id": "c",
+                "kind": "choice",
+                "text": "C?",
+                "options": ["x", "y", "z"],
+                "mechanism": {"epsilon": 2},
+            },
+        ],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    n = 1_200
+    return pd.DataFrame(
+        {
+            "a_reported": rng.integers(0, 2, n),
+            "c_reported": rng.integers(0, 3, n),
+            "age": rng.normal(40.0, 9.0, n),
+            "my.age": rng.normal(40.0, 9.0, n),
+            "sex": rng.choice(["f", "m"], n),
+            # Columns that nobody names, though words of the calls below are their names.
+            **{
+                name: np.where(np.arange(n) < 500, np.nan, rng.normal(size=n))
+                for name in ("x", "f", "C", "np")
+            },
+        },
+        index=[f"r{number}" for number in rng.permutation(n)],
+    )
+
+
+def test_rows_are_left_out_for_columns_that_are_named_only(people: pd.DataFrame) -> None:
+    compared = compare(people, SURVEY, "c", "sex", option="x", na_action="omit")
+    assert not any("left out" in note for note in compared.notes)
+    assert logit("a ~ C(sex) + np.log(age)", people, SURVEY, na_action="omit").n == len(people)
+    raked = weighted_estimate(people, SURVEY, "a", margins={"sex": {"f": 0.5, "m": 0.5}}, na_action="omit")
+    assert raked.n == len(people)
+    assert logit("a ~ x", people, SURVEY, na_action="omit").n == 700
+
+
+def test_words_of_a_formula() -> None:
+    found = names_in(
+        {"formula": "y ~ C(sex) + np.log(age) + `my age` + 2 * my.x + (1 | site.no)", "option": "x"}
+    )
+    assert {"y", "sex", "age", "my age", "my.x", "site.no"} <= set(found)
+    assert not {"C", "x", "np.log", "1", "2"} & set(found)
+
+
+def test_completed_tables_keep_the_names_of_their_rows(people: pd.DataFrame) -> None:
+    fit = logit("a ~ sex", people, SURVEY)
+    for made in (impute(fit, 2, seed=1), impute(fit, 2, data=people, seed=1)):
+        for frame in made:
+            assert frame.index.equals(people.index)
+
+
+def test_effects_of_what_looks_at_all_rows(people: pd.DataFrame) -> None:
+    steps = logit("a ~ center(age)", people, SURVEY).margins()
+    plain = logit("a ~ age", people, SURVEY).margins()
+    assert steps.loc[("age", "slope"), "effect"] == pytest.approx(
+        plain.loc[("age", "slope"), "effect"], abs=1e-7
+    )
+    spline = logit("a ~ bs(age, df=4)", people, SURVEY).margins()
+    assert np.isfinite(spline["effect"]).all()
+    forgetful = logit("a ~ I(age - np.mean(age)) + sex", people, SURVEY)
+    for call in (forgetful.margins, lambda: forgetful.predict(people.iloc[:5])):
+        with pytest.raises(AnalysisError, match=r"np\.mean\(age\).*center"):
+            call()
+    assert len(forgetful.predict()) == len(people)
+    assert len(forgetful.margins(["sex"])) == 1
