@@ -9,7 +9,7 @@ from hushpoll_analysis import weighted_estimate
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.weights import read_sample_design
+from hushpoll_analysis.sampling.reading import read_sample_design
 
 PEOPLE = 15_000
 SURVEY = read_draft(

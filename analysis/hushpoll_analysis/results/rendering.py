@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .waves import FollowedQuestion
 
 __all__ = [
+    "ENGLISH",
     "Speech",
     "as_body",
     "as_csv",
