@@ -10,10 +10,12 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import multiprocessing
 import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -160,7 +162,7 @@ class Life(RuleBasedStateMachine):
         self.steps[step] += 1
         self.since_backup += 1
         self.since_kill += 1
-        self.tell(f"{self.backend} step {self.steps.total():,}")
+        self.tell(step)
 
     def send(self, known: Known, report: Report, code: str | None) -> int:
         """Send a report as a device does."""
@@ -387,9 +389,33 @@ def live(
     return taken
 
 
+# How many steps each database's process has taken; they are told where the processes were started.
+Counts = dict[str, Any]
+so_far: Counts = {}
+
+
+def _share(counts: Counts) -> None:
+    so_far.update(counts)
+
+
+def _live_and_count(backend: str, cluster: Postgres, steps: int) -> Counter[str]:
+    def count(_: str) -> None:
+        so_far[backend].value += 1
+
+    return live(backend, cluster, steps, count)
+
+
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
-    """Take 5,000 steps on each kind of database, going over to the other at each restore."""
-    taken = {backend: live(backend, cluster, max(50, round(5_000 * size)), tell) for backend in BACKENDS}
+    """Take 5,000 steps on each kind of database, both at once, going over to the other at each restore."""
+    steps = max(50, round(5_000 * size))
+    # Started anew: a fork of this process would share its connections.
+    processes = multiprocessing.get_context("spawn")
+    counts: Counts = {backend: processes.Value("l") for backend in BACKENDS}
+    with ProcessPoolExecutor(mp_context=processes, initializer=_share, initargs=(counts,)) as pool:
+        running = {backend: pool.submit(_live_and_count, backend, cluster, steps) for backend in BACKENDS}
+        while wait(running.values(), timeout=1).not_done:
+            tell(", ".join(f"{backend} step {count.value:,}" for backend, count in counts.items()))
+    taken = {backend: run.result() for backend, run in running.items()}
     kinds = sum(taken.values(), Counter[str]())
     assert kinds.total() >= 10_000 * size
     assert size < 1 or min(kinds[kind] for kind in KINDS) >= 10, kinds
