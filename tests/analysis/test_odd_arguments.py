@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -86,6 +87,56 @@ ODD = [
     -1,
     object(),
 ]
+
+
+# What a keyword may be given by mistake: a word for a number, a number for a list, the wrong number of them.
+ODD_KEYWORDS = [
+    *(odd for odd in ODD if not isinstance(odd, pd.DataFrame)),
+    *(0, 0.5, 3, True, float("inf"), [0.5], ["x"] * 3, [5, 5, 5], {"y": 1}, (1, 2)),
+]
+# Anything that can be called will do, and nothing is called before the work has begun.
+CALLED = {"progress"}
+# Fewer draws than by default, whose number says nothing here.
+FEWER: dict[str, dict[str, Any]] = {"clusters": {"runs": 20, "starts": 1}}
+
+
+@pytest.mark.parametrize("name", sorted(CALLS | {"recommend": ()}))
+def test_odd_keywords_are_explained(name: str) -> None:
+    function: Callable[..., Any] = getattr(hushpoll_analysis, name)
+    given = CALLS.get(name, ("choice", 4))
+    raw = []
+    for keyword in list(inspect.signature(function).parameters)[len(given) :]:
+        for odd in [] if keyword in CALLED else ODD_KEYWORDS:
+            try:
+                function(*given, **FEWER.get(name, {}) | {keyword: odd})
+            except HushpollError:
+                continue
+            except Exception as error:
+                raw.append(f"{keyword}={odd!r}: {type(error).__name__}: {error}")
+    assert not raw
+
+
+def test_what_would_be_computed_wrong_is_refused() -> None:
+    three = pd.DataFrame({"k": RNG.integers(0, 3, 400), "a": RNG.integers(0, 2, 400)})
+    how = {"k": mechanisms.krr(options=3, epsilon=2), "a": COIN}
+    refused: list[tuple[Callable[[], Any], str]] = [
+        (
+            lambda: hushpoll_analysis.anchored(three, how, "k", "a", chances=[0.5]),
+            "1 given for the 3 answers",
+        ),
+        (lambda: hushpoll_analysis.anchored(three, how, "k", "a", chances=[5, 5, 5]), "0 to 1 that sum to 1"),
+        (lambda: hushpoll_analysis.recommend("choice", 1), "2 or more"),
+        (lambda: hushpoll_analysis.sensitivity(ONE, chance=2.0), "0 to 1"),
+        (lambda: hushpoll_analysis.report(*CALLS["report"], batch=-3), "batch is -3"),
+        (
+            lambda: hushpoll_analysis.crosstab(DATA, HOW, "g", "y", designs={"d": COIN}),
+            "which row used which",
+        ),
+        (lambda: hushpoll_analysis.rubin([[1.0], [1.1]], [[0.1], [0.1]], names=["a", "b"]), "2 given for 1"),
+    ]
+    for call, match in refused:
+        with pytest.raises(HushpollError, match=match):
+            call()
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))

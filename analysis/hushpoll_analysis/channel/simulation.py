@@ -18,6 +18,7 @@ import numpy.typing as npt
 from hushpoll_client import Channel, Mechanism
 from hushpoll_client.channel import SCALE
 
+from hushpoll_analysis.data.arguments import seed_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .base import Answers, Codes, Draws, OneDraw, Source
@@ -171,7 +172,7 @@ def random_bytes(seed: int | np.random.Generator | None, purpose: int) -> Source
     """
     if seed is None:
         return os.urandom
-    mixed = seed if isinstance(seed, np.random.Generator) else [seed, purpose]
+    mixed = seed if isinstance(seed, np.random.Generator) else [seed_of(seed), purpose]
     return np.random.default_rng(mixed).bytes
 
 

@@ -15,6 +15,7 @@ from hushpoll_client.said import Said, constant, joined, said
 from hushpoll_client.words import at_most as rounded_up
 
 from hushpoll_analysis.channel.spread import TARGETS, spread
+from hushpoll_analysis.data.arguments import whole_number
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
@@ -195,7 +196,7 @@ def recommend(
         raise AnalysisError(
             said("pairs is for tick lists, and a {kind} question has one answer", kind=kind), "leave it out"
         )
-    options = 2 if asked.yes_or_no else options
+    options = 2 if asked.yes_or_no else whole_number(options, "options", 2)
     answers = _Planned(("",) * options, asked, wanted, at_most, pairs)
     return recommend_for(
         asked, answers, options, epsilon, n=n, level=level, share=share, decoy_share=decoy_share

@@ -8,6 +8,7 @@ from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from hushpoll_analysis.data.arguments import number
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
@@ -107,9 +108,7 @@ def shuffled_epsilon(
 def _variation(given: float | None, most: float) -> float:
     if given is None:
         return most
-    if not 0.0 <= given <= 1.0:
-        raise AnalysisError(f"variation is {given:g}", "give the total variation of the channel, from 0 to 1")
-    return min(float(given), most)
+    return min(number(given, "variation", 0.0, 1.0), most)
 
 
 def _check(epsilon: float, n: int, delta: float) -> None:

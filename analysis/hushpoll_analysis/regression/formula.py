@@ -345,6 +345,8 @@ def _class_model(
 
 def given_predictors(predictors: str) -> Any:
     """Read the right side of the randomized predictors' own model."""
+    if not isinstance(predictors, str):
+        raise AnalysisError(f"predictors is {predictors!r}", "write the right side of a formula as a text")
     try:
         return Formula(predictors)
     except (FormulaicError, SyntaxError) as error:

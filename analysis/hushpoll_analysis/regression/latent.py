@@ -13,6 +13,8 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import listed, seed_of
+from hushpoll_analysis.data.columns import check_frame
 from hushpoll_analysis.data.drawn import Drawn, rows_as_json
 from hushpoll_analysis.errors import AnalysisError
 
@@ -160,8 +162,10 @@ def rubin(
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.where(between > 0.0, (m - 1) * (1.0 + inside / between) ** 2, np.inf)
         lost = np.where(total > 0.0, between / total, 0.0)
-    labels = tuple(names) if names is not None else tuple(str(k) for k in range(len(mean)))
-    return Pooled(mean, np.sqrt(total), np.minimum(df, 1e9), lost, level, labels)
+    labels = listed(range(len(mean)) if names is None else names, "names")
+    if len(labels) != len(mean):
+        raise AnalysisError(f"names: {len(labels)} given for {len(mean)} estimates", "give one for each")
+    return Pooled(mean, np.sqrt(total), np.minimum(df, 1e9), lost, level, tuple(map(str, labels)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +266,9 @@ def impute(
         raise AnalysisError(
             "nothing in this model was randomized, so nothing is hidden", "use the data as they are"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_of(seed))
+    if data is not None:
+        check_frame(data)
     rows = fit.data.rows
     if rows.of_row is None and len(rows.frame) != fit.n:
         raise AnalysisError(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.data.arguments import chosen
 
 __all__ = ["LINKS", "Chance", "chance_of"]
 
@@ -40,6 +40,4 @@ LINKS: dict[str, Callable[[Floats], Chance]] = {"logit": _logit, "probit": _prob
 
 def chance_of(link: str) -> Callable[[Floats], Chance]:
     """Find a link by its name."""
-    if link not in LINKS:
-        raise AnalysisError(f"link {link!r} is not one of {', '.join(LINKS)}")
-    return LINKS[link]
+    return LINKS[chosen(link, "link", tuple(LINKS))]

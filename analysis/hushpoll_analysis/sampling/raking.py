@@ -10,7 +10,8 @@ import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.alike import times_of
-from hushpoll_analysis.data.columns import check_frame, column_of
+from hushpoll_analysis.data.arguments import number, whole_number
+from hushpoll_analysis.data.columns import check_frame, read_column
 from hushpoll_analysis.errors import AnalysisError
 
 from .weights import Column, read_weights
@@ -54,7 +55,8 @@ def rake(
     if data.empty:
         raise AnalysisError("data: there are no respondents", "nothing can be raked")
     weight = read_weights(data, weights)
-    raked = weight * raking_factors(data, margins, weight, tolerance, rounds)
+    number(tolerance, "tolerance", 0.0)
+    raked = weight * raking_factors(data, margins, weight, tolerance, whole_number(rounds, "rounds", 1))
     return pd.Series(raked, index=data.index, name="weight")
 
 
@@ -118,7 +120,7 @@ def people_of(data: pd.DataFrame, margins: Margins) -> float | None:
 
 
 def _dummies(data: pd.DataFrame, name: str, shares: Mapping[Any, float]) -> tuple[Floats, Floats]:
-    column = column_of(data, name)
+    column = read_column(data, name)
     target = _numbers(shares)
     if target.sum() >= _respondents(data) > 1:
         target = target / target.sum()

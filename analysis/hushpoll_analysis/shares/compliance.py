@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hushpoll_analysis.data.arguments import number
 from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError
@@ -99,8 +100,13 @@ def sensitivity(
     """
     if not isinstance(found, Estimate | PartsEstimate):
         raise AnalysisError(f"found is a {type(found).__name__}", "give the result of estimate")
+    known = [one.option for one in found.estimates]
+    if option is not None and option not in known:
+        raise AnalysisError(f"option: {option!r} is none of {', '.join(map(str, known))}")
     entry = found.estimates[-1] if option is None else found[option]
-    if chance is None:
+    if chance is not None:
+        number(chance, "chance", 0.0, 1.0)
+    else:
         ticked = isinstance(found, PartsEstimate) and not found.one_choice
         chance = 0.5 if ticked else 1.0 / len(found.options)
     rates, guards = _shares(careless, "careless"), _shares(protective, "protective")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import listed
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
@@ -169,7 +170,7 @@ def cumulative(
     >>> [round(one.estimate, 3) for one in found.estimates]
     [0.447, 0.695, 0.902, 1.0]
     """
-    labels = () if options is None else tuple(options)
+    labels = () if options is None else listed(options, "options")
     return cumulative_of(read_sample(counts, mechanism, labels), labels, level, interval)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import chosen
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
@@ -131,8 +132,7 @@ def density_of(
     """Estimate the density from reports that have been read."""
     check_level(level)
     ends = _edges(edges, sample.view.options)
-    if shape not in SHAPES:
-        raise AnalysisError(f"shape: unknown {shape!r}", f"choose one of {', '.join(SHAPES)}")
+    chosen(shape, "shape", tuple(SHAPES))
     try:
         covariance = sample.covariance(np.eye(sample.view.options))
     except NotIdentifiedError as error:

@@ -14,6 +14,7 @@ from hushpoll_client.said import constant, joined, said
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
+from hushpoll_analysis.data.arguments import listed
 from hushpoll_analysis.data.counts import (
     Counts,
     answer_names,
@@ -292,6 +293,7 @@ def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str
     """Labels of all options, and which of them get an entry."""
     if options is None:
         return answer_names(view.options), range(1 if view.options == 2 else 0, view.options)
+    options = listed(options, "options")
     if len(options) != view.options or len(set(options)) != len(options):
         raise AnalysisError(
             f"options: {view.options} different labels expected, one per true answer, got {len(options)}"

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Survey
 
-from hushpoll_analysis.channel.view import analysis_channel
+from hushpoll_analysis.channel.view import Floats, analysis_channel
+from hushpoll_analysis.data.arguments import by_name
 from hushpoll_analysis.data.columns import Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.drawn import as_json
@@ -155,12 +156,15 @@ def anchored(
     check_level(level)
     check_names([question, anchor], "question and anchor")
     mechanisms = with_designs(mechanisms, designs, reports, question)
+    labels = by_name(labels, "labels")
     options = options_of(question, mechanisms, labels)
     labels = with_yes_no([question, anchor], mechanisms, labels)
     if options:
-        chosen = options if option is None else (option,)
+        chosen = options if option is None else (_one_of(option, options, question),)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
-        each = _of_ticks(mechanisms, question, options) if chances is None else chances
+        each = _of_ticks(mechanisms, question, options)
+        if chances is not None:
+            each = _checked(chances, options, question).tolist()
         wanted = [each[options.index(one)] for one in chosen]
         return anchored_parts(parts, question, share, anchor_option, level, wanted)
     if isinstance(reports, pd.DataFrame):
@@ -202,6 +206,25 @@ def _of_ticks(mechanisms: Mechanisms, question: str, options: Sequence[str]) -> 
     return [0.5 if several else 1.0 / len(options)] * len(options)
 
 
+def _checked(chances: Any, options: Sequence[Any], name: str, total: float | None = None) -> Floats:
+    """Read how often careless people give each answer; of answers that exclude each other this has a total."""
+    found = finite_numbers(chances, "chances")
+    if len(found) != len(options):
+        raise AnalysisError(
+            f"chances: {len(found)} given for the {len(options)} answers of {name}", "give one for each"
+        )
+    if found.min() < 0.0 or found.max() > 1.0 or (total is not None and abs(found.sum() - total) > 1e-9):
+        together = "" if total is None else f" that sum to {total:g}"
+        raise AnalysisError(f"chances: {found.tolist()}", f"give proportions of 0 to 1{together}")
+    return found
+
+
+def _one_of(option: Any, options: Sequence[str], name: str) -> str:
+    if option not in options:
+        raise AnalysisError(f"{name} has no answer {option!r}", f"its answers are {', '.join(options[:12])}")
+    return str(option)
+
+
 def anchored_joint(
     joint: JointReports,
     share: float,
@@ -221,9 +244,10 @@ def anchored_joint(
     else:
         options = [1] if len(asked.labels) == 2 else list(range(len(asked.labels)))
     z = quantile(joint, level)
+    known_chances = None if chances is None else _checked(chances, asked.labels, asked.name, 1.0)
     shares = []
     for k in options:
-        chance = 1.0 / len(asked.labels) if chances is None else float(chances[k])
+        chance = 1.0 / len(asked.labels) if known_chances is None else float(known_chances[k])
         careless, entry = corrected_share(joint, k, anchor, chance, z)
         shares.append(AnchoredShare(asked.labels[k], *entry))
     return _result(joint, anchor, level, careless, shares)

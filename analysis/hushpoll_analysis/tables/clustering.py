@@ -16,6 +16,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import by_name, seed_of
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
@@ -139,13 +140,14 @@ def clusters(
         raise AnalysisError(
             f"{len(columns)} questions are too many for groups", f"take at most {MOST_COLUMNS}"
         )
-    table = read_latent(reports, mechanisms, columns, labels, "a search for groups")
-    points = [points_of(variable, mechanisms, values or {}) for variable in table.joint.variables]
+    points_given = by_name(values, "values")
+    table = read_latent(reports, mechanisms, columns, by_name(labels, "labels"), "a search for groups")
+    points = [points_of(variable, mechanisms, points_given) for variable in table.joint.variables]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*points, indexing="ij")], axis=1)
     _check(k, len(grid), starts, runs)
     units = np.ptp(grid, axis=0) if standardize else np.ones(grid.shape[1])
     units = np.where(units > 0, units, 1.0)
-    search = _Search(grid / units, np.random.default_rng(seed))
+    search = _Search(grid / units, np.random.default_rng(seed_of(seed)))
     rough, spread = search.best(table, k, starts)
     rough = rough[np.lexsort(rough.T[::-1])]
     centres, shares = search.settled(table, rough)

@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import by_name
 from hushpoll_analysis.data.columns import (
     Codes,
     Mechanisms,
@@ -107,6 +108,7 @@ def sum_score(
     """
     check_level(level)
     check_names(items, "items")
+    given = by_name(values, "values")
     if isinstance(items, str) or len(items) < 2 or len(set(items)) != len(items):
         raise AnalysisError("a sum score needs at least two items", "name each column once")
     refuse_together(mechanisms, items, "a sum score needs items that were randomized one by one")
@@ -115,7 +117,7 @@ def sum_score(
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(data)}")
     mechanisms = with_designs(mechanisms, designs, data)
     read = [read_variable(data, name, mechanisms) for name in items]
-    points = [_points(variable, values or {}) for variable, _ in read]
+    points = [_points(variable, given) for variable, _ in read]
     firsts = np.stack(
         [one.view.solution(v)[codes] for (one, codes), v in zip(read, points, strict=True)], axis=1
     )

@@ -1,0 +1,64 @@
+"""Arguments at the door: what is no number, list, word or seed is refused by its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from hushpoll_analysis.errors import AnalysisError
+
+__all__ = ["by_name", "chosen", "listed", "number", "seed_of", "whole_number"]
+
+
+def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf) -> float:
+    """Read a finite number within its limits."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise AnalysisError(f"{what} is {value!r}", "give a number")
+    if not low <= float(value) <= high:
+        most = f" to {high:g}" if math.isfinite(high) else " or more"
+        raise AnalysisError(f"{what} is {value!r}", f"give a number of {low:g}{most}")
+    return float(value)
+
+
+def whole_number(value: Any, what: str, least: int) -> int:
+    """Read a whole number that is not too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise AnalysisError(f"{what} is {value!r}", f"give a whole number of {least:,} or more")
+    return int(value)
+
+
+def chosen(value: Any, what: str, known: Sequence[str]) -> str:
+    """Read one of some words."""
+    if not isinstance(value, str) or value not in known:
+        raise AnalysisError(f"{what} {value!r} is not one of {', '.join(known)}")
+    return value
+
+
+def listed(values: Any, what: str) -> tuple[Any, ...]:
+    """Read a list; a text is none, though its letters could be."""
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
+        raise AnalysisError(f"{what} is {values!r}", "give a list")
+    return tuple(values)
+
+
+def by_name(values: Any, what: str) -> dict[str, tuple[Any, ...]]:
+    """Read lists by the names of their variables; nothing where there are none."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise AnalysisError(
+            f"{what}: expected a list for each variable by its name, got {type(values).__name__}",
+            f"write {what}={{'name': [...]}}",
+        )
+    return {str(name): listed(one, f"{what} of {name}") for name, one in values.items()}
+
+
+def seed_of(seed: Any) -> Any:
+    """Read a seed: a whole number, or None for another draw each time."""
+    if seed is None or isinstance(seed, np.random.Generator):
+        return seed
+    return whole_number(seed, "seed", 0)
