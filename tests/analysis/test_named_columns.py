@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import compare, impute, logit, weighted_estimate
+from hushpoll_analysis import compare, correlate, impute, linear, logit, weighted_estimate
 from hushpoll_analysis.data.missing import names_in
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey
@@ -87,3 +89,33 @@ def test_effects_of_what_looks_at_all_rows(people: pd.DataFrame) -> None:
             call()
     assert len(forgetful.predict()) == len(people)
     assert len(forgetful.margins(["sex"])) == 1
+
+
+@pytest.mark.parametrize("how", [SURVEY, {"a": SURVEY.questions[0].mechanism}])
+def test_reports_come_before_the_true_values_of_a_simulated_table(people: pd.DataFrame, how: Any) -> None:
+    """Simulated data have both: what was true under the name, what was reported beside it."""
+    both = people.assign(a=1)
+    assert weighted_estimate(both, how, "a").shares == weighted_estimate(people, how, "a").shares
+    assert compare(both, how, "a", "sex").to_dict() == compare(people, how, "a", "sex").to_dict()
+    for fit, formula in ((logit, "a ~ sex"), (linear, "age ~ a")):
+        one, other = (fit(formula, table, how) for table in (both, people))
+        assert one.to_dict() == other.to_dict()
+    ages = [correlate(table, how, ["a", "age"]).to_dict() for table in (both, people)]
+    assert ages[0] == ages[1]
+    # A column that was not randomized is the one that is named.
+    assert (
+        compare(people.assign(sex_reported=0), how, "a", "sex").to_dict()
+        == compare(people, how, "a", "sex").to_dict()
+    )
+
+
+def test_messages_of_models_tell_rows_and_numbers_of_the_table_that_was_given(people: pd.DataFrame) -> None:
+    """The respondents are put together first, where many are alike."""
+    places = [100, 200, 300]
+    wrong, gaps = people.copy(), people.copy()
+    wrong.iloc[places, wrong.columns.get_loc("a_reported")] = 7
+    gaps["sex"] = gaps["sex"].where(~np.isin(np.arange(len(gaps)), places))
+    with pytest.raises(AnalysisError, match=r"has 3 values that are not report codes.* is 7 in row 100"):
+        logit("a ~ sex", wrong, SURVEY)
+    with pytest.raises(AnalysisError, match="'sex' has 3 missing values"):
+        logit("a ~ sex", gaps, SURVEY)

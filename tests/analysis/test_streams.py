@@ -347,6 +347,41 @@ def test_missing_values_count_the_people(survey: Survey, data: pd.DataFrame, tmp
     assert found.notes == (f"{missing} rows with missing values were left out",)
 
 
+@pytest.mark.parametrize("lacking", ["w", "a_reported", "year"])
+@pytest.mark.parametrize("how", ["parquet", "csv", "engine"])
+def test_who_lacks_a_value_is_left_out_wherever_rows_are_read(
+    survey: Survey, data: pd.DataFrame, tmp_path: Path, lacking: str, how: str
+) -> None:
+    """Weights too, and reports: what is left is what the table itself gives."""
+    gaps = data.assign(**{lacking: data[lacking].where(np.arange(N) % 7 > 0)})
+    missing = int(gaps[lacking].isna().sum())
+    (tmp_path / "parts").mkdir()
+    gaps.to_parquet(tmp_path / "parts" / "one.parquet", index=False)
+    gaps.to_csv(tmp_path / "all.csv", index=False)
+    keys: dict[str, Any] = {"weights": "w", "na_action": "omit"}
+    wanted, fitted = compare(gaps, survey, "a", "year", **keys), logit("a ~ year", gaps, survey, **keys)
+    assert fitted.n == N - missing
+    with engine_table(survey, tmp_path / "parts") as table:
+        source: Any = {"parquet": tmp_path / "parts", "csv": tmp_path / "all.csv", "engine": table}[how]
+        found, fit = compare(source, survey, "a", "year", **keys), logit("a ~ year", source, survey, **keys)
+    left_out = f"{missing} rows with missing values were left out"
+    assert left_out in found.notes
+    assert left_out in fit.notes
+    pd.testing.assert_frame_equal(found.to_frame(), wanted.to_frame(), atol=1e-9)
+    pd.testing.assert_frame_equal(fit.to_frame(), fitted.to_frame(), atol=1e-6)
+    assert fit.n == fitted.n
+
+
+def test_a_wrong_report_has_its_row_where_others_are_left_out(
+    survey: Survey, data: pd.DataFrame, tmp_path: Path
+) -> None:
+    gaps = data.assign(a_reported=data["a_reported"].where(np.arange(N) > 9)).reset_index(drop=True)
+    gaps.loc[50, "a_reported"] = 9
+    gaps.to_csv(tmp_path / "all.csv", index=False)
+    with pytest.raises(AnalysisError, match="in row 51"):
+        logit("a ~ year", tmp_path / "all.csv", survey, na_action="omit")
+
+
 def test_formulas_that_look_at_other_rows_are_fitted_row_by_row(survey: Survey, data: pd.DataFrame) -> None:
     found = logit("a ~ I(year - year.mean())", data, survey)
     assert len(found.data.rows.frame) == N

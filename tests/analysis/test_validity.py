@@ -6,6 +6,7 @@ import json
 import re
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
+from hushpoll_client.record import RecordFormat
 from hushpoll_server.cli import main
 
 COIN = mechanisms.warner(epsilon=2)
@@ -586,3 +588,40 @@ def test_an_anchor_that_says_too_much_or_too_little_is_named() -> None:
     assert any("nothing is left to correct" in note for note in beyond.notes)
     plain = anchored([[900, 60], [500, 90]], both, "a", "b", share=0)
     assert not any("too narrow" in note or "nothing is left" in note for note in plain.notes)
+
+
+class Block(bytearray):
+    """Records that count how many of them are kept at once."""
+
+    alive = most = 0
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        Block.alive += 1
+        Block.most = max(Block.most, Block.alive)
+
+    def __del__(self) -> None:
+        Block.alive -= 1
+
+
+@pytest.mark.parametrize("by", [None, "y"])
+def test_records_with_an_anchor_are_read_once_and_not_kept(by: str | None) -> None:
+    """The database's records can be read once, and are more than memory holds."""
+    questions = [
+        {"id": name, "kind": "yes_no", "text": f"{name}?", "mechanism": {"name": "warner", "epsilon": 2}}
+        for name in ("y", "a", "z")
+    ]
+    survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": questions})
+    codes = np.random.default_rng(2).integers(0, 2, (2_000, 3))
+    form = RecordFormat.of(survey)
+    told: list[int] = []
+    blocks = (
+        Block(b"".join(form.pack(row) for row in codes[at : at + 50].tolist())) for at in range(0, 2_000, 50)
+    )
+    Block.most = 0
+    found = report(survey, blocks, by, anchor=("a", 0.0), progress=told.append)
+    frame = pd.DataFrame(codes, columns=["y_reported", "a_reported", "z_reported"])
+    assert found.to_json() == report(survey, frame, by, anchor=("a", 0.0)).to_json()
+    assert found.validity is not None
+    assert Block.most < 5
+    assert sum(told) == 2_000

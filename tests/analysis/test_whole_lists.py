@@ -310,3 +310,25 @@ def test_weighted_shares_of_a_whole_list_are_those_of_its_options(frame: pd.Data
     shown = report(SURVEY, weighted.drop(columns=["late", "group"]), weights="w", questions=[question])
     lines = {line.option: line.entry.estimate for line in shown[question].lines}
     assert {one.option: one.estimate for one in found.shares} == pytest.approx(lines)
+
+
+def test_a_whole_list_beside_a_column_with_a_design_for_each_row() -> None:
+    """One design under two names is that design; a labelled list has its labels, and as many as options."""
+    rng = np.random.default_rng(4)
+    coin, n = mechanisms.warner(epsilon=2), 3_000
+    data = pd.DataFrame({"town": simulate(SMALL.device, rng.integers(0, 5, n), seed=1)}).assign(
+        y=rng.integers(0, 2, n), wave=np.where(np.arange(n) % 3, "first", "second")
+    )
+    designs = {"first": coin, "second": coin}
+    for how in ("wave", data["wave"], data["wave"].tolist()):
+        known = {"town": SMALL, "y": how}
+        plain = {"town": SMALL, "y": coin}
+        one, other = crosstab(data, known, "town", "y", designs=designs), crosstab(data, plain, "town", "y")
+        assert one.estimate == pytest.approx(other.estimate, abs=1e-12)
+        assert one.se == pytest.approx(other.se, rel=1e-9)
+        for outcome, by in (("town", "y"), ("y", "town")):
+            some = [compare(data, known, outcome, by, designs=designs), compare(data, plain, outcome, by)]
+            shares = [[each.share for each in found.differences] for found in some]
+            assert shares[0] == pytest.approx(shares[1], abs=1e-12)
+    with pytest.raises(AnalysisError, match="town: 2 labels for 5 options"):
+        crosstab(data, {"town": SMALL, "y": coin}, "town", "y", labels={"town": ["a", "b"]})

@@ -2,7 +2,7 @@
 
 A table may carry a column `TIMES`: each of its rows then stands for so many respondents. Where they were weighted,
 `WEIGHTS` and `SQUARES` have the sums of their weights and of the squares of these, `LEAST` and `MOST` the smallest and
-the largest, and `POSITIVE` how many are above 0.
+the largest, and `POSITIVE` how many are above 0. A row without a value in `COMPLETE` stands for those who lack one.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 __all__ = [
+    "COMPLETE",
     "HOW_TO_ADD",
     "LEAST",
     "MOST",
@@ -32,6 +33,7 @@ __all__ = [
 
 TIMES, WEIGHTS, SQUARES = "(times)", "(weights)", "(squares)"
 LEAST, MOST, POSITIVE = "(least)", "(most)", "(positive)"
+COMPLETE = "(complete)"
 HOW_TO_ADD = {TIMES: "sum", WEIGHTS: "sum", SQUARES: "sum", POSITIVE: "sum", LEAST: "min", MOST: "max"}
 FEWER = 0.5
 """What is left of the rows where putting them together pays."""

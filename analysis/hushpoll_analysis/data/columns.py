@@ -42,8 +42,10 @@ __all__ = [
     "check_frame",
     "check_names",
     "check_once",
-    "column_of",
+    "find_column",
+    "is_randomized",
     "randomized_variable",
+    "read_column",
     "read_variable",
     "report_codes",
 ]
@@ -201,7 +203,7 @@ def read_variable(
 ) -> tuple[Variable, Codes]:
     """Read one column and what is known of it: the variable and a code for each respondent."""
     variable = randomized_variable(name, mechanisms, labels, of_shares)
-    column = column_of(data, name)
+    column = read_column(data, name, variable is not None)
     if variable is not None:
         return variable, variable.codes(column)
     return _exact(column, name, labels)
@@ -307,21 +309,36 @@ def check_once(data: pd.DataFrame, names: Sequence[Any]) -> None:
         raise AnalysisError(f"the data have two columns {min(twice)!r}", "give each column a name of its own")
 
 
-def column_of(data: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Find a column by its name, or by the name that an export gives it (`..._reported`)."""
-    for candidate in (name, f"{name}_reported"):
-        if candidate in data.columns:
-            check_once(data, [candidate])
-            column = data[candidate]
-            if column.isna().any():
-                missing = int(times_of(data)[column.isna().to_numpy()].sum())
-                raise AnalysisError(
-                    f"column {candidate!r} has {missing} missing values",
-                    "drop those rows, or fill them, first",
-                )
-            return column
-    known = ", ".join(map(str, list(data.columns)[:12]))
-    raise AnalysisError(f"there is no column {name!r} (nor {name}_reported)", f"the columns are {known}")
+def is_randomized(name: str, mechanisms: Mechanisms) -> bool:
+    """Say whether a variable's column holds reports; of an exact one it holds the values themselves."""
+    if isinstance(mechanisms, Survey):
+        return any(question.id == name for question in mechanisms.questions)
+    return isinstance(mechanisms, Mapping) and mechanisms.get(name) is not None
+
+
+def find_column(data: pd.DataFrame, name: str, randomized: bool = False) -> str | None:
+    """Name the column of a variable: its own name, or the one that an export gives it (`..._reported`).
+
+    Where a table has both, reports are in the second: the first has true values, as simulated data do.
+    """
+    names = (name, f"{name}_reported")
+    return next((one for one in (reversed(names) if randomized else names) if one in data.columns), None)
+
+
+def read_column(data: pd.DataFrame, name: str, randomized: bool = False) -> pd.Series[Any]:
+    """Give the column of a variable, which must have a value in every row."""
+    found = find_column(data, name, randomized)
+    if found is None:
+        known = ", ".join(map(str, list(data.columns)[:12]))
+        raise AnalysisError(f"there is no column {name!r} (nor {name}_reported)", f"the columns are {known}")
+    check_once(data, [found])
+    column: pd.Series[Any] = data[found]
+    if column.isna().any():
+        missing = int(times_of(data)[column.isna().to_numpy()].sum())
+        raise AnalysisError(
+            f"column {found!r} has {missing} missing values", "drop those rows, or fill them, first"
+        )
+    return column
 
 
 def report_codes(column: pd.Series[Any], outcomes: int) -> Codes:

@@ -22,7 +22,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .alike import HOW_TO_ADD, added
 from .engine_codes import REPORT, as_text, option_sums, told_by_option, with_codes
 from .engine_groups import engine_suffices
-from .engine_sums import check_sums, engine_sums, is_engine_table, weighed
+from .engine_sums import check_sums, engine_sums, is_engine_table, weighed, without_gaps
 from .files import column_names, tally
 from .link_groups import folded_frame
 from .members import NOT_TOGETHER
@@ -163,15 +163,7 @@ class EngineReports:
         """Leave out rows without a value somewhere."""
         if not self.complete:
             return table
-        for name in self.complete:
-            table = table.filter(table[name].notnull())
-            if table[name].type().is_floating():
-                table = table.filter(~table[name].isnan())
-        # A column of numbers with gaps was often written as fractions; what is none is refused as a report.
-        reports = [column_of(one.id) for one in self.survey.entries]
-        numbers = {name: table[name] for name in reports if table[name].type().is_floating()}
-        cast = {name: (one == one.floor()).ifelse(one, -1.0).cast("int64") for name, one in numbers.items()}
-        return table.mutate(**cast) if cast else table
+        return without_gaps(table, self.complete, [column_of(one.id) for one in self.survey.entries])
 
 
 def _asked(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

@@ -20,6 +20,7 @@ __all__ = [
     "engine_sums",
     "is_engine_table",
     "weighed",
+    "without_gaps",
 ]
 
 _WEIGHT = "(weight)"
@@ -55,6 +56,18 @@ def engine_sums(chosen: Any, keys: Sequence[str], most: int) -> pd.DataFrame:
         }
     found: pd.DataFrame = chosen.group_by(list(keys)).agg(**sums).limit(most + 1).execute()
     return found
+
+
+def without_gaps(table: Any, names: Sequence[str], reports: Sequence[str]) -> Any:
+    """Leave out the rows that lack a value in one of these columns; `reports` are those of codes."""
+    for name in names:
+        table = table.filter(table[name].notnull())
+        if table[name].type().is_floating():
+            table = table.filter(~table[name].isnan())
+    # A column of numbers with gaps was often written as fractions; what is none is refused as a report.
+    numbers = {name: table[name] for name in reports if table[name].type().is_floating()}
+    cast = {name: (one == one.floor()).ifelse(one, -1.0).cast("int64") for name, one in numbers.items()}
+    return table.mutate(**cast) if cast else table
 
 
 def check_present(weights: str | None, present: Sequence[str], where: str) -> None:

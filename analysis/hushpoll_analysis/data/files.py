@@ -6,7 +6,7 @@ Counts of reports are sufficient for every estimate of shares, so whatever the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +52,7 @@ __all__ = [
     "read_frame",
     "read_table",
     "tally",
+    "tally_records",
     "text_columns",
     "wanted_blocks",
 ]
@@ -108,20 +109,30 @@ def tally(
         where = Path(data).name
         blocks = _file_blocks(survey, Path(data), columns, grouping)
     elif isinstance(data, Iterable):
-        where = "database"
-        if grouping and not by_link(survey, by):
-            raise AnalysisError(
-                f'"{by}" is not a question of the survey', "the database holds nothing else to group by"
-            )
-        blocks = _record_blocks(survey, data)
+        return tally_records(survey, data, [by], progress, fewest)[0]
     else:
         raise AnalysisError(
             f"cannot count reports in a {type(data).__name__}", "give a data frame, a file or records"
         )
     # Closing matters when a block is refused: a file half read must not stay open.
     with closing(blocks):
-        counted = _count(survey, blocks, where, by, grouping, progress)
-    return folded_tally(counted, fewest) if by_link(survey, by) else counted
+        return _count(survey, blocks, where, [by], progress, fewest)[0]
+
+
+def tally_records(
+    survey: Survey,
+    records: Iterable[Any],
+    each: Sequence[str | None],
+    progress: Progress | None = None,
+    fewest: int = FEWEST_REPORTS,
+) -> list[Tally]:
+    """Count the database's records by each of these, None for no groups, in one pass: they can be read once."""
+    for by in each:
+        if grouping_column(survey, by) and not by_link(survey, by):
+            raise AnalysisError(
+                f'"{by}" is not a question of the survey', "the database holds nothing else to group by"
+            )
+    return _count(survey, _record_blocks(survey, records), "database", each, progress, fewest)
 
 
 def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.DataFrame:
@@ -169,11 +180,12 @@ def column_names(path: Path) -> list[str]:
 
 
 def wanted_blocks(
-    survey: Survey, data: Any, wanted: list[str], texts: Collection[str] = ()
-) -> Iterator[Codes]:
+    survey: Survey, data: Any, wanted: list[str], texts: Collection[str] = (), omit: bool = False
+) -> Iterator[tuple[Codes, int]]:
     """Go through a CSV file or the database's records block by block: some columns, reports checked and as exported.
 
-    The columns `texts` of a file are text whatever they look like.
+    The columns `texts` of a file are text whatever they look like. With `omit` rows that lack a value are left out;
+    beside each block stands how many.
     """
     entries = {column_of(one.id): one for one in survey.entries}
     if isinstance(data, str | Path):
@@ -183,12 +195,15 @@ def wanted_blocks(
     n = 0
     for block in blocks:
         found = {name: block[name] for name in wanted}
+        rows = len(found[wanted[0]])
+        kept = np.flatnonzero(~pd.DataFrame(found).isna().any(axis=1)) if omit else np.arange(rows)
         for name in wanted:
+            found[name] = found[name][kept]
             if name in entries:
-                codes = _checked_codes(entries[name], found[name], where, n)
+                codes = _checked_codes(entries[name], found[name], where, n, kept)
                 found[name] = sampler(entries[name].channel).write(codes)
-        n += len(found[wanted[0]])
-        yield found
+        n += rows
+        yield found, rows - len(kept)
 
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
@@ -204,25 +219,36 @@ def _count(
     survey: Survey,
     blocks: Blocks,
     where: str,
-    by: str | None,
-    grouping: str | None,
+    each: Sequence[str | None],
     progress: Progress | None,
-) -> Tally:
+    fewest: int,
+) -> list[Tally]:
     entries = survey.entries
     totals = {one.id: np.zeros(sampler(one.channel).cells, dtype=np.int64) for one in entries}
-    joints = [] if by is None else [_Joint(survey, one, grouping) for one in grouping_names(survey, by)]
+    joints = {by: _joints(survey, by) for by in each}
     n = 0
     for block in blocks:
         codes = {one.id: _checked_codes(one, block[column_of(one.id)], where, n) for one in entries}
         for entry in entries:
             totals[entry.id] += sampler(entry.channel).tally(codes[entry.id])
-        for joint in joints:
+        for joint in (one for some in joints.values() for one in some):
             joint.add(codes, block, where)
         rows = len(next(iter(codes.values())))
         n += rows
         if progress is not None:
             progress(rows)
     alone = Tally(survey, n, with_member_counts(survey, totals))
+    counted = {by: _together(alone, by, some) for by, some in joints.items()}
+    return [folded_tally(counted[by], fewest) if by_link(survey, by) else counted[by] for by in each]
+
+
+def _joints(survey: Survey, by: str | None) -> list[_Joint]:
+    if by is None:
+        return []
+    return [_Joint(survey, one, grouping_column(survey, by)) for one in grouping_names(survey, by)]
+
+
+def _together(alone: Tally, by: str | None, joints: list[_Joint]) -> Tally:
     found = [joint.beside(alone) for joint in joints]
     if not found or found[0].by == by:
         return found[0] if found else alone
@@ -421,12 +447,16 @@ def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
 
 
 def _checked_codes(
-    question: Question | Block, values: npt.NDArray[Any], where: str, offset: int
+    question: Question | Block,
+    values: npt.NDArray[Any],
+    where: str,
+    offset: int,
+    rows: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[Any]:
-    """Give the codes of one block as they are counted, or say which row is wrong."""
+    """Give the codes of one block as they are counted, or say which row is wrong; `rows` are those of the block."""
     codes, at = sampler(question.channel).read(np.asarray(values))
     if at is not None:
-        raise foreign_code(question, values[at], where, offset + at)
+        raise foreign_code(question, values[at], where, offset + int(at if rows is None else rows[at]))
     return codes
 
 

@@ -16,7 +16,7 @@ from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
-from .columns import Mechanisms, column_of
+from .columns import Mechanisms, read_column
 from .row_order import value_at
 
 __all__ = [
@@ -123,7 +123,7 @@ def _told(data: pd.DataFrame, survey: Survey, question: Question) -> tuple[Count
     found = survey.block_of(question)
     assert found is not None
     block, place = found
-    column, whole = column_of(data, block.id), sampler(block.channel)
+    column, whole = read_column(data, block.id, True), sampler(block.channel)
     codes, wrong = whole.read(column.to_numpy())
     if wrong is not None:
         raise AnalysisError(

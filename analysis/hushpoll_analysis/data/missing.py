@@ -15,7 +15,7 @@ import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import times_of
+from .alike import COMPLETE, times_of
 from .row_order import in_row_order
 
 __all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "complete", "names_in", "takes_missing"]
@@ -45,6 +45,7 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
             names = set(names_in(known.bind(*args, **keys).arguments))
         except TypeError:
             return function(*args, **keys)  # which says what is wrong
+        names.add(COMPLETE)
         used = [one for one in frame.columns if one in names or str(one).removesuffix("_reported") in names]
         kept = complete(frame, used, [*args, *keys.values()])
         if kept.all():

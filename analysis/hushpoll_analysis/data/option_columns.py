@@ -21,7 +21,7 @@ from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Sampler, analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 
-from .columns import Mechanisms, column_of
+from .columns import Mechanisms, read_column
 from .members import with_members
 from .row_designs import RowDesigns
 from .row_order import value_at
@@ -51,8 +51,11 @@ def options_of(question: str, mechanisms: Mechanisms, labels: Labels = None) -> 
     """Give the labels of the options that reports of a question tell one by one; none where a report is one answer."""
     known, own = _known(mechanisms)
     parts = _parts(known.get(question))
-    given = {**own, **(labels or {})}.get(question, ())
-    return tuple(map(str, given)) if len(given) == len(parts) else tuple(str(k) for k in range(len(parts)))
+    given = (labels or {}).get(question)
+    if given is not None and parts and len(given) != len(parts):
+        raise AnalysisError(f"{question}: {len(given)} labels for {len(parts)} options", "give one for each")
+    named = own.get(question, ()) if given is None else given
+    return tuple(map(str, named if len(named) == len(parts) else range(len(parts))))
 
 
 def option_names(formula: str) -> list[str]:
@@ -216,7 +219,7 @@ def option_rows(
 
 def _reports_of(data: pd.DataFrame, question: str, whole: Sampler) -> npt.NDArray[Any]:
     """Read the column of a question's reports as codes."""
-    column = column_of(data, question)
+    column = read_column(data, question, True)
     codes, wrong = whole.read(column.to_numpy())
     if wrong is not None:
         raise AnalysisError(

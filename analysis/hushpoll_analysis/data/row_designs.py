@@ -22,7 +22,7 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .row_order import in_row_order
 
-__all__ = ["Design", "Designs", "RowDesigns", "is_column", "read_designs", "with_designs"]
+__all__ = ["Design", "Designs", "RowDesigns", "in_columns", "is_column", "read_designs", "with_designs"]
 
 Design = Mechanism | Channel | PartlyKnown | None
 """What one respondent went through; None means asked directly."""
@@ -139,7 +139,7 @@ def with_designs(mechanisms: Any, designs: Designs | None, data: Any, outcome: s
         raise AnalysisError(
             "a design for each row needs a table of respondents with a column of their names, not joint counts"
         )
-    if isinstance(mechanisms, Mapping):
+    if isinstance(mechanisms, Mapping) and any(map(is_column, mechanisms.values())):
         return {
             name: _for_column(one, designs, data, name) if is_column(one) else one
             for name, one in mechanisms.items()
@@ -152,6 +152,18 @@ def with_designs(mechanisms: Any, designs: Designs | None, data: Any, outcome: s
     if not columns:
         raise AnalysisError("name the randomized column, as in {'cheated': 'wave'}")
     return {name: _for_column(mechanisms, designs, data, name) for name in columns}
+
+
+def in_columns(mechanisms: Any, designs: Designs | None, data: Any) -> tuple[Any, Any]:
+    """Put names of designs that were given beside a table into columns, so that respondents can be left out."""
+    if designs is None or not isinstance(data, pd.DataFrame) or not isinstance(mechanisms, Mapping):
+        return mechanisms, data
+    known, beside = dict(mechanisms), {}
+    for name, one in mechanisms.items():
+        if is_column(one) and not isinstance(one, str):
+            known[name] = f"(designs of {name})"
+            beside[known[name]] = in_row_order(one, data, "names of designs")
+    return known, data.assign(**beside) if beside else data
 
 
 def _refuse_names(mechanisms: Any) -> None:

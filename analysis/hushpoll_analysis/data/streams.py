@@ -21,11 +21,11 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
-from .engine_sums import check_present, check_sums, engine_sums, is_engine_table, weighed
+from .alike import COMPLETE, HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
+from .engine_sums import check_present, check_sums, engine_sums, is_engine_table, weighed, without_gaps
 from .files import column_names, wanted_blocks
 from .link_groups import folded_frame
-from .missing import names_in
+from .missing import OMIT, names_in
 from .parts import engine_tables
 from .tally import column_of
 
@@ -98,13 +98,16 @@ def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any
         given[data],
         [part for name in names_in(named) for part in (name, name.split("[")[0])],
         weights,
+        given.get("na_action") == OMIT,
     )
     if weights is not None:
         arguments["weights"] = WEIGHTS
     return arguments
 
 
-def combinations(survey: Survey, data: Any, names: Sequence[str], weights: str | None = None) -> pd.DataFrame:
+def combinations(
+    survey: Survey, data: Any, names: Sequence[str], weights: str | None = None, omit: bool = False
+) -> pd.DataFrame:
     """Give every different row of reports once, with the column `(times)`: for how many respondents it stands.
 
     Parameters
@@ -118,10 +121,14 @@ def combinations(survey: Survey, data: Any, names: Sequence[str], weights: str |
         Questions and columns that are needed; what the data do not have is left to who asks for it.
     weights : str, optional
         A column of weights: `(weights)` and `(squares)` are then the sums of them and of their squares.
+    omit : bool
+        Put those who lack a value together in a last row that has none in `(complete)`.
     """
     parts: list[pd.DataFrame] = []
-    for part in _counted(survey, data, set(names), weights):
+    left_out = 0
+    for part, lacking in _counted(survey, data, set(names), weights, omit):
         parts.append(part)
+        left_out += lacking
         if sum(map(len, parts)) > MOST_ROWS or len(parts) > 32:
             parts = [added(parts)]
         if len(parts[0]) > MOST_ROWS:
@@ -133,7 +140,12 @@ def combinations(survey: Survey, data: Any, names: Sequence[str], weights: str |
         raise _too_many(found)
     if weights is not None:
         check_sums(found, weights)
-    return folded_frame(survey, found)
+    found = folded_frame(survey, found)
+    if not left_out or found.empty:
+        return found
+    # Whoever takes `na_action` leaves this row out, and says for how many it stands.
+    last = found.iloc[[0]].assign(**{TIMES: left_out, COMPLETE: np.nan})
+    return pd.concat([found.assign(**{COMPLETE: 1.0}), last], ignore_index=True)
 
 
 def _too_many(found: pd.DataFrame) -> AnalysisError:
@@ -160,14 +172,16 @@ def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str
     return found
 
 
-def _counted(survey: Survey, data: Any, names: set[str], weights: str | None) -> Iterator[pd.DataFrame]:
-    """Count the combinations of each block of the data."""
+def _counted(
+    survey: Survey, data: Any, names: set[str], weights: str | None, omit: bool
+) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Count the combinations of each block of the data, and those who lack a value, where they are to be left out."""
     if is_engine_table(data):
-        yield _summed(data, _wanted(survey, data.columns, names), weights)
+        yield _summed(survey, data, names, weights, omit)
         return
     path = Path(data) if isinstance(data, str | Path) else None
     if path is not None and not str(path).endswith((".csv", ".csv.gz")):
-        yield from _counted_parts(survey, path, names, weights)
+        yield from _counted_parts(survey, path, names, weights, omit)
         return
     present = [*([FIELD] if survey.groups else []), *(column_of(one.id) for one in survey.entries)]
     present = present if path is None else column_names(path)
@@ -176,16 +190,16 @@ def _counted(survey: Survey, data: Any, names: set[str], weights: str | None) ->
     columns = list(dict.fromkeys([*wanted, *([] if weights is None else [weights])]))
     texts = [] if path is None else _mixed(survey, path, wanted)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-        for block in wanted_blocks(survey, data, columns, texts):
-            yield added([_alone(pd.DataFrame(block), wanted, weights)])
-            bar.update(len(next(iter(block.values()))))
+        for block, lacking in wanted_blocks(survey, data, columns, texts, omit):
+            yield added([_alone(pd.DataFrame(block), wanted, weights)]), lacking
+            bar.update(len(next(iter(block.values()))) + lacking)
 
 
 def _mixed(survey: Survey, path: Path, wanted: Sequence[str]) -> list[str]:
     """Name the columns of a file that are numbers in one block and text in another: 1 and "1" would be two values."""
     exact = [name for name in wanted if name not in {column_of(one.id) for one in survey.entries}]
     kinds: dict[str, set[bool]] = {name: set() for name in exact}
-    for block in wanted_blocks(survey, path, exact) if exact else ():
+    for block, _ in wanted_blocks(survey, path, exact) if exact else ():
         for name, values in block.items():
             kind = pd.api.types.infer_dtype(values, skipna=True)
             kinds[name] |= {True, False} if kind.startswith("mixed") else {kind == "string"}
@@ -208,19 +222,29 @@ def _alone(block: pd.DataFrame, wanted: list[str], weights: str | None) -> pd.Da
 
 
 def _counted_parts(
-    survey: Survey, path: Path, names: set[str], weights: str | None
-) -> Iterator[pd.DataFrame]:
+    survey: Survey, path: Path, names: set[str], weights: str | None, omit: bool
+) -> Iterator[tuple[pd.DataFrame, int]]:
     """Count Parquet files by DuckDB, some at a time, so that there is something to tell of how far it is."""
     with (
         engine_tables(survey, path) as (tables, total),
         tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar,
     ):
         for table, rows in tables:
-            yield _summed(table, _wanted(survey, table.columns, names), weights)
+            yield _summed(survey, table, names, weights, omit)
             bar.update(rows)
 
 
-def _summed(table: Any, columns: Sequence[str], weights: str | None) -> pd.DataFrame:
+def _summed(
+    survey: Survey, table: Any, names: set[str], weights: str | None, omit: bool
+) -> tuple[pd.DataFrame, int]:
     """Group a query engine's table."""
+    columns, lacking = _wanted(survey, table.columns, names), 0
+    check_present(weights, table.columns, "table")
+    if omit:
+        reports = {column_of(one.id) for one in survey.entries} & set(columns)
+        needed = dict.fromkeys([*columns, *([] if weights is None else [weights])])
+        complete = without_gaps(table, list(needed), list(reports))
+        lacking = int(table.count().execute()) - int(complete.count().execute())
+        table = complete
     chosen = weighed(table, {name: table[name] for name in columns}, weights)
-    return engine_sums(chosen, columns, MOST_ROWS)
+    return engine_sums(chosen, columns, MOST_ROWS), lacking

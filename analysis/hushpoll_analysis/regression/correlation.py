@@ -19,8 +19,8 @@ from hushpoll_analysis.data.columns import (
     Variable,
     check_frame,
     check_names,
-    column_of,
     randomized_variable,
+    read_column,
 )
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.drawn import rows_as_json
@@ -286,8 +286,8 @@ def _decoy_variance(design: SampleDesign, columns: tuple[_Column, _Column]) -> f
 
 def _moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> _Column:
     """For each respondent, unbiased stand-ins for the true value and for its square."""
-    column = column_of(data, name)
     found = randomized_variable(name, channels, as_sets=True)
+    column = read_column(data, name, found is not None)
     if found is None:
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         if not np.all(np.isfinite(numbers)):

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import special
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, column_of
+from hushpoll_analysis.data.columns import Codes, read_column
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .families import Family
@@ -131,7 +131,7 @@ def fit_mixed(
     assert isinstance(outcome, BinaryOutcome)
     assert isinstance(data.likelihood, Likelihood)
     _check_exact(data)
-    codes, names = pd.factorize(column_of(data.rows.frame, data.random), sort=True)
+    codes, names = pd.factorize(read_column(data.rows.frame, data.random), sort=True)
     _check_groups(data, codes, len(names))
     random = RandomIntercept(
         outcome, data.likelihood.design[0], codes.astype(np.int64), points, data.rows.times

@@ -10,7 +10,7 @@ from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.data.alike import TIMES, AlikeRows, each_row, put_together, times_of
-from hushpoll_analysis.data.columns import Mechanisms, check_frame, check_once
+from hushpoll_analysis.data.columns import Mechanisms, check_frame, check_once, find_column, is_randomized
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
@@ -263,23 +263,33 @@ def _read(
     data, channels = formula_options(formula, data, channels)
     channels = _with_designs(formula, data, channels, designs)
     design = sample.design(data)
-    rows = each_row(check_frame(data)) if designs is not None else _alike(formula, data, predictors, design)
-    design = put_design_together(design, rows)
+    rows = each_row(check_frame(data))
+    together = rows if designs is not None else _alike(formula, data, channels, predictors, design)
+    added_up = put_design_together(design, together)
     if TIMES in data.columns:
-        rows = replace(rows, of_row=None)
+        together = replace(together, of_row=None)
+    try:
+        return read_model(formula, together, channels, family, predictors, added_up), added_up
+    except AnalysisError:
+        if together.of_row is None:
+            raise
+    # What is wrong has its row and its number in the table that was given.
     return read_model(formula, rows, channels, family, predictors, design), design
 
 
 def _alike(
-    formula: str, data: pd.DataFrame, predictors: str | None, design: SampleDesign | None
+    formula: str,
+    data: pd.DataFrame,
+    channels: Mechanisms,
+    predictors: str | None,
+    design: SampleDesign | None,
 ) -> AlikeRows:
     """Put respondents together whose reports and covariates are the same, where that pays."""
     outcome, right, random = parse_formula(formula)
     parts = [right, *([] if predictors is None else [given_predictors(predictors)])]
     names = [outcome, *sorted(variables_of(right)), *([] if random is None else [random])]
     columns = [
-        next((one for one in (name, f"{name}_reported") if one in check_frame(data).columns), None)
-        for name in dict.fromkeys(names)
+        find_column(check_frame(data), name, is_randomized(name, channels)) for name in dict.fromkeys(names)
     ]
     other = next((one for one in map(needs_all_rows, parts) if one is not None), None)
     if other is not None and TIMES in data.columns:

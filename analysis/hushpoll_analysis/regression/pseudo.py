@@ -8,7 +8,7 @@ import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.columns import column_of, randomized_variable
+from hushpoll_analysis.data.columns import randomized_variable, read_column
 from hushpoll_analysis.data.listed_sets import read_listed
 from hushpoll_analysis.data.members import refuse_together, with_members
 from hushpoll_analysis.data.option_columns import option_names, with_options
@@ -71,6 +71,6 @@ def unbiased_outcome(
 def _number(question: Question, data: pd.DataFrame) -> HiddenNumber:
     found = randomized_variable(question.id, {question.id: question.mechanism}, of_shares=False, as_sets=True)
     assert found is not None
-    variable, codes = read_listed(found, column_of(data, question.id))
+    variable, codes = read_listed(found, read_column(data, question.id, True))
     weights = variable.view.solution([float(value) for value in question.answers.values or ()])
     return HiddenNumber(variable.view, codes, weights, float(question.answers.spacing))

@@ -18,8 +18,9 @@ from hushpoll_analysis.data.columns import (
     Mechanisms,
     SetVariable,
     Variable,
-    column_of,
+    is_randomized,
     randomized_variable,
+    read_column,
 )
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
@@ -100,7 +101,11 @@ def read_model(
     needed = sorted(variables_of(right))
     _check_names(formula, outcome_name, needed, channels)
     frame = pd.DataFrame(
-        {name: column_of(data, name).reset_index(drop=True) for name in needed}, index=range(len(data))
+        {
+            name: read_column(data, name, is_randomized(name, channels)).reset_index(drop=True)
+            for name in needed
+        },
+        index=range(len(data)),
     )
     randomized = [
         (name, one)
@@ -113,7 +118,8 @@ def read_model(
             f"{other} looks at all rows of a randomized column, whose true answers nobody has",
             "use the column itself, or transform exact ones only",
         )
-    outcome = family.read(column_of(data, outcome_name).reset_index(drop=True), outcome_name, channels)
+    reported = read_column(data, outcome_name, is_randomized(outcome_name, channels))
+    outcome = family.read(reported.reset_index(drop=True), outcome_name, channels)
     codes = [one.codes(frame[name]) for name, one in randomized]
     terms, matrix, covariates = read_terms(right, frame, randomized, predictors, family.intercept)
     naive = _reported_design(matrix, randomized, codes)

@@ -18,9 +18,10 @@ from hushpoll_client.group import FIELD
 from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.said import plural, said
 
+from hushpoll_analysis.data.arguments import listed, number, whole_number
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.files import Progress
+from hushpoll_analysis.data.files import Progress, tally_records
 from hushpoll_analysis.data.link_groups import by_link, folded_population, group_sizes
 from hushpoll_analysis.data.missing import FAIL, OMIT
 from hushpoll_analysis.data.released import released_together
@@ -321,12 +322,8 @@ def report(
     if not isinstance(survey, Survey):
         survey = _load(survey)
     check_level(level)
+    _check_given(by, minimum, fewest, batch)
     batch = released_together(survey, data) if batch is None else batch
-    if not isinstance(minimum, int) or minimum < 0:
-        raise AnalysisError(
-            said("minimum is {minimum!r}", minimum=minimum),
-            said("give the least number of reports, such as {minimum}", minimum=MINIMUM),
-        )
     minimum = max(minimum, 2)  # one report has no variance
     least = max(fewest, FEWEST_REPORTS)
     _check_asked(survey, questions, only)
@@ -349,7 +346,9 @@ def report(
         anchor = (survey.anchor.question, float(survey.anchor.share), survey.anchor.answer)
         if isinstance(data, Tally) and anchor_counts is None and data.by != anchor[0]:
             anchor = None  # these counts cannot tell; whoever keeps counts gives those of the anchor too
-    data, joint = (data, anchor_counts) if anchor_counts else _with_anchor(survey, data, anchor, by)
+    data, joint = (
+        (data, anchor_counts) if anchor_counts else _with_anchor(survey, data, anchor, by, progress, least)
+    )
     counted = count_reports(survey, data, by, progress, least)
     enough = counted.n >= minimum
     parts = tuple(
@@ -389,9 +388,26 @@ def report(
     )
 
 
+def _check_given(by: Any, minimum: Any, fewest: Any, batch: Any) -> None:
+    """Refuse what names no column, or counts nothing."""
+    if by is not None and not isinstance(by, str):
+        raise AnalysisError(f"by is {by!r}", "name a question, or a column of the data")
+    if not isinstance(minimum, int) or minimum < 0:
+        raise AnalysisError(
+            said("minimum is {minimum!r}", minimum=minimum),
+            said("give the least number of reports, such as {minimum}", minimum=MINIMUM),
+        )
+    whole_number(fewest, "fewest", 0)
+    if batch is not None and batch != math.inf:
+        number(batch, "batch", 1.0)
+
+
 def _check_asked(survey: Survey, questions: Sequence[str] | None, only: str | None) -> None:
     """Refuse names of questions that the survey does not have."""
-    for name in [*(questions or ()), *([] if only is None else [only])]:
+    for name in [
+        *(() if questions is None else listed(questions, "questions")),
+        *([] if only is None else [only]),
+    ]:
         question_of(survey, name)
 
 
@@ -403,13 +419,16 @@ def _beside_groups(part: QuestionResults, counted: Tally) -> QuestionResults:
     return replace(part, smallest=min((size for size in sizes if size), default=None))
 
 
-def _with_anchor(survey: Survey, data: Any, anchor: Any, by: str | None) -> tuple[Any, Tally | None]:
+def _with_anchor(
+    survey: Survey, data: Any, anchor: Any, by: str | None, progress: Progress | None, fewest: int
+) -> tuple[Any, Tally | None]:
     """Count jointly with the anchor too; give the data in a form that can be read again."""
     if anchor is None:
         return data, None
     asked, *_ = anchor_of(survey, anchor)
     if not (isinstance(data, _COUNTED_AGAIN) or is_engine_table(data)) and isinstance(data, Iterable):
-        data = list(data)
+        counted, joint = tally_records(survey, data, [by, asked.id], progress, fewest)
+        return counted, joint
     if isinstance(data, Tally) and data.by != asked.id:
         raise AnalysisError(
             "an anchor needs the reports, or counts joint with it",

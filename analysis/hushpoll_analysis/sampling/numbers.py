@@ -16,7 +16,7 @@ from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.data.alike import times_of
-from hushpoll_analysis.data.columns import Codes, column_of, report_codes
+from hushpoll_analysis.data.columns import Codes, read_column, report_codes
 from hushpoll_analysis.data.option_columns import part_codes
 from hushpoll_analysis.errors import NotIdentifiedError
 from hushpoll_analysis.shares.constrained import constrained_shares, nearest_on_simplex
@@ -107,7 +107,7 @@ def design_sample(
     if sets is not None:
         return _design_sets(frame, mechanism, name, design, sets, level, rounding)
     view = channel_view(mechanism)
-    codes: Codes = report_codes(column_of(frame, name), view.outcomes)
+    codes: Codes = report_codes(read_column(frame, name, True), view.outcomes)
     reports = WeightedReports(view, codes, design, estimated_decoy(mechanism), rounding)
     shares: Floats | None
     try:

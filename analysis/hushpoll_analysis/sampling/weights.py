@@ -11,7 +11,7 @@ import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.alike import POSITIVE, times_of
-from hushpoll_analysis.data.columns import Codes, column_of
+from hushpoll_analysis.data.columns import Codes, read_column
 from hushpoll_analysis.data.row_order import in_row_order
 from hushpoll_analysis.errors import AnalysisError
 
@@ -67,7 +67,7 @@ def read_groups(data: pd.DataFrame, column: Column, what: str) -> tuple[Codes, p
 def row_values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any]:
     """Give one value for each respondent, from a column's name or from values."""
     if isinstance(column, str):
-        return np.asarray(column_of(data, column))
+        return np.asarray(read_column(data, column))
     values = in_row_order(column, data, what)
     if values.shape != (len(data),):
         raise AnalysisError(

@@ -13,19 +13,20 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.alike import TIMES
+from hushpoll_analysis.data.arguments import by_name
 from hushpoll_analysis.data.columns import (
     ExactView,
     Mechanisms,
     Variable,
     check_names,
-    column_of,
     randomized_variable,
+    read_column,
     read_variable,
 )
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import with_options, with_yes_no
-from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.row_designs import Designs, in_columns, with_designs
 from hushpoll_analysis.data.row_order import value_at
 from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.errors import AnalysisError
@@ -114,8 +115,12 @@ def crosstab(
     check_names(columns)
     names = [rows, *([columns] if isinstance(columns, str) else columns)]
     check_level(level)
+    labels = by_name(labels, "labels")
+    mechanisms, reports = in_columns(mechanisms, designs, reports)
     if whole_lists(mechanisms, names, labels):
-        return option_table(crosstab, reports, mechanisms, names, labels, level, simultaneous, sample)
+        return option_table(
+            crosstab, reports, mechanisms, names, labels, level, simultaneous, sample, designs
+        )
     reports, sample = _in_frame(reports, sample)
     reports, mechanisms, labels = _with_options(reports, mechanisms, names, labels)
     mechanisms = with_designs(mechanisms, designs, reports)
@@ -195,7 +200,9 @@ def compare(
     """
     check_names([outcome, by], "outcome and by")
     check_level(level)
-    keys = (option, reference, labels, level, simultaneous, sample)
+    labels = by_name(labels, "labels")
+    mechanisms, reports = in_columns(mechanisms, designs, reports)
+    keys = (option, reference, labels, level, simultaneous, sample, designs)
     whole = whole_lists(mechanisms, [by, outcome], labels)
     if by in whole:
         return compare_by_options(compare, reports, mechanisms, outcome, by, *keys)
@@ -271,7 +278,7 @@ def _compare_numbers(
     given = (named or {}).get(by)
     if isinstance(reports, pd.DataFrame):
         groups, codes = read_variable(reports, by, known, given)
-        column = column_of(reports, question.id)
+        column = read_column(reports, question.id, True)
         outcome, wrong = whole.read(column.to_numpy())
         if wrong is not None:
             raise AnalysisError(

@@ -14,6 +14,7 @@ import pandas as pd
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.option_columns import each_option, options_of
+from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 
@@ -145,6 +146,7 @@ def option_table(
     level: float,
     simultaneous: bool,
     sample: SampleKeys,
+    designs: Designs | None,
 ) -> OptionTable:
     """Make the cross-table of every option, and put those of their Yes together."""
     whole = whole_lists(mechanisms, names, labels)
@@ -157,7 +159,15 @@ def option_table(
         own = dict(zip(whole, chosen, strict=True))
         rows, *columns = [f"{name}[{own[name]}]" if name in own else name for name in names]
         parts[chosen] = make(
-            seen, known, rows, columns, labels=said, level=each, simultaneous=simultaneous, **keys
+            seen,
+            known,
+            rows,
+            columns,
+            labels=said,
+            level=each,
+            simultaneous=simultaneous,
+            designs=designs,
+            **keys,
         )
     first = next(iter(parts.values()))
     shown = [
@@ -255,13 +265,14 @@ def compare_options(
     level: float,
     simultaneous: bool,
     sample: SampleKeys,
+    designs: Designs | None,
 ) -> Comparison:
     """Compare every option of a whole list, or one of them, each from its own joint reports with the groups."""
     chosen = options_of(outcome, mechanisms, labels) if option is None else (option,)
     reports, keys = _keyed(reports, sample)
     each = _level_of_each(level, simultaneous, len(chosen))
     found = [
-        Outcome(read(seen, known, f"{outcome}[{name}]", by, said, SampleKeys(**keys)), 1, name)
+        Outcome(read(seen, known, f"{outcome}[{name}]", by, said, SampleKeys(**keys), designs), 1, name)
         for name, seen, known, said in each_option(
             reports, mechanisms, outcome, [by, outcome], labels, chosen
         )
@@ -281,6 +292,7 @@ def compare_by_options(
     level: float,
     simultaneous: bool,
     sample: SampleKeys,
+    designs: Designs | None,
 ) -> Comparison:
     """Compare those who chose or ticked each option of a whole list with those who did not."""
     if reference is not None:
@@ -290,7 +302,8 @@ def compare_by_options(
         )
     chosen = options_of(by, mechanisms, labels)
     reports, keys = _keyed(reports, sample)
-    keys |= {"level": _level_of_each(level, simultaneous, len(chosen)), "simultaneous": simultaneous}
+    each_level = _level_of_each(level, simultaneous, len(chosen))
+    keys |= {"level": each_level, "simultaneous": simultaneous, "designs": designs}
     each: Iterable[tuple[str, Any, Mechanisms, Labels]]
     if isinstance(reports, pd.DataFrame):
         # A survey knows what its numbers stand for, which its mechanisms alone do not.
