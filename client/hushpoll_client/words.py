@@ -33,12 +33,18 @@ def epsilon_text(epsilon: float, decimals: int = 4) -> str:
     if math.isinf(epsilon):
         return said("unbounded")
     scale = 10**decimals
-    return _without_zeros(math.ceil(epsilon * scale - 1e-5) / scale, "", decimals)
+    # However small it is, it is not 0.
+    whole = max(math.ceil(epsilon * scale - 1e-5), int(epsilon > 0.0))
+    return _without_zeros(whole / scale, "", decimals)
 
 
 def brief_text(value: float, decimals: int = 1) -> Said:
-    """Write a number rounded to so many decimals, without zeros at its end: 10 points, 9.5 points."""
-    return _without_zeros(value, "", decimals)
+    """Write a number rounded to so many decimals, without zeros at its end: 10 points, 9.5 points.
+
+    A small one has as many decimals as its first digit needs: .01 points, not 0.
+    """
+    first = -math.floor(math.log10(abs(value))) if value else 0
+    return _without_zeros(value, "", max(decimals, first))
 
 
 def number_text(value: float, form: str, plain_zero: bool = False) -> Said:

@@ -21,7 +21,10 @@ from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.curves import PHONE, WIDE, axis_labels
+from hushpoll_analysis.results.numbers import BOUND
 from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_analysis.shares.means import privacy_is_bound
+from hushpoll_analysis.shares.sample import read_sample
 from hushpoll_analysis.tables.means import compare_means
 from hushpoll_client import Channel, Survey
 
@@ -194,6 +197,22 @@ def test_a_number_that_was_rounded_has_its_mean_only(
     assert part.numbers.mean.se == plain.se
     assert part.numbers.mean.se_privacy == pytest.approx(math.hypot(plain.se_privacy, 2 / math.sqrt(N)))
     assert any("rounded at random to points 4 hours apart" in remark for remark in part.remarks)
+
+
+def test_an_upper_bound_of_the_privacy_error_is_said_to_be_one(whole: SurveyResults, survey: Survey) -> None:
+    """Of a rounded number, and of a one-bit report; where the shares are determined, the error is estimated."""
+    assert {part.id for part in whole.questions if BOUND in part.remarks} == {"hours"}
+    question, shares = survey.questions[2], np.array(TRUTH["hours"])
+    view, values = channel_view(question.mechanism), np.arange(0.0, 81.0, 4.0)
+    least = math.sqrt(float(view.noise(view.solution(values)) @ shares) / N)
+    numbers = whole["hours"].numbers
+    assert numbers is not None
+    assert numbers.mean is not None
+    # Nobody was rounded here, so all of the rounding's 2 hours is too much.
+    assert least < numbers.mean.se_privacy <= math.hypot(least, 2 / math.sqrt(N)) * 1.2
+    for channel, is_bound in ((one_bit(5, 1.0), True), (thresholds(5, 1.0), False)):
+        sample = read_sample([200] * channel.outcomes, channel)
+        assert privacy_is_bound(sample, [1, 2, 3, 4, 5]) is is_bound
 
 
 def test_a_median_that_the_reports_do_not_determine_is_refused(whole: SurveyResults) -> None:

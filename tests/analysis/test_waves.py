@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -360,3 +361,17 @@ def test_what_changed_between_waves_is_named() -> None:
         said == 'question 3 ("mood") reports another target ("mean") than in the wave before ("cumulative")'
     )
     assert 'question 2 ("why") is not the one' in changed_question(first, Survey.from_draft(document))
+
+
+def test_a_trend_is_json_whatever_names_its_waves() -> None:
+    one, other = (estimate([400, 600 + more], mechanisms.warner(epsilon=2)) for more in (0, 40))
+    found = trend({np.int64(2024): one, np.int64(2025): other})
+    assert [each["wave"] for each in json.loads(json.dumps(found.to_dict()))["waves"]] == [2024, 2025]
+
+
+def test_a_wave_without_any_width_is_refused() -> None:
+    same = estimate([0, 500], mechanisms.warner(epsilon=2), interval="wald")
+    with pytest.raises(AnalysisError, match="its interval has no width"):
+        trend([same, same])
+    kept = estimate([0, 500], mechanisms.warner(epsilon=2))
+    assert np.isfinite(trend([kept, kept]).slope_se)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 from hushpoll_client import mechanisms
-from hushpoll_client.words import at_least, at_most, epsilon_text, factor_text
+from hushpoll_client.words import at_least, at_most, brief_text, epsilon_text, factor_text
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,3 +52,17 @@ def test_round_numbers_stay_round(epsilon: float, factor: str, text: str) -> Non
 def test_a_mechanism_s_own_epsilon_is_printed_as_asked_for() -> None:
     for asked in ("0.01", "0.5", "1", "2.5", "14"):
         assert epsilon_text(mechanisms.krr(10, asked).epsilon) == asked
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-15, 5e-324])
+def test_an_epsilon_above_0_is_never_written_as_0(epsilon: float) -> None:
+    assert (epsilon_text(epsilon), epsilon_text(epsilon, 2)) == ("0.0001", "0.01")
+    assert epsilon_text(0.0) == "0"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(10.0, "10"), (9.54, "9.5"), (0.01, "0.01"), (0.0034, "0.003"), (0.0, "0"), (1.0, "1")],
+)
+def test_a_small_margin_is_not_written_as_0(value: float, text: str) -> None:
+    assert brief_text(value) == text

@@ -15,12 +15,13 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.cumulative import Cumulative, cumulative_of
 from hushpoll_analysis.shares.density import Density, density_of
-from hushpoll_analysis.shares.means import mean_of
+from hushpoll_analysis.shares.means import mean_of, privacy_is_bound
 from hushpoll_analysis.shares.quantiles import Places, Quantiles, quantiles_of
 from hushpoll_analysis.shares.result import LinearEstimate
 from hushpoll_analysis.shares.sample import Sample
 
 __all__ = [
+    "BOUND",
     "Numbers",
     "entry_row",
     "has_numbers",
@@ -34,7 +35,9 @@ __all__ = [
 ]
 
 ONLY_MEANS = said("This question's reports determine the mean only: its mechanism was made for that.")
-BOUND = "The privacy-only standard error of the mean is an upper bound: these reports do not determine it exactly."
+BOUND = said(
+    "The privacy-only standard error of the mean is an upper bound: these reports do not determine it exactly."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,8 @@ class Numbers:
     quantiles: Quantiles | None
     histogram: Density | None
     only: str
+    bound: bool = False
+    """Whether the mean's privacy-only standard error is an upper bound."""
 
     @property
     def cumulative(self) -> Cumulative | None:
@@ -116,9 +121,11 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
     if not has_numbers(question):
         return None
     mean = quantiles = histogram = None
+    bound = False
     if values is not None:
         try:
             mean = mean_of(sample, values, level, interval, float(answers.spacing))
+            bound = privacy_is_bound(sample, values, float(answers.spacing))
         except NotIdentifiedError:
             mean = None
     determined = answers.ordered and sample.shares is not None
@@ -127,7 +134,8 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
         quantiles = quantiles_of(whole, _places(question))
     if determined and answers.edges is not None:
         histogram = density_of(sample, _histogram_edges(question), level=level, interval=interval)
-    return Numbers(unit_of(question), mean, quantiles, histogram, "" if determined else _only(question))
+    only = "" if determined else _only(question)
+    return Numbers(unit_of(question), mean, quantiles, histogram, only, bound)
 
 
 def has_numbers(question: Question) -> bool:

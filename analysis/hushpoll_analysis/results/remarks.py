@@ -11,7 +11,7 @@ from hushpoll_client.words import at_most, epsilon_text
 from hushpoll_analysis.channel.view import Floats, channel_view, set_view
 
 from .compliance import open_mean, open_question
-from .numbers import Numbers, in_unit, values_of
+from .numbers import BOUND, Numbers, in_unit, values_of
 
 if TYPE_CHECKING:
     from .question import QuestionResults
@@ -115,7 +115,7 @@ def _number_remarks(part: QuestionResults) -> list[str]:
     numbers = part.numbers
     if numbers is None:
         return []
-    told = [numbers.only] if numbers.only else []
+    told = [*([numbers.only] if numbers.only else []), *([BOUND] if numbers.bound else [])]
     if numbers.mean is not None:
         told += [one for one in (_dishonest_mean(part, numbers), open_mean(part)) if one]
     if numbers.cumulative is not None:

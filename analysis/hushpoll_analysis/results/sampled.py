@@ -25,7 +25,7 @@ from hushpoll_analysis.sampling.weighted import (
 from hushpoll_analysis.shares.constrained import ConstrainedEstimate, maximise
 from hushpoll_analysis.shares.interval import Resampling
 from hushpoll_analysis.shares.interval.listed import listed_interval
-from hushpoll_analysis.shares.parts import Pair, PartsEstimate, estimate_parts
+from hushpoll_analysis.shares.parts import Pair, PartsEstimate, asked_notes, estimate_parts
 from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.result import Estimate, LinearEstimate, with_interval
 
@@ -162,7 +162,7 @@ def sample_parts(
                 _entry(one, sample, 1, option, None)
                 for (one, sample), option in zip(found, options, strict=True)
             ),
-            "notes": (_worth(first), *(note for note in plain.notes if "drawn by" in note), *notes),
+            "notes": (_worth(first), *asked_notes(whole), *notes),
             "worth": tuple(sample.worth(1, level) for _, sample in found),
         }
     )

@@ -128,7 +128,7 @@ def trend(
     found = [_wave(one, option, question) for one in _values(waves)]
     if len(found) < 2:
         raise AnalysisError(f"a trend needs at least two waves, got {len(found)}")
-    names = list(waves) if isinstance(waves, Mapping) else list(range(len(found)))
+    names = [_plain(name) for name in waves] if isinstance(waves, Mapping) else list(range(len(found)))
     when = _times(names, times, isinstance(waves, Mapping))
     wanted = check_level(found[0].level if level is None else level)
     labels = {one.option for one in found}
@@ -167,6 +167,11 @@ class _Found:
         return (self.high - self.low) / (2.0 * float(stats.norm.isf((1.0 - self.level) / 2.0)))
 
 
+def _plain(name: Any) -> Any:
+    """Give a name that JSON can hold: 2024, not np.int64(2024)."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
 def _values(waves: Any) -> list[Any]:
     if isinstance(waves, Mapping):
         return list(waves.values())
@@ -199,6 +204,11 @@ def _wave(one: Any, option: Any, question: str | None) -> _Found:
     )
     if entry is None:
         raise AnalysisError(f"a wave has no answer {option!r}", f"it has {known}")
+    if not entry.high > entry.low:
+        raise AnalysisError(
+            "all reports of a wave are the same, and its interval has no width: nothing tells how far it may be off",
+            "estimate it with interval='auto', whose limits hold there too",
+        )
     return _Found(
         entry.option, one.n, one.level, entry.estimate, entry.se, entry.low, entry.high, entry.shown
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from hushpoll_analysis.data.arguments import number
 from hushpoll_analysis.data.counts import check_level, finite_numbers, refuse_constant
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["MeanDifference", "mean", "mean_difference", "mean_of"]
+__all__ = ["MeanDifference", "mean", "mean_difference", "mean_of", "privacy_is_bound"]
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def mean_of(
             "give one number for each, in order",
         )
     refuse_constant(numbers, "values")
+    number(rounding, "rounding", 0.0)
     try:
         wanted = sample.quantity(numbers)
     except NotIdentifiedError as error:
@@ -111,6 +113,20 @@ def mean_of(
     if not rounding:
         return found
     return replace(found, se_privacy=math.hypot(found.se_privacy, sample.rounding_error(rounding)))
+
+
+def privacy_is_bound(sample: Sample, values: npt.ArrayLike, rounding: float = 0.0) -> bool:
+    """Say whether the privacy-only standard error of a mean is an upper bound: these reports do not determine it."""
+    if rounding:
+        return True
+    if sample.shares is not None:
+        return False
+    view = sample.view
+    try:
+        view.solution(view.noise(view.solution(values)))
+    except NotIdentifiedError:
+        return True
+    return False
 
 
 def mean_difference(first: LinearEstimate, second: LinearEstimate) -> MeanDifference:

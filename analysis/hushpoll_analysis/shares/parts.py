@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Pair", "PartsEstimate", "estimate_parts", "figures"]
+__all__ = ["Pair", "PartsEstimate", "asked_notes", "estimate_parts", "figures"]
 
 _YES = 1
 
@@ -347,17 +347,20 @@ def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Linea
     )
 
 
+def asked_notes(whole: Sampler) -> tuple[str, ...]:
+    """Say how many reports speak of an option, where not all of them do."""
+    if all(part.asked >= 1 for part in whole.parts):
+        return ()
+    told = said(
+        "Each person is asked about some of the options, drawn by an open coin: {share:.0%} of the reports "
+        "speak of any one of them.",
+        share=float(whole.parts[0].asked),
+    )
+    return (told,)
+
+
 def _notes(whole: Sampler, found: Sequence[LinearEstimate]) -> tuple[str, ...]:
-    notes = []
-    if any(part.asked < 1 for part in whole.parts):
-        share = whole.parts[0].asked
-        notes.append(
-            said(
-                "Each person is asked about some of the options, drawn by an open coin: {share:.0%} of the reports "
-                "speak of any one of them.",
-                share=float(share),
-            )
-        )
+    notes = [*asked_notes(whole)]
     if any(not 0 <= entry.estimate <= 1 for entry in found):
         notes.append(
             said(

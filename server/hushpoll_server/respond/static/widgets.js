@@ -246,6 +246,6 @@ export function added({ epsilonTotal }) {
 // A bound, so rounded up to so many decimals, unless a double missed a round number by its last digit.
 function up(value, decimals) {
   const scale = 10 ** decimals;
-  const rounded = Math.ceil(value * scale - 1e-6) / scale;
+  const rounded = Math.max(Math.ceil(value * scale - 1e-6), Number(value > 0)) / scale;
   return rounded.toLocaleString(language, { maximumFractionDigits: Math.max(decimals, 0) });
 }
