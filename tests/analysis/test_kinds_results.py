@@ -474,3 +474,11 @@ def test_a_mean_alone_is_a_picture_too() -> None:
     for end in (shown.low, shown.high):
         assert f'x1="{100 * (end - 20) / 40:.2f}%"' in card
     assert made.findings()[0].text in card
+
+
+def test_a_label_is_cut_only_where_there_is_no_room() -> None:
+    """“9100 to 100…” on a phone, beside “0 to 1000” and an empty half, reads as if it ended at 100."""
+    options = ["0 to 1000", *(f"{k}100 to {k + 1}000" for k in range(1, 10))]
+    edges = [10.0 * place for place in range(11)]
+    shown = [text for _, _, text in axis_labels(options, edges, PHONE)]
+    assert (shown[0], shown[-1]) == ("0 to 1000", "9100 to 10000")

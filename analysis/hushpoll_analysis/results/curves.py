@@ -174,8 +174,11 @@ def axis_labels(
 ) -> tuple[tuple[str, str, str], ...]:
     """Give as many labels as fit: the first, the last and some between, with how each is anchored."""
     last = len(options) - 1
-    longest = min(LONGEST, int((100.0 - GAP) / 2.0 / letter))  # the first and the last stand side by side
-    texts = [_cut(one, longest) for one in options]
+    room = int((100.0 - GAP) / letter)
+    texts = [_cut(one, min(LONGEST, room // 2)) for one in options]
+    # The first and the last stand side by side: a long one takes what a short one leaves.
+    for end, other in ((0, last), (last, 0)):
+        texts[end] = _cut(options[end], min(LONGEST, max(room // 2, room - len(options[other]))))
     middles = [(left + right) / 2 for left, right in pairwise(edges)]
     wide = [letter * len(text) for text in texts]
     first_ends, last_starts = edges[0] + wide[0], edges[-1] - wide[last]
