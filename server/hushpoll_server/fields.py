@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from hushpoll_client.errors import HushpollError, SurveyError
 from hushpoll_client.said import Said
-from wtforms import FloatField, SelectChoice
+from wtforms import FloatField, IntegerField, SelectChoice
+from wtforms.form import BaseForm
+from wtforms.validators import StopValidation
 from wtforms.widgets import TextInput
 
 from hushpoll_server.spoken import gettext as _
@@ -17,6 +20,7 @@ from .spoken import in_digits, in_words
 
 __all__ = [
     "DecimalField",
+    "WholeField",
     "both",
     "choices",
     "decimal",
@@ -86,10 +90,26 @@ class DecimalField(FloatField):  # type: ignore[misc]
     def process_formdata(self, valuelist: list[str]) -> None:
         """Read what was typed."""
         try:
-            super().process_formdata([decimal(text) for text in valuelist])
+            read = [decimal(text) for text in valuelist]
         except SurveyError as error:
             self.data = None
             raise ValueError(sentence(both(error))) from None
+        with suppress(ValueError):  # the sentence of its range says what to type
+            super().process_formdata(read)
+
+    def pre_validate(self, form: BaseForm) -> None:
+        """Leave it at what was said of the number already."""
+        if self.process_errors:
+            raise StopValidation
+
+
+class WholeField(IntegerField):  # type: ignore[misc]
+    """A whole number; of what is none the sentence of its range says what to type."""
+
+    def process_formdata(self, valuelist: list[str]) -> None:
+        """Read what was typed."""
+        with suppress(ValueError):
+            super().process_formdata(valuelist)
 
 
 def choices(pairs: Iterable[tuple[str, object]]) -> list[SelectChoice]:

@@ -20,7 +20,6 @@ from wtforms import (
     BooleanField,
     DateField,
     HiddenField,
-    IntegerField,
     RadioField,
     SelectChoice,
     SelectField,
@@ -30,7 +29,7 @@ from wtforms import (
 )
 from wtforms.validators import InputRequired, NumberRange, Optional, ValidationError
 
-from hushpoll_server.fields import DecimalField, both, choices, decimal, sentence
+from hushpoll_server.fields import DecimalField, WholeField, both, choices, decimal, sentence
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
 
@@ -71,12 +70,12 @@ class RevisionForm(FlaskForm):  # type: ignore[misc]
         return _whole(self.opened.data) if self.opened.data else None
 
 
-def _count(label: str, **more: Any) -> IntegerField:
+def _count(label: str, **more: Any) -> WholeField:
     checks = [
         InputRequired(later("Type a whole number.")),
         NumberRange(1, LARGEST_N, later("Type a whole number from 1 to 100,000,000.")),
     ]
-    return IntegerField(label, checks, **more)
+    return WholeField(label, checks, **more)
 
 
 class DetailsForm(RevisionForm):
@@ -369,7 +368,7 @@ class CloseForm(FlaskForm):  # type: ignore[misc]
         default="date",
     )
     on = DateField(later("Last day (UTC)"), [Optional()])
-    at = IntegerField(
+    at = WholeField(
         later("Number of reports"),
         [Optional(), NumberRange(1, LARGEST_N, later("Type a whole number from 1."))],
     )
@@ -390,7 +389,7 @@ class InviteForm(FlaskForm):  # type: ignore[misc]
 
     group = SelectField(later("Group"), choices=[], validate_choice=False)
 
-    n = IntegerField(
+    n = WholeField(
         later("Number of codes"),
         [
             InputRequired(later("Type a whole number.")),

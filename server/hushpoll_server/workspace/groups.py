@@ -10,9 +10,9 @@ from hushpoll_client import Survey
 from hushpoll_client.group import LARGEST_GROUP
 from hushpoll_client.link import survey_link
 from hushpoll_client.series import changed_groups
-from wtforms import IntegerField
 from wtforms.validators import NumberRange, Optional
 
+from hushpoll_server.fields import WholeField
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.store.surveys import SurveyState, get_store
@@ -50,7 +50,7 @@ def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
     """Make the form that asks how many people each group has; with a state, filled as that stands."""
     whole = _("Type a whole number from 1 to %(most)s.", most=in_digits(f"{LARGEST_GROUP:,}"))
     fields = {
-        f"size_{place}": IntegerField(name, [Optional(), NumberRange(1, LARGEST_GROUP, whole)])
+        f"size_{place}": WholeField(name, [Optional(), NumberRange(1, LARGEST_GROUP, whole)])
         for place, name in enumerate(survey.groups)
     }
     made = type("SizesForm", (FlaskForm,), fields)

@@ -11,10 +11,9 @@ from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.report import FEWEST_REPORTS
-from wtforms import IntegerField
 from wtforms.validators import InputRequired, NumberRange
 
-from hushpoll_server.fields import sentence
+from hushpoll_server.fields import WholeField, sentence
 from hushpoll_server.results.paging import shown_page
 from hushpoll_server.said.speech import speech
 from hushpoll_server.spoken import gettext as _
@@ -31,7 +30,7 @@ MOST_SIMULATED = 100_000
 def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
     """Make a form that asks for a made-up truth of every question."""
     fields: dict[str, Any] = {
-        "n": IntegerField(
+        "n": WholeField(
             later("Simulated respondents"),
             [
                 InputRequired(later("Type a whole number.")),

@@ -13,11 +13,12 @@ from hushpoll_client import Survey
 from hushpoll_client.group import named_group
 from hushpoll_client.link import survey_link
 from hushpoll_client.texts import read_in
-from wtforms import HiddenField, IntegerField, SelectField, StringField
+from wtforms import HiddenField, SelectField, StringField
 from wtforms.validators import InputRequired, Length, NumberRange, Regexp
 
 from hushpoll_server.collect import invitations
 from hushpoll_server.collect.accept import Outcome
+from hushpoll_server.fields import WholeField
 from hushpoll_server.people.access import audit
 from hushpoll_server.respond import paper
 from hushpoll_server.spoken import gettext as _
@@ -35,7 +36,7 @@ _WHOLE = later("Type a whole number from 1 to %(most)s.", most=MOST_SLIPS)
 class SlipsForm(FlaskForm):  # type: ignore[misc]
     """How many slips to print, and for which group."""
 
-    n = IntegerField(later("Number of slips"), [InputRequired(_WHOLE), NumberRange(1, MOST_SLIPS, _WHOLE)])
+    n = WholeField(later("Number of slips"), [InputRequired(_WHOLE), NumberRange(1, MOST_SLIPS, _WHOLE)])
     group = SelectField(later("Group"), choices=[], validate_choice=False)
     lang = SelectField(later("Language"), choices=[], validate_choice=False)
 
@@ -113,7 +114,7 @@ def _sheet_form(survey: Survey) -> FlaskForm:
     for index, question in enumerate(survey.questions):
         most = question.channel.outcomes
         said = _("Type a whole number from 1 to %(most)s.", most=most)
-        fields[f"q{index}"] = IntegerField(
+        fields[f"q{index}"] = WholeField(
             _("Question %(n)s", n=index + 1), [InputRequired(said), NumberRange(1, most, said)]
         )
     return type("SheetForm", (FlaskForm,), fields)()

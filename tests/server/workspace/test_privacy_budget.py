@@ -228,3 +228,20 @@ def test_a_question_keeps_its_epsilon_and_its_plan_when_it_is_edited(
     assert (dict(kept.locks), dict(kept.margins)) == ({"renamed": "0.5"}, {"renamed": 0.09})
     submit(owner, f"{page}/questions/renamed/delete")
     assert read(store, draft).locks == {}, "a plan for a question that is gone is gone"
+
+
+def test_what_is_no_number_is_told_by_the_sentence_of_its_range(owner: FlaskClient, store: Store) -> None:
+    """The forms' library said “Not a valid float value.” before it."""
+    page = f"/drafts/{make_draft(store, 'owner', QUESTION, FACULTY).id}/privacy"
+    typed = {"expected_n": "many", "margin": "wide", "epsilon": "1", "margin_0": "x", "margin_1": "1,000"}
+    shown = html.unescape(submit(owner, page, follow_redirects=True, **typed).text)
+    for told in (
+        "Type a whole number from 1 to 100,000,000.",
+        "Type a number from 0.1 to 50.",
+        "Type a number from 0.1 to 50, or nothing.",
+        "“1,000” can be read in two ways; write 1000, or 1.000.",
+    ):
+        assert told in shown
+    assert "Not a valid" not in shown
+    summary = [line for line in shown.splitlines() if "margin_1" in line and "or nothing" in line]
+    assert not summary, "one thing was said twice of a field"
