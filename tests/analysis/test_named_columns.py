@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, impute, linear, logit, weighted_estimate
+from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.data.missing import names_in
+from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey
 
@@ -119,3 +121,48 @@ def test_messages_of_models_tell_rows_and_numbers_of_the_table_that_was_given(pe
         logit("a ~ sex", wrong, SURVEY)
     with pytest.raises(AnalysisError, match="'sex' has 3 missing values"):
         logit("a ~ sex", gaps, SURVEY)
+
+
+PARTS = read_draft(
+    {
+        "hushpoll": 1,
+        "title": "Parts",
+        "questions": [
+            {
+                "id": "why",
+                "kind": "multiple",
+                "text": "Why?",
+                "options": ["u", "v", "w"],
+                "mechanism": {"epsilon": 3},
+            },
+            {"id": "b1", "kind": "yes_no", "text": "One?"},
+            {"id": "b2", "kind": "yes_no", "text": "Two?"},
+        ],
+        "blocks": [{"questions": ["b1", "b2"], "ask": 2, "epsilon": 2}],
+    }
+)
+
+
+@pytest.mark.parametrize("lacking", ["why_reported", "block1_reported", "sex"])
+@pytest.mark.parametrize("outcome", ["why", "why[u]", "b1"])
+def test_who_lacks_the_report_of_an_option_or_a_block_is_left_out(outcome: str, lacking: str) -> None:
+    truth = {"why": [0.3, 0.4, 0.5], "b1": [0.5, 0.5], "b2": [0.5, 0.5]}
+    codes = {
+        name: pd.Series(some).astype(object) for name, some in simulate_survey(PARTS, 600, truth, seed=1)
+    }
+    table = pd.DataFrame({f"{name.removesuffix('_reported')}_reported": one for name, one in codes.items()})
+    table["sex"] = np.where(np.arange(600) % 2, "f", "m")
+    table.loc[:9, lacking] = None
+    named = lacking == "sex" or lacking.startswith("why") == outcome.startswith("why")
+    found = compare(table, PARTS, outcome, "sex", na_action="omit")
+    assert found.n == (590 if named else 600)
+    assert ("10 rows with missing values were left out" in found.notes) is named
+    if named:
+        rest = compare(table[10:].reset_index(drop=True), PARTS, outcome, "sex")
+        assert found.to_dict()["differences"] == rest.to_dict()["differences"]
+
+
+def test_true_values_that_are_missing_leave_nobody_out(people: pd.DataFrame) -> None:
+    """Of a randomized question the reports are used, whatever stands under its name."""
+    both = people.assign(a=np.nan)
+    assert compare(both, SURVEY, "a", "sex", na_action="omit").n == len(people)

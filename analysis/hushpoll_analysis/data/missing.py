@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar
@@ -12,10 +12,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from hushpoll_client import Survey
 
 from hushpoll_analysis.errors import AnalysisError
 
 from .alike import COMPLETE, times_of
+from .columns import find_column, is_randomized
 from .row_order import in_row_order
 
 __all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "complete", "names_in", "takes_missing"]
@@ -42,11 +44,10 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
         if na_action == FAIL or frame is None:
             return function(*args, **keys)
         try:
-            names = set(names_in(known.bind(*args, **keys).arguments))
+            given = known.bind(*args, **keys).arguments
         except TypeError:
             return function(*args, **keys)  # which says what is wrong
-        names.add(COMPLETE)
-        used = [one for one in frame.columns if one in names or str(one).removesuffix("_reported") in names]
+        used = _columns(frame, names_in(given), given.get("mechanisms", given.get("channels")))
         kept = complete(frame, used, [*args, *keys.values()])
         if kept.all():
             return function(*args, **keys)
@@ -63,6 +64,20 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
         parameters=[*known.parameters.values(), extra]
     )
     return omitting
+
+
+def _columns(frame: pd.DataFrame, names: Iterable[str], mechanisms: Any) -> list[str]:
+    """Find the columns that names stand for: of an option that of its question, of a block's question the block's."""
+    survey = mechanisms if isinstance(mechanisms, Survey) else None
+    members = {} if survey is None else {one: block.id for block in survey.blocks for one in block.questions}
+    found = [COMPLETE] if COMPLETE in frame.columns else []
+    for name in names:
+        for one in (name, name.split("[")[0], members.get(name.split("[")[0], name)):
+            column = find_column(frame, one, is_randomized(one, mechanisms) or one in members.values())
+            if column is not None:
+                found.append(column)
+                break
+    return list(dict.fromkeys(found))
 
 
 def names_in(arguments: Mapping[str, Any]) -> Iterator[str]:
