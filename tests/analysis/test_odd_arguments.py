@@ -116,6 +116,36 @@ def test_odd_keywords_are_explained(name: str) -> None:
     assert not raw
 
 
+# What matplotlib draws on, and what json takes for itself.
+OTHERS = {"axes", "indent"}
+
+
+def _methods(found: object) -> list[str]:
+    names = [name for name in dir(type(found)) if not name.startswith("_") and name != "plot"]
+    return [name for name in names if inspect.isfunction(getattr(type(found), name, None))]
+
+
+@pytest.mark.parametrize("name", sorted(set(CALLS) - {"plan"}))
+def test_odd_arguments_of_results_are_explained(name: str) -> None:
+    """Methods of what the functions give: predict, margins, top, share_of and the others."""
+    found = getattr(hushpoll_analysis, name)(*CALLS[name], **FEWER.get(name, {}))
+    results = [found, found["y"]] if name == "report" else [found]
+    raw = []
+    for result in results if type(found).__module__.startswith("hushpoll") else []:
+        for method in _methods(result):
+            call = getattr(result, method)
+            keywords = inspect.signature(call).parameters
+            needed = {key: "y" for key, one in keywords.items() if one.default is one.empty}
+            for keyword, odd in itertools.product(set(keywords) - OTHERS, ODD_KEYWORDS):
+                try:
+                    call(**needed | {keyword: odd})
+                except HushpollError:
+                    continue
+                except Exception as error:
+                    raw.append(f"{method}({keyword}={odd!r}): {type(error).__name__}: {error}")
+    assert not raw
+
+
 def test_what_would_be_computed_wrong_is_refused() -> None:
     three = pd.DataFrame({"k": RNG.integers(0, 3, 400), "a": RNG.integers(0, 2, 400)})
     how = {"k": mechanisms.krr(options=3, epsilon=2), "a": COIN}
@@ -132,6 +162,7 @@ def test_what_would_be_computed_wrong_is_refused() -> None:
             lambda: hushpoll_analysis.crosstab(DATA, HOW, "g", "y", designs={"d": COIN}),
             "which row used which",
         ),
+        (lambda: ONE.top(-1), "1 or more"),
         (lambda: hushpoll_analysis.rubin([[1.0], [1.1]], [[0.1], [0.1]], names=["a", "b"]), "2 given for 1"),
     ]
     for call, match in refused:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["by_name", "chosen", "listed", "number", "seed_of", "whole_number"]
+__all__ = ["by_name", "chosen", "listed", "number", "one_or_more", "seed_of", "whole_number"]
 
 
 def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf) -> float:
@@ -43,6 +43,11 @@ def listed(values: Any, what: str) -> tuple[Any, ...]:
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
         raise AnalysisError(f"{what} is {values!r}", "give a list")
     return tuple(values)
+
+
+def one_or_more(values: Any, what: str) -> tuple[Any, ...]:
+    """Read a list of names; a single one will do."""
+    return (values,) if isinstance(values, str) else listed(values, what)
 
 
 def by_name(values: Any, what: str) -> dict[str, tuple[Any, ...]]:

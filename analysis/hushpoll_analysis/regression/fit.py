@@ -141,7 +141,7 @@ class ModelFit:
 
     def quantile(self, level: float | None = None) -> float:
         """Give normal quantile of the intervals, or t under a sample design."""
-        tail = (1.0 - (self.level if level is None else level)) / 2.0
+        tail = (1.0 - (self.level if level is None else check_level(level))) / 2.0
         df = self.degrees_of_freedom
         return float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
 
@@ -238,6 +238,8 @@ class ModelFit:
 
     def likelihood_ratio_test(self, smaller: ModelFit) -> NestedTest:
         """Test a smaller model of the same reports, whose terms are all in this one."""
+        if not isinstance(smaller, ModelFit):
+            raise AnalysisError(f"smaller is a {type(smaller).__name__}", "give a fit of the same reports")
         for one in (self, smaller):
             one._need_likelihood()
             if one.penalized:
@@ -270,7 +272,7 @@ class ModelFit:
     def likelihood_intervals(self, level: float | None = None) -> pd.DataFrame:
         """Give profile likelihood intervals of the outcome's coefficients; an open end is infinite."""
         self._need_likelihood()
-        wanted = self.level if level is None else level
+        wanted = self.level if level is None else check_level(level)
         drop = float(stats.chi2.isf(1.0 - wanted, 1)) / 2.0
         rows = [
             (self.names[k], self._profile_end(k, -1, drop), self._profile_end(k, 1, drop))

@@ -225,6 +225,10 @@ class Imputations(Drawn):
         names: Sequence[str] | None = None,
     ) -> Pooled:
         """Analyse each completed table (giving estimates and squared standard errors), and pool by Rubin's rules."""
+        if not callable(analyse):
+            raise AnalysisError(
+                f"analyse is a {type(analyse).__name__}", "give a function of a table: estimates, variances"
+            )
         found = [analyse(frame) for frame in self.frames]
         return rubin([one[0] for one in found], [one[1] for one in found], self.level, names)
 

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import one_or_more
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
@@ -144,7 +145,8 @@ def marginal_effects(
     """Average over the data of dP/dx, or of P(one value) - P(the first value)."""
     terms = fit.data.terms
     columns = list(terms.frame.columns)
-    wanted = columns if variables is None else [variables] if isinstance(variables, str) else list(variables)
+    wanted = columns if variables is None else list(one_or_more(variables, "variables"))
+    discrete = one_or_more(discrete, "discrete")
     unknown = [name for name in [*wanted, *discrete] if name not in columns]
     if unknown:
         raise AnalysisError(f"{unknown[0]!r} is not a predictor of the model", f"it has {', '.join(columns)}")

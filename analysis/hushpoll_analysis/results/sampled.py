@@ -11,6 +11,7 @@ from hushpoll_client.said import said
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, sampler
+from hushpoll_analysis.data.arguments import whole_number
 from hushpoll_analysis.data.option_columns import OPTION, option_rows
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
@@ -211,7 +212,8 @@ def _largest(
     entries: Sequence[LinearEstimate], worth: Sequence[Quantity], k: int, level: float
 ) -> tuple[LinearEstimate, ...]:
     # Rounded, so that equal shares keep the order of the question.
-    order = sorted(range(len(entries)), key=lambda place: -round(entries[place].estimate, 12))[:k]
+    order = sorted(range(len(entries)), key=lambda place: -round(entries[place].estimate, 12))
+    order = order[: whole_number(k, "k", 1)]
     found = []
     for place in order:
         limits = listed_interval(worth[place], len(entries), len(order), level)

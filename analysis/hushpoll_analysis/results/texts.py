@@ -16,6 +16,8 @@ from hushpoll_client.texts import Texts as OwnTexts
 from hushpoll_client.texts import direction_of, read_in
 from markupsafe import Markup
 
+from hushpoll_analysis.errors import AnalysisError
+
 from .wording import Wording, wording
 
 if TYPE_CHECKING:
@@ -125,4 +127,6 @@ class Texts:
 
 def texts_of(survey: Survey, language: str) -> Texts:
     """Give a survey's texts for readers of a language."""
+    if not isinstance(language, str):
+        raise AnalysisError(f"language is {language!r}", "give its tag, such as en or de")
     return Texts(survey, wording(language))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import listed
+from hushpoll_analysis.data.arguments import listed, number
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
@@ -82,7 +82,7 @@ class Cumulative(Drawn):
 
     def limits(self, level: float) -> tuple[Floats, Floats]:
         """Limits of every cumulative share at another level, the last being 1."""
-        found = intervals(self.wanted, self.interval, level, Resampling())
+        found = intervals(self.wanted, self.interval, number(level, "level", 0.0, 1.0), Resampling())
         low, high = ([getattr(one, end) for one in found] for end in ("low", "high"))
         return np.array([*low, 1.0]), np.array([*high, 1.0])
 
@@ -178,13 +178,13 @@ def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval
     """Estimate the cumulative shares from reports that have been read."""
     check_level(level)
     check_method(interval)
-    number = sample.view.options
-    labels = tuple(options) or tuple(str(k) for k in range(number))
-    if len(labels) != number:
+    size = sample.view.options
+    labels = tuple(options) or tuple(str(k) for k in range(size))
+    if len(labels) != size:
         raise AnalysisError(
-            f"options: {number} labels expected, one per true answer in order, got {len(labels)}"
+            f"options: {size} labels expected, one per true answer in order, got {len(labels)}"
         )
-    targets = np.tril(np.ones((number, number)))[:-1]
+    targets = np.tril(np.ones((size, size)))[:-1]
     try:
         wanted = tuple(sample.quantity(target) for target in targets)
         critical = critical_value(sample.covariance(targets), level)

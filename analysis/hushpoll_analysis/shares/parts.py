@@ -15,6 +15,7 @@ from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
+from hushpoll_analysis.data.arguments import whole_number
 from hushpoll_analysis.data.counts import Counts, check_level, check_population, whole_numbers
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
@@ -117,7 +118,7 @@ class PartsEstimate(Drawn):
 
     def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
         """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
-        order = [int(place) for place in np.argsort(-self.shares, kind="stable")[:k]]
+        order = [int(place) for place in np.argsort(-self.shares, kind="stable")[: whole_number(k, "k", 1)]]
         cells, parts = np.asarray(self.counts), sampler(self.channel).parts
         found = []
         for place in order:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import one_or_more
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 
@@ -47,6 +48,7 @@ def ratio_of(found: Estimate, of: Sequence[str], among: Sequence[str]) -> RatioE
     A ratio R belongs to the interval where 0 belongs to that of h(of) - R h(among), a linear quantity, whose interval
     method it takes over; for the normal one this is Fieller's. Where h(among) is not clear of 0 there is no ratio.
     """
+    of, among = one_or_more(of, "of"), one_or_more(among, "among")
     top, bottom = _target(found, of), _target(found, among)
     if np.any(bottom < top):
         raise AnalysisError("the answers counted are not all among the others", "name them in among= too")
@@ -69,8 +71,6 @@ def ratio_of(found: Estimate, of: Sequence[str], among: Sequence[str]) -> RatioE
 
 
 def _target(found: Estimate, chosen: Sequence[str]) -> Floats:
-    if isinstance(chosen, str):
-        chosen = [chosen]
     target = np.zeros(found.view.options)
     for option in chosen:
         if option not in found.options:

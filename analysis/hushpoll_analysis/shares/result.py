@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.data.arguments import one_or_more, whole_number
 from hushpoll_analysis.data.counts import finite_numbers, refuse_constant
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.data.whiskers import draw_whiskers
@@ -243,7 +244,7 @@ class Estimate:
 
     def share_of(self, chosen: Sequence[str | int]) -> LinearEstimate:
         """Give the share of several options together."""
-        places = sorted({self._place(option) for option in chosen})
+        places = sorted({self._place(option) for option in one_or_more(chosen, "chosen")})
         target = np.zeros(self.view.options)
         target[places] = 1.0
         return self.functional(target, " + ".join(self.options[place] for place in places))
@@ -256,7 +257,7 @@ class Estimate:
         """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
         counts = np.asarray(self.counts, dtype=np.int64)
         shares = self.view.shares(counts / counts.sum())
-        order = [int(place) for place in np.argsort(-shares, kind="stable")[:k]]
+        order = [int(place) for place in np.argsort(-shares, kind="stable")[: whole_number(k, "k", 1)]]
         found = []
         for place in order:
             plain = quantity(self.view, counts, self.view.unit(place), shares, self.decoy)
@@ -275,7 +276,7 @@ class Estimate:
 
     def report_weights(self, option: str) -> Floats:
         """Give the weights b of the possible reports: one report z moves the option's estimate by b_z/n."""
-        weights = self.view.solution(self.view.unit(self.options.index(option)))
+        weights = self.view.solution(self.view.unit(self._place(option)))
         return np.asarray(weights[self.view.possible])
 
     def covariance(self) -> Floats:

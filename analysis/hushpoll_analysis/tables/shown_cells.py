@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import chosen
 from hushpoll_analysis.data.whiskers import draw_whiskers
-from hushpoll_analysis.errors import AnalysisError
 
 from .independence import IndependenceTest
 from .within import shown_limits
@@ -104,8 +104,7 @@ class Cells(ABC):
     def table(self, what: str = "estimate") -> pd.DataFrame:
         """Give one quantity as a table: the first variable down, the others across."""
         frame = self.to_frame()
-        if what not in frame.columns:
-            raise AnalysisError(f"there is no quantity {what!r}", f"choose one of {', '.join(frame.columns)}")
+        chosen(what, "the quantity", list(frame.columns))
         across = list(self.names[1:])
         wide = frame[what].unstack(across)
         # unstack sorts; the survey's own order of options is the one people know.
