@@ -231,7 +231,10 @@ def test_what_the_channel_cannot_estimate_is_refused() -> None:
             "edges: 3 answers described, .*; give 5 numbers",
         ),
         (lambda: quantiles(COUNTS, FOUR, values=[1, 2, 3, 4], edges=[0, 1, 2, 3, 4]), "give one of them"),
-        (lambda: density(COUNTS, FOUR, [0, 1, 2, 3, 4], "spline"), "shape 'spline' is not one of histogram, cosine, kernel"),
+        (
+            lambda: density(COUNTS, FOUR, [0, 1, 2, 3, 4], "spline"),
+            "shape 'spline' is not one of histogram, cosine, kernel",
+        ),
         (lambda: density(COUNTS, FOUR, [0, 1, 2]), "edges: 3 given for 4 bins; give 5 increasing numbers"),
         (
             lambda: density(COUNTS, FOUR, range(5), "cosine", smoothing=4),

@@ -166,3 +166,20 @@ def test_true_values_that_are_missing_leave_nobody_out(people: pd.DataFrame) -> 
     """Of a randomized question the reports are used, whatever stands under its name."""
     both = people.assign(a=np.nan)
     assert compare(both, SURVEY, "a", "sex", na_action="omit").n == len(people)
+
+
+def test_who_has_no_name_of_a_design_is_left_out(people: pd.DataFrame) -> None:
+    coin = SURVEY.questions[0].mechanism
+    arms = people.assign(arm=np.where(np.arange(len(people)) % 2, "coin", "direct"))
+    arms.iloc[:97, arms.columns.get_loc("arm")] = None
+    keys: dict[str, Any] = {"designs": {"coin": coin, "direct": None}, "na_action": "omit"}
+    for how in ("arm", {"a": "arm"}):
+        assert logit("a ~ age", arms, how, **keys).n == len(people) - 97
+    assert compare(arms, {"a": "arm"}, "a", "sex", **keys).n == len(people) - 97
+
+
+def test_surveys_as_designs_serve_the_questions_that_a_formula_names(people: pd.DataFrame) -> None:
+    arms = people.assign(arm=np.where(np.arange(len(people)) % 2, "one", "two"))
+    designs = {"one": SURVEY, "two": SURVEY}
+    one, other = (logit("a ~ age", arms, how, designs=designs) for how in ("arm", {"a": "arm"}))
+    assert one.to_dict() == other.to_dict()

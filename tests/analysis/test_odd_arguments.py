@@ -185,3 +185,21 @@ def test_odd_arguments_are_explained(name: str) -> None:
         except Exception as error:
             raw.append(f"argument {place + 1} = {odd!r}: {type(error).__name__}: {error}")
     assert not raw
+
+
+def test_what_numpy_takes_for_a_seed_and_people_for_a_third_will_do() -> None:
+    fit = CALLS["impute"][0]
+    for seed in (3, [1, 2], (1, 2), np.array([1, 2]), np.random.SeedSequence(5)):
+        one, other = (hushpoll_analysis.impute(fit, 1, seed=seed).frames[0] for _ in range(2))
+        assert one.equals(other)
+        drawn = [hushpoll_analysis.simulate(COIN.device, [0, 1] * 40, seed=seed) for _ in range(2)]
+        assert (drawn[0] == drawn[1]).all()
+    three = pd.DataFrame({"k": RNG.integers(0, 3, 400), "a": RNG.integers(0, 2, 400)})
+    how = {"k": mechanisms.krr(options=3, epsilon=2), "a": COIN}
+    assert hushpoll_analysis.anchored(three, how, "k", "a", chances=[0.333] * 3).n == 400
+    found = hushpoll_analysis.estimate([60, 50, 40], how["k"])
+    assert hushpoll_analysis.sensitivity(found, 1).option == found.estimates[1].option
+    named = hushpoll_analysis.estimate([60, 50, 40], how["k"], options=["10", "20", "30"])
+    assert hushpoll_analysis.sensitivity(named, "20").option == "20"
+    with pytest.raises(HushpollError, match="seed is"):
+        hushpoll_analysis.estimate([600, 400], COIN, interval="bootstrap", seed=3.5)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
-from hushpoll_analysis import estimate, logit, multinomial, ordinal
+from hushpoll_analysis import detects_cheating, estimate, impute, logit, multinomial, ordinal, simulate
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.data.alike import each_row
 from hushpoll_analysis.designing.resolving import read_draft
@@ -400,3 +400,59 @@ def test_a_model_of_a_long_list_is_refused_before_it_fills_the_memory() -> None:
     for model in (ordinal, multinomial):
         with pytest.raises(AnalysisError, match=r"too many for a model of all of them.*event="):
             model("town ~ age", data, survey)
+
+
+@pytest.mark.parametrize("family", ["linear", "logit"])
+def test_the_effect_of_a_predictor_leaves_hidden_answers_as_they_are(family: str) -> None:
+    """What a randomized predictor carries of an exact one is not the exact one's own effect."""
+    rng = np.random.default_rng(7)
+    n, coin = 6_000, mechanisms.warner(epsilon=3)
+    x = rng.normal(size=n)
+    t = (rng.random(n) < special.expit(1.5 * x)).astype(int)
+    data = pd.DataFrame(
+        {"t": simulate(coin.device, t, seed=2), "x": x, "c": np.where(x > 0.3, "high", "low")}
+    )
+    if family == "linear":
+        data["y"] = 1 + 0.8 * t + rng.normal(size=n)
+        for term in ("x", "c"):
+            fit = linear(f"y ~ t + {term}", data, {"t": coin})
+            name = "x" if term == "x" else "c[T.low]"
+            found = fit.margins().loc[term].iloc[0]
+            assert found["effect"] == pytest.approx(fit.to_frame().loc[name, "coef"], rel=1e-6)
+            assert found["se"] == pytest.approx(fit.to_frame().loc[name, "se"], rel=1e-4)
+        return
+    data["y"] = (rng.random(n) < special.expit(-0.5 + 1.2 * t)).astype(int)
+    fit = logit("y ~ t + x", data, {"t": coin})
+    found = fit.margins(["x"]).iloc[0]
+    # By hand: the slope of each person's chance, averaged over who they may be.
+    base, on_t, on_x = (fit.to_frame().loc[name, "coef"] for name in ("Intercept", "t", "x"))
+    other = fit.to_frame(everything=True)
+    gamma = other[~other.index.isin(["Intercept", "t", "x"])]["coef"].to_numpy()
+    class_one = special.expit(gamma[0] + gamma[1] * x)
+    slopes = [special.expit(base + on_t * k + on_x * x) for k in (0, 1)]
+    by_hand = (
+        np.mean(sum(w * p * (1 - p) for w, p in zip((1 - class_one, class_one), slopes, strict=True))) * on_x
+    )
+    assert found["effect"] == pytest.approx(by_hand, rel=1e-5)
+    assert abs(found["effect"]) < 3 * found["se"]
+
+
+def test_who_detects_cheating_takes_no_honest_carrier_for_a_no() -> None:
+    """An honest carrier says Yes whatever the coin shows, so that nobody who said No is one."""
+    rng = np.random.default_rng(1)
+    n = 4_000
+    x, group = rng.normal(size=n), rng.integers(1, 3, n)
+    share = special.expit(-1 + 0.5 * x)
+    carrier = rng.random(n) < share
+    cheats = ~carrier & (rng.random(n) < 0.15 / (1 - share))
+    forced = rng.random(n) < np.where(group == 1, 0.25, 0.75)
+    said_yes = np.where(carrier, True, np.where(cheats, False, forced))
+    data = pd.DataFrame({"y": said_yes.astype(int), "x": x, "g": group})
+    designs = {1: detects_cheating(0.25), 2: detects_cheating(0.75)}
+    fit = logit("y ~ x", data, "g", designs=designs)
+    chance = fit.posterior().iloc[:, -1].to_numpy()
+    assert chance[~said_yes].max() < 1e-9
+    assert chance[said_yes].mean() == pytest.approx(carrier[said_yes].mean(), abs=0.04)
+    assert chance.mean() == pytest.approx(fit.predict()["estimate"].mean(), abs=0.01)
+    drawn = impute(fit, 3, seed=1)
+    assert all(frame.loc[~said_yes, "y"].sum() == 0 for frame in drawn.frames)

@@ -172,8 +172,10 @@ def random_bytes(seed: int | np.random.Generator | None, purpose: int) -> Source
     """
     if seed is None:
         return os.urandom
-    mixed = seed if isinstance(seed, np.random.Generator) else [seed_of(seed), purpose]
-    return np.random.default_rng(mixed).bytes
+    found = seed_of(seed)
+    if isinstance(found, int | list):
+        found = [*([found] if isinstance(found, int) else found), purpose]
+    return np.random.default_rng(found).bytes
 
 
 def _draws(source: Source, n: int) -> Draws:

@@ -20,12 +20,14 @@ Chance = float | int | str | Fraction
 class PartlyKnown:
     """One group's design: P(Yes | No, Yes) = `known` + s * `slope`, where the share s has the name `unknown`.
 
-    Groups whose unknown has the same name share it.
+    Groups whose unknown has the same name share it. Where s is a share of all respondents that counts as No (`aside`),
+    both truths move with it, so that the chance of a Yes is right; who is a Yes, though, answers as `known` says.
     """
 
     unknown: str
     known: tuple[float, float]
     slope: tuple[float, float]
+    aside: bool = False
 
 
 def asks_unknown_decoy(truth: Chance) -> PartlyKnown:
@@ -46,7 +48,7 @@ def detects_cheating(forced_yes: Chance, forced_no: Chance = 0.0) -> PartlyKnown
     u, v = _chance(forced_yes, "forced_yes"), _chance(forced_no, "forced_no")
     if u + v > 1.0:
         raise AnalysisError(f"forced_yes {u:g} and forced_no {v:g} sum to more than 1", "lower one")
-    return PartlyKnown("cheating", (u, 1.0 - v), (-u, -u))
+    return PartlyKnown("cheating", (u, 1.0 - v), (-u, -u), aside=True)
 
 
 def detects_lies(truth: Chance) -> PartlyKnown:

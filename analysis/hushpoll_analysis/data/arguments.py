@@ -63,7 +63,9 @@ def by_name(values: Any, what: str) -> dict[str, tuple[Any, ...]]:
 
 
 def seed_of(seed: Any) -> Any:
-    """Read a seed: a whole number, or None for another draw each time."""
-    if seed is None or isinstance(seed, np.random.Generator):
+    """Read a seed as numpy does: a whole number or several, or None for another draw each time."""
+    if seed is None or isinstance(seed, np.random.Generator | np.random.SeedSequence):
         return seed
+    if isinstance(seed, list | tuple | np.ndarray) and len(seed):
+        return [whole_number(one, "seed", 0) for one in seed]
     return whole_number(seed, "seed", 0)

@@ -47,7 +47,8 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
             given = known.bind(*args, **keys).arguments
         except TypeError:
             return function(*args, **keys)  # which says what is wrong
-        used = _columns(frame, names_in(given), given.get("mechanisms", given.get("channels")))
+        mechanisms = given.get("mechanisms", given.get("channels"))
+        used = _columns(frame, [*names_in(given), *_named_designs(mechanisms)], mechanisms)
         kept = complete(frame, used, [*args, *keys.values()])
         if kept.all():
             return function(*args, **keys)
@@ -78,6 +79,12 @@ def _columns(frame: pd.DataFrame, names: Iterable[str], mechanisms: Any) -> list
                 found.append(column)
                 break
     return list(dict.fromkeys(found))
+
+
+def _named_designs(mechanisms: Any) -> list[str]:
+    """Name the columns of designs in a mapping, as in {"cheated": "wave"}."""
+    values = mechanisms.values() if isinstance(mechanisms, Mapping) else ()
+    return [one for one in values if isinstance(one, str)]
 
 
 def names_in(arguments: Mapping[str, Any]) -> Iterator[str]:

@@ -175,6 +175,7 @@ def _binary_by_rows(
         parts[2],
         parts[3],
         tuple(slopes),
+        _honest(source, parts[1]),
     )
     if not names:
         _check_possible(model.no, model.yes, name)
@@ -184,6 +185,12 @@ def _binary_by_rows(
         through = variable.view.codes(codes, source.rows)
     labels = (0, 1) if variable is None else _event_labels(variable, event)
     return ReadOutcome(model, labels, True, variable, through)
+
+
+def _honest(source: RowDesigns, yes: Floats) -> Floats | None:
+    """Give the chances of reports from a Yes where the unknown share stands aside; None where it never does."""
+    aside = np.array([isinstance(one, PartlyKnown) and one.aside for one in source.designs])
+    return np.where(aside[source.rows], yes, np.nan) if aside.any() else None
 
 
 def _check_determined(

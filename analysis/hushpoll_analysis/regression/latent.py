@@ -43,8 +43,10 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
     for design in base.design:
         eta = design @ beta.T
         if isinstance(model, BinaryOutcome):
-            seen = np.stack(model.rows(extra), axis=1)
-        elif isinstance(model, MultinomialOutcome | OrdinalOutcome):
+            low, high = model.chances(eta, extra).T
+            parts.append(np.log(np.maximum(model.with_report(low, high, extra), 1e-300)))
+            continue
+        if isinstance(model, MultinomialOutcome | OrdinalOutcome):
             seen = model.seen
         else:
             parts.append(model.terms(eta, extra).log[:, None])

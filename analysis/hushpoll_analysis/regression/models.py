@@ -13,7 +13,7 @@ from hushpoll_analysis.data.alike import TIMES, AlikeRows, each_row, put_togethe
 from hushpoll_analysis.data.columns import Mechanisms, check_frame, check_once, find_column, is_randomized
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.row_designs import Designs, with_designs
+from hushpoll_analysis.data.row_designs import Designs, is_column, with_designs
 from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
@@ -310,6 +310,10 @@ def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Desi
         return {parse_formula(formula)[0]: channels}
     outcome = parse_formula(formula)[0] if designs is not None else None
     found: Mechanisms = with_designs(channels, designs, data, outcome)
+    if designs is not None and is_column(channels):
+        # One column serves every question of the surveys; the formula says which are meant.
+        named = {outcome, *variables_of(parse_formula(formula)[1])}
+        found = {name: one for name, one in found.items() if name in named}  # type: ignore[union-attr]
     return found
 
 

@@ -125,6 +125,8 @@ class BinaryOutcome:
     yes_slope: Floats | None = None
     slopes: tuple[Floats, ...] = ()
     """How the tables move with the unknown share."""
+    honest: Floats | None = None
+    """The chance of a report from a Yes where the unknown share stands aside; NaN where it does not."""
     lines: int = field(default=1, init=False)
     log_odds: bool = field(default=True, init=False)
 
@@ -163,7 +165,17 @@ class BinaryOutcome:
             table + share[number] * slope
             for table, slope, number in zip(self.tables, self.slopes, of_table, strict=True)
         )
-        return BinaryOutcome(no, yes, self.link, tables, self.table_of)
+        return BinaryOutcome(no, yes, self.link, tables, self.table_of, honest=self.honest)
+
+    def with_report(self, low: Floats, high: Floats, extra: Floats) -> Floats:
+        """Give the chances of No and of Yes (`low`, `high`) together with each respondent's report (n x 2)."""
+        no, yes = self.rows(extra)
+        both = np.stack([no * low, yes * high], axis=1)
+        if self.honest is None:
+            return both
+        total = both.sum(axis=1)
+        mine = np.minimum(np.where(np.isnan(self.honest), both[:, 1], self.honest * high), total)
+        return np.stack([total - mine, mine], axis=1)
 
     def moves(self, high: Floats, low: Floats, extra: Floats) -> Floats:
         """Give how each report's chance moves with the log-odds of each unknown share (E x n)."""

@@ -29,11 +29,12 @@ _STEP = 1e-5
 _EDGE = 1e-12
 
 
-def answer_chances(fit: ModelFit, frame: pd.DataFrame) -> Statistic:
+def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | None = None) -> Statistic:
     """Give the chance of each true answer (n x K) as a function of the parameters.
 
     Columns of randomized predictors, where the frame has them, hold true answers; where it has none, their own model is
-    summed over. The formula is computed once, whatever the parameters that are asked for.
+    summed over: that of the rows `people`, where something of them was moved. The formula is computed once, whatever
+    the parameters that are asked for.
     """
     terms, model = fit.data.terms, fit.data.likelihood.outcome
     hidden = [name for name, _ in terms.randomized]
@@ -41,7 +42,7 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame) -> Statistic:
     if told and told != hidden:
         raise AnalysisError(f"give the true answers of all of {', '.join(hidden)}, or of none")
     matrices = terms.given(frame) if told else terms.matrix(frame)
-    covariates = terms.covariates(frame) if hidden and not told else None
+    covariates = terms.covariates(frame if people is None else people) if hidden and not told else None
 
     def chances(theta: Floats) -> Floats:
         beta, gamma, extra = _plain(fit).split(theta)
@@ -176,7 +177,10 @@ def marginal_effects(
 
 
 def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Statistic]]:
-    """Give the effects of one predictor: its contrast in words, and the average as a function of the parameters."""
+    """Give the effects of one predictor: its contrast in words, and the average as a function of the parameters.
+
+    The true answers of randomized predictors stay as they are: what they carry of it is not its own effect.
+    """
     terms = fit.data.terms
     randomized = dict(terms.randomized)
     base = terms.frame.drop(columns=list(randomized))
@@ -194,14 +198,14 @@ def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Sta
         step = 1e-4 * max(_spread(column.to_numpy(dtype=np.float64), fit.data.rows.times), 1e-8)
         # Not beyond what the model saw: splines have no values there.
         upper, lower = (column + step).clip(upper=column.max()), (column - step).clip(lower=column.min())
-        up, down = (answer_chances(fit, base.assign(**{name: moved})) for moved in (upper, lower))
+        up, down = (answer_chances(fit, base.assign(**{name: moved}), base) for moved in (upper, lower))
         width = np.maximum((upper - lower).to_numpy(dtype=np.float64), step)
         yield "slope", _difference(fit, up, down, width[:, None])
         return
     values = [0, 1] if number else _values(column)
-    first = answer_chances(fit, base.assign(**{name: _constant(column, values[0])}))
+    first = answer_chances(fit, base.assign(**{name: _constant(column, values[0])}), base)
     for value in values[1:]:
-        moved = answer_chances(fit, base.assign(**{name: _constant(column, value)}))
+        moved = answer_chances(fit, base.assign(**{name: _constant(column, value)}), base)
         yield f"{value} - {values[0]}", _difference(fit, moved, first, 1.0)
 
 

@@ -159,7 +159,7 @@ class RandomIntercept:
         found = np.zeros((len(base), 2))
         for q in range(self.points):
             high, low, _, _ = chance_of(known.link)(base + sd * shifts[q][self.groups])
-            both = np.stack([known.no * low, known.yes * high], axis=1)
+            both = known.with_report(low, high, np.zeros(0))
             found += share[q][self.groups][:, None] * both / np.maximum(both.sum(axis=1, keepdims=True), TINY)
         return found
 

@@ -100,10 +100,7 @@ def sensitivity(
     """
     if not isinstance(found, Estimate | PartsEstimate):
         raise AnalysisError(f"found is a {type(found).__name__}", "give the result of estimate")
-    known = [one.option for one in found.estimates]
-    if option is not None and option not in known:
-        raise AnalysisError(f"option: {option!r} is none of {', '.join(map(str, known))}")
-    entry = found.estimates[-1] if option is None else found[option]
+    entry = found.estimates[-1] if option is None else _entry(found, option)
     if chance is not None:
         number(chance, "chance", 0.0, 1.0)
     else:
@@ -112,6 +109,16 @@ def sensitivity(
     rates, guards = _shares(careless, "careless"), _shares(protective, "protective")
     rows = [moved(entry, float(rate), float(guard), chance) for rate in rates for guard in guards]
     return Sensitivity(entry.option, found.level, pd.DataFrame(rows))
+
+
+def _entry(found: Estimate | PartsEstimate, option: Any) -> LinearEstimate:
+    """Find an answer by its label, or by its place."""
+    known = [one.option for one in found.estimates]
+    if option in known:
+        return found.estimates[known.index(option)]
+    if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(known):
+        raise AnalysisError(f"option: {option!r} is none of {', '.join(map(str, known))}")
+    return found.estimates[option]
 
 
 def moved(entry: LinearEstimate, rate: float, guard: float, chance: float) -> dict[str, float]:

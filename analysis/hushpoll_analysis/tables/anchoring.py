@@ -34,6 +34,9 @@ from .joint import JointReports
 from .reading import read_joint
 from .within import quantile
 
+ROUNDED = 0.005
+"""How far chances with few digits may miss their sum: .333 three times."""
+
 __all__ = ["Anchored", "AnchoredShare", "anchored", "anchored_joint", "anchored_mean", "anchored_parts"]
 
 
@@ -213,7 +216,7 @@ def _checked(chances: Any, options: Sequence[Any], name: str, total: float | Non
         raise AnalysisError(
             f"chances: {len(found)} given for the {len(options)} answers of {name}", "give one for each"
         )
-    if found.min() < 0.0 or found.max() > 1.0 or (total is not None and abs(found.sum() - total) > 1e-9):
+    if found.min() < 0.0 or found.max() > 1.0 or (total is not None and abs(found.sum() - total) > ROUNDED):
         together = "" if total is None else f" that sum to {total:g}"
         raise AnalysisError(f"chances: {found.tolist()}", f"give proportions of 0 to 1{together}")
     return found

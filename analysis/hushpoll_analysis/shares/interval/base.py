@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.arguments import seed_of
 from hushpoll_analysis.shares.quantities import Quantity
 
 __all__ = ["Interval", "Limits", "ManyLimits", "Method", "Resampling"]
@@ -31,6 +32,9 @@ class Resampling:
 
     replicates: int = 2000
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        seed_of(self.seed)
 
 
 class Method(Protocol):
