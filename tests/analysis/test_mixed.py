@@ -203,6 +203,10 @@ def dense_unknown(
     y = data["y"].to_numpy()
     no, yes = (table[np.arange(len(y)), truth, y][:, None] for truth in (0, 1))
     likely = no * (1 - mu) + yes * mu
+    # Cheaters are none of those who count as Yes, who answer as they are told.
+    carriers = np.array([[1 - one.known[1], one.known[1]] for one in designs.values()])
+    if next(iter(designs.values())).unknown == "cheating":
+        yes = carriers[data["arm"].to_numpy(), y][:, None]
     total, posterior = 0.0, np.empty(len(y))
     for school in np.unique(data["school"]):
         mine = (data["school"] == school).to_numpy()
