@@ -213,7 +213,7 @@ def dense_unknown(
         logs = np.log(likely[mine]).sum(axis=0) + np.log(weight)
         each = special.logsumexp(logs)
         total += each
-        posterior[mine] = (yes * mu / likely)[mine] @ np.exp(logs - each)
+        posterior[mine] = (np.minimum(yes * mu, likely) / likely)[mine] @ np.exp(logs - each)
     return float(total), posterior
 
 
