@@ -330,3 +330,30 @@ def test_another_key_locks_nothing_of_an_older_database(empty_url: str, folder: 
     store = open_store(config)
     assert len(waiting_records(store, survey.hash)) == 60
     store.close()
+
+
+KEPT = text(
+    "SELECT count(*) FROM pg_stats WHERE tablename IN ('inbox', 'sealed', 'seen', 'invitations', 'spent')"
+    " AND attname <> 'survey'"
+)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_the_planner_keeps_nothing_of_what_people_sent(store: Store) -> None:
+    """Its histograms held the boxes of a hundred reports after they were sealed, in every copy of the files."""
+    boxes = [{"digest": secrets.token_bytes(16), "box": secrets.token_bytes(40)} for _ in range(200)]
+    with store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
+        tx.execute(text("ALTER TABLE inbox ALTER COLUMN box SET STATISTICS -1"))  # as before the change
+        tx.execute(text("INSERT INTO inbox (survey, digest, box) VALUES (1, :digest, :box)"), boxes)
+        tx.execute(text("ANALYZE inbox"))
+        assert tx.execute(KEPT).scalar_one() == 1
+        tx.execute(text("TRUNCATE inbox"))
+        assert tx.execute(KEPT).scalar_one() == 1
+        tx.execute(text("UPDATE alembic_version SET version_num = '0015_counts'"))
+    upgrade(store.database)
+    with store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
+        assert tx.execute(KEPT).scalar_one() == 0
+        tx.execute(text("INSERT INTO inbox (survey, digest, box) VALUES (1, :digest, :box)"), boxes)
+        tx.execute(text("ANALYZE"))
+        assert tx.execute(KEPT).scalar_one() == 0
