@@ -42,13 +42,16 @@ class Tampered:
     def __init__(self, app: Flask) -> None:
         self.app = app
         self.change: dict[str, Callable[[bytes], bytes]] = {}
+        self.headers: dict[str, dict[str, str | None]] = {}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         change = self.change.get(environ["PATH_INFO"], lambda body: body)
         kept: list[Any] = []
         body = b"".join(self.app(environ, lambda status, headers, *_: kept.extend([status, headers])))
         changed = change(body)
-        headers = [(name, value) for name, value in kept[1] if name != "Content-Length"]
+        own = self.headers.get(environ["PATH_INFO"], {})
+        headers = [(name, value) for name, value in kept[1] if name not in {"Content-Length", *own}]
+        headers += [(name, value) for name, value in own.items() if value is not None]
         start_response(kept[0], [*headers, ("Content-Length", str(len(changed)))])
         return [changed]
 
@@ -105,6 +108,34 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
     assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{page}?lang=de")
     between.change = {f"/api/surveys/{survey.hash}": lambda body: body.replace(b"Exam", b"Ezam")}
     assert run(capsys, link)[0] == 2
+
+
+@ONE
+def test_the_address_in_the_link_and_its_headers_are_compared(
+    served: tuple[Tampered, str], survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """People open the short address; a script before the page, a way to another one, or no policy, is told."""
+    between, origin = served
+    link = survey_link(origin, survey.hash)
+    short, module = f"/s/{survey.hash[:12]}", f"/static/{release()}/respond/page.js"
+    assert f"{origin}{short}#" in link
+    between.change = {short: lambda body: b"<script src=/other.js></script>" + body}
+    assert run(capsys, link) == (
+        1,
+        f"DIFFERENT  {origin}{short}\n1 of 31 files are not those of this release.\n",
+    )
+    between.change = {}
+    for path, headers in (
+        (short, {"Refresh": "0; url=/s/other"}),
+        (short, {"Content-Security-Policy": None}),
+        (short, {"Content-Security-Policy": "default-src *"}),
+        (module, {"Content-Type": "text/html"}),
+    ):
+        between.headers = {path: headers}
+        status, said = run(capsys, link)
+        assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}")
+    between.headers = {}
+    assert run(capsys, link)[0] == 0
 
 
 @ONE

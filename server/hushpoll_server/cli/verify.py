@@ -5,9 +5,10 @@ from __future__ import annotations
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from hushpoll_client import HushpollError, Survey
@@ -31,9 +32,9 @@ def verify(url: str, as_json: bool) -> None:
     """Compare what the server at URL serves with this installed release, byte for byte.
 
     URL is a survey's link or the server's address. Compared are all modules and styles that the respondent's browser
-    gets, and, for a link, the survey's document, the page itself and its longer explanations in each language. It shows
-    what the server serves to this machine, now; a server could serve something else to others. Ends with status 1 where
-    anything differs.
+    gets, and, for a link, the survey's document, the page at the address in the link and in each language, and its
+    longer explanations; with each, the headers that say what a browser may do with it. It shows what the server serves
+    to this machine, now; a server could serve something else to others. Ends with status 1 where anything differs.
 
     \b
     Example:
@@ -68,37 +69,37 @@ def _tell(compared: int, different: list[str], says: list[str]) -> None:
 
 def _compare(origin: str, link: str | None, says: list[str]) -> Iterator[tuple[str, bool]]:
     """Compare file by file; what the operator says on the page, which is no release's, is put among `says`."""
-    from hushpoll_server.respond.assets import asset, asset_paths, release
-    from hushpoll_server.respond.owned import read_back
+    from hushpoll_server.respond.assets import asset_paths, release
+    from hushpoll_server.respond.owned import Owned, read_back
 
-    for path in sorted(asset_paths()):
-        mine = asset(path)
-        assert mine is not None
-        address = f"/static/{release()}/{path}"
-        yield address, _get(origin + address) == mine.body
+    paths = [f"/static/{release()}/{path}" for path in sorted(asset_paths())]
+    survey, owned = None, Owned()
     if link is not None:
         survey_hash = Link.parse(link).hash
-        document = _get(f"{origin}/api/surveys/{survey_hash}")
+        document = _get(f"{origin}/api/surveys/{survey_hash}").body
         survey = Survey.from_published(document, expected_hash=survey_hash)
         yield f"/api/surveys/{survey_hash}", True
-        served = {path: _get(origin + path) for path in _addresses(survey)}
-        owned = read_back(next(iter(served.values())).decode(errors="replace"))
+        pages = _addresses(survey, link)
+        owned = read_back(_get(origin + pages[0]).body.decode(errors="replace"))
         says += owned.lines()
-        rendered = _pages(origin, survey, owned)
-        for path, page in served.items():
-            yield path, page in rendered[path]
+        paths += pages
+    rendered = _rendered(origin, survey, owned, paths)
+    for path in paths:
+        yield path, _get(origin + path) in rendered[path]
 
 
-def _addresses(survey: Survey) -> list[str]:
+def _addresses(survey: Survey, link: str) -> list[str]:
     from hushpoll_server.respond.assets import release
     from hushpoll_server.spoken import LANGUAGES
 
-    pages = [f"/s/{survey.hash}?lang={name}" for name in LANGUAGES]
+    # The one that people open first: most links have a shorter address than the page's own.
+    opened = link.partition("#")[0].partition("/s/")[2]
+    pages = [f"/s/{opened}", *(f"/s/{survey.hash}?lang={name}" for name in LANGUAGES)]
     return pages + [f"/static/{release()}/words/{name}.json" for name in LANGUAGES]
 
 
-def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
-    """Render the page as this release does, in each language: open or closed, with and without public results."""
+def _rendered(origin: str, survey: Survey | None, owned: Owned, paths: list[str]) -> dict[str, list[_Answer]]:
+    """Answer as this release does: a page open or closed, with and without public results."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close
     from hushpoll_server.collect.retention import set_day
@@ -114,22 +115,48 @@ def _pages(origin: str, survey: Survey, owned: Owned) -> dict[str, list[bytes]]:
             imprint_url=owned.imprint_url,
         )
         store = open_store(config)
-        store.publish(survey)
-        if owned.delete_on is not None and owned.delete_on > today():
+        if survey is not None:
+            store.publish(survey)
+        if survey is not None and owned.delete_on is not None and owned.delete_on > today():
             set_day(store, survey.hash, owned.delete_on, "verify")
         app = create_app(config)
-        pages: dict[str, list[bytes]] = {path: [] for path in _addresses(survey)}
-        for is_closed in (False, True):
-            if is_closed:
-                close(store, survey.hash)
+        answers: dict[str, list[_Answer]] = {path: [] for path in paths}
+        for is_closed, is_public in product((False, True), repeat=2) if survey else [(False, False)]:
             # Which of these a server should show is the owner's choice; that its page is one of them, the release's.
-            for is_public in (False, True):
+            if survey is not None:
+                if is_closed:
+                    close(store, survey.hash)
                 store.set_results_public(survey.hash, is_public, live=is_public)
-                for path, found in pages.items():
-                    found.append(app.test_client().get(path, base_url=origin).data)
+            for path, found in answers.items():
+                answer = app.test_client().get(path, base_url=origin)
+                found.append(_Answer(answer.data, _told(answer.headers.get_all)))
         app.extensions["hushpoll"].close()
         store.close()
-    return pages
+    return answers
+
+
+# What a browser does with an answer, and what would make it do more.
+_HEADERS = (
+    "Content-Type",
+    "Content-Security-Policy",
+    "X-Content-Type-Options",
+    "Referrer-Policy",
+    "Cross-Origin-Opener-Policy",
+    "Refresh",
+    "Link",
+    "Service-Worker-Allowed",
+)
+
+
+class _Answer(NamedTuple):
+    """What a server answers: its bytes, and the headers that matter."""
+
+    body: bytes
+    headers: tuple[str, ...]
+
+
+def _told(get_all: Callable[[str], Any]) -> tuple[str, ...]:
+    return tuple(", ".join(get_all(name) or ()).lower().replace(" ", "") for name in _HEADERS)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -139,11 +166,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _get(url: str) -> bytes:
+def _get(url: str) -> _Answer:
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310
     try:
         with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_SECONDS) as answer:
-            body: bytes = answer.read()
+            found = _Answer(answer.read(), _told(answer.headers.get_all))
     except urllib.error.HTTPError as error:
         with error:
             leads_to = error.headers.get("Location")
@@ -153,7 +180,7 @@ def _get(url: str) -> bytes:
                 f"{url[:120]}: leads on to {printed}",
                 "nothing was compared; verify that address, and hand out no link that is led on",
             ) from None
-        return b""
+        return _Answer(b"", ())
     except (OSError, ValueError) as error:
         raise HushpollError(f"{url[:120]}: no answer ({error})", "check the address") from None
-    return body
+    return found
