@@ -18,6 +18,7 @@ from hushpoll_client.link import split_address
 from hushpoll_client.report import FEWEST_REPORTS
 
 _LONGEST_IMPRINT = 300
+SQLITE_FILE = "hushpoll.sqlite3"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Config:
     def url(self) -> str:
         """Where the database is, as SQLAlchemy spells it."""
         if not self.database_url:
-            return f"sqlite:///{self.data.resolve() / 'hushpoll.sqlite3'}"
+            return f"sqlite:///{self.data.resolve() / SQLITE_FILE}"
         for plain in ("postgresql://", "postgres://"):
             if self.database_url.startswith(plain):
                 return "postgresql+psycopg://" + self.database_url.removeprefix(plain)

@@ -464,3 +464,17 @@ def _log(store: Store) -> list[Any]:
 
     with store.read() as tx:
         return list(tx.execute(select(audit_log)).all())
+
+
+def test_nothing_is_not_backed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A new empty database in the current folder was, and was told to be all that there is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATA", raising=False)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    with pytest.raises(SystemExit) as end:
+        main(["backup", "copy"])
+    assert end.value.code == 2
+    assert "DATA=data: there is no database; name the server's folder in DATA" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

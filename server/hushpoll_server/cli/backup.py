@@ -45,7 +45,7 @@ def backup(file: Path, as_json: bool) -> None:
     Example:
       hushpoll backup /var/backups/hushpoll-2026-03-01
     """
-    with opened_store() as store:
+    with opened_store(must_exist=True) as store:
         record(store, COMMAND_LINE, "backed up", file.name, "")
         with _progress() as told:
             copied = write_backup(store.database, file, told)

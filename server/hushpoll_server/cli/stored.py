@@ -7,15 +7,22 @@ from contextlib import contextmanager
 
 from hushpoll_client import HushpollError
 
+from hushpoll_server.config import SQLITE_FILE, Config
 from hushpoll_server.store.surveys import Store, open_store
 
 SHORTEST_PREFIX = 6
 
 
 @contextmanager
-def opened_store() -> Iterator[Store]:
-    """Open the store that DATA and DATABASE_URL name, for the time of a command."""
-    store = open_store()
+def opened_store(must_exist: bool = False) -> Iterator[Store]:
+    """Open the store that DATA and DATABASE_URL name, for the time of a command; a new one, unless it must exist."""
+    config = Config.from_environment()
+    if must_exist and not config.database_url and not (config.data / SQLITE_FILE).exists():
+        raise HushpollError(
+            f"DATA={config.data}: there is no database",
+            "name the server's folder in DATA, or its DATABASE_URL",
+        )
+    store = open_store(config)
     try:
         yield store
     finally:
