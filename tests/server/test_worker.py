@@ -135,6 +135,31 @@ def test_a_client_that_never_closes_holds_nobody_up(live: Callable[..., LiveServ
         assert is_served(server)
 
 
+@pytest.mark.parametrize("path", ["/docs/threat-model", "/livez"])
+def test_clients_that_ask_and_do_not_read_hold_nobody_up(live: Callable[..., LiveServer], path: str) -> None:
+    """Each thread would wait ten minutes for one of them; who does read gets all that he asked for."""
+    server = live(THREADS="2", REQUEST_SECONDS="600")
+    one = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    last = one.replace(b"Host", b"Connection: close\r\nHost")
+    with ExitStack() as stack:
+        for _ in range(12):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(LONGEST)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(one * 4_000)
+        for _ in range(5):
+            assert ask(server.port, last)[0] == 200
+    with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as client:
+        sent = threading.Thread(target=client.sendall, args=(one * 50 + last,))
+        sent.start()
+        answers = b""
+        while part := client.recv(1 << 20):
+            answers += part
+        sent.join()
+    assert answers.count(b"HTTP/1.1 200 OK") == 51
+
+
 def test_when_there_are_too_many_the_silent_make_room(live: Callable[..., LiveServer]) -> None:
     server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
     with held(server.port, [b""] * 30 + [b"G"] * 30):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import select
 import socket
+import sys
+import termios
 import time
 from contextlib import suppress
 from typing import Any
@@ -16,6 +19,8 @@ from hushpoll_server.config import Config
 REQUEST_SECONDS = Config.from_environment().request_seconds
 # A thread hands most answers to the kernel in one go and is free before the client has read a byte.
 _SEND_BUFFER = 512 * 1024
+# Who has so much left to read of earlier answers asks without reading: the next one could hold a thread.
+MOST_UNREAD = 64 * 1024
 
 
 class ClientSocket(socket.socket):
@@ -50,6 +55,13 @@ class ClientSocket(socket.socket):
             except BlockingIOError:
                 if not self.wait(select.POLLOUT, deadline):
                     raise TimeoutError from None
+
+    def unread(self) -> int:
+        """Give how many bytes of what was sent the other side has not taken yet; 0 where the system does not tell."""
+        try:
+            return int.from_bytes(fcntl.ioctl(self, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+        except OSError:
+            return 0
 
     def wait(self, event: int, deadline: float) -> bool:
         """Wait until something can be read or sent; False when it is too late."""

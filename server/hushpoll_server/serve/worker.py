@@ -24,7 +24,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 from hushpoll_server.problems import HEALTH
 
 from .arrival import Arrival, arrived
-from .connection import REQUEST_SECONDS, ClientSocket, Connection
+from .connection import MOST_UNREAD, REQUEST_SECONDS, ClientSocket, Connection
 from .refusal import refusal, refusal_of
 
 # A client may go on sending while it is told why it is refused; it is listened to so long, or it would not get to read.
@@ -148,7 +148,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.silent[conn] = due
 
     def _begin(self, conn: Connection, stage: Arrival) -> None:
-        """Give a request a thread; a long one waits until one of the few for long ones is free."""
+        """Give a request a thread; a long one waits until one of the few for long ones is free.
+
+        Browsers and proxies have read an answer when they ask again. Who has not is let go: his next answer would not
+        fit beside the last one, and a thread would wait for him.
+        """
+        if not conn.is_busy and conn.initialized and conn.sock.unread() > MOST_UNREAD:
+            self._drop(conn)
+            return
         conn.is_busy = True
         conn.is_long = stage is Arrival.LONG
         if conn.is_long:
