@@ -135,11 +135,10 @@ def test_a_client_that_never_closes_holds_nobody_up(live: Callable[..., LiveServ
         assert is_served(server)
 
 
-@pytest.mark.parametrize("path", ["/docs/threat-model", "/livez"])
-def test_clients_that_ask_and_do_not_read_hold_nobody_up(live: Callable[..., LiveServer], path: str) -> None:
+def test_clients_that_ask_and_do_not_read_hold_nobody_up(live: Callable[..., LiveServer]) -> None:
     """Each thread would wait ten minutes for one of them; who does read gets all that he asked for."""
     server = live(THREADS="2", REQUEST_SECONDS="600")
-    one = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    one = b"GET /docs/threat-model HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     last = one.replace(b"Host", b"Connection: close\r\nHost")
     with ExitStack() as stack:
         for _ in range(12):
@@ -147,8 +146,9 @@ def test_clients_that_ask_and_do_not_read_hold_nobody_up(live: Callable[..., Liv
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.settimeout(LONGEST)
             client.connect(("127.0.0.1", server.port))
-            client.sendall(one * 4_000)
-        for _ in range(5):
+            client.sendall(one * 300)
+        for _ in range(8):
+            time.sleep(0.5)  # until what they have not read fills the system's memory for it
             assert ask(server.port, last)[0] == 200
     with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as client:
         sent = threading.Thread(target=client.sendall, args=(one * 50 + last,))
