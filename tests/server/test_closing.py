@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_server.collect import closing, seal
+from hushpoll_server.collect.accept import Incoming, accept, store_new
 from hushpoll_server.people import log
 from hushpoll_server.store import surveys as store_module
 from hushpoll_server.store.database import SEAL_LOCK
@@ -18,7 +21,7 @@ from sqlalchemy import text
 
 from tests.server.accounts_kit import submit
 from tests.server.reporting import signed_in
-from tests.serving import make_survey, new_report, post, post_batch, sealed_records
+from tests.serving import LONGEST, make_survey, new_report, post, post_batch, sealed_records
 
 
 def send(client: FlaskClient, survey: Survey) -> int:
@@ -198,3 +201,63 @@ def test_closing_in_the_workspace_does_not_wait_for_a_backup(
         assert (store.count(owned.hash), store.sealed_count(owned.hash)) == (60, 0)
     seal.seal_due(store, wait=False)  # as the keeper does
     assert store.sealed_count(owned.hash) == 60
+
+
+def incoming(store: Store, survey: Survey) -> Incoming:
+    """Make a report that was checked."""
+    known, report = store.published(survey.hash), new_report(survey)
+    assert known is not None
+    digest = store.id_digest(survey.hash, bytes.fromhex(report.id))
+    return Incoming(known.number, digest, known.format.pack(report.values), None)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONGEST
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+@pytest.mark.parametrize("dated", [False, True])
+def test_closing_waits_for_the_report_that_is_being_stored(
+    store: Store, client: FlaskClient, survey: Survey, dated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came to the inbox after the closing had read it, and was released alone a second later."""
+    for _ in range(60):
+        assert send(client, survey) == 201
+    if dated:
+        closing.close(store, survey.hash, on=today())
+
+    def close() -> None:
+        if dated:
+            tomorrow = today() + datetime.timedelta(days=1)
+            monkeypatch.setattr(closing, "today", lambda: tomorrow)
+            closing.close_due(store)
+            seal.seal_due(store)
+        else:
+            closing.close(store, survey.hash)
+
+    def is_waited_for() -> bool:
+        with store.read() as tx:
+            return bool(tx.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar())
+
+    closer = threading.Thread(target=close)
+    with store.engine.begin() as tx:
+        accept(tx, store.waiting, [[incoming(store, survey)]])
+        closer.start()
+        wait_until(lambda: is_waited_for() or not closer.is_alive())
+        # Who comes now waits behind the closing and is told that it came too late.
+        late: list[bool] = []
+        with store.database.autocommit() as connection:
+            sender = threading.Thread(
+                target=lambda: late.append(store_new(connection, store.waiting, [incoming(store, survey)]))
+            )
+            sender.start()
+            time.sleep(0.1)
+            tx.commit()
+            for thread in (closer, sender):
+                thread.join(LONGEST)
+    assert late == [False]
+    assert (store.sealed_count(survey.hash), store.count(survey.hash)) == (61, 61)

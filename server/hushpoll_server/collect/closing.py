@@ -14,6 +14,7 @@ from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today, unknown_survey
 from hushpoll_server.store.workspace_schema import keeping
 
+from .accept import wait_for_storing
 from .seal import seal_due
 
 JUMP_SECONDS = 300
@@ -39,6 +40,7 @@ def close(
     if on is not None and on < today():
         raise HushpollError(said("{on} is over", on=on), "give today or a later day, or close now")
     with store.write() as tx:
+        wait_for_storing(tx)
         row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
         if row is None:
             raise unknown_survey(survey_hash)
@@ -127,4 +129,5 @@ def close_due(store: Store) -> None:
         if tx.execute(select(surveys.c.number).where(*over)).first() is None:
             return
     with store.write() as tx:
+        wait_for_storing(tx)
         tx.execute(update(surveys).where(*over).values(closed_on=today()))
