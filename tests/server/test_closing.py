@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -179,6 +180,42 @@ def test_nothing_is_closed_by_its_date_for_an_hour_after_the_clock_jumped(
     assert not later(10, jump=-86_400 * 4000)
     assert not later(3590)
     assert later(20)
+
+
+def shift(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    """Let the server's clock be so many days ahead."""
+    then = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=days)
+    for module in list(sys.modules.values()):
+        if module.__name__.startswith("hushpoll_server.") and hasattr(module, "today"):
+            monkeypatch.setattr(module, "today", lambda: then)
+
+
+def test_whoever_opens_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
+    app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's look sealed all 60, each one at another glitch released one more, and the owner's closed it."""
+    survey = make_survey("Dated")
+    store.publish(survey, "ada", results_public=True)
+    closing.close(store, survey.hash, on=today() + datetime.timedelta(days=5))
+    for _ in range(60):
+        assert send(client, survey) == 201
+    ada = signed_in(app, store, "ada", "designer")
+    with monkeypatch.context() as patch:
+        shift(patch, 10)
+        assert client.get(f"/results/{survey.hash}").status_code != 200
+        for page in ("", "/report", "/export.zip"):
+            with ada.get(f"/surveys/{survey.hash}{page}") as answer:
+                assert answer.status_code == 200
+        assert send(client, survey) == 410
+    state = store.state(survey.hash)
+    assert state is not None
+    assert (state.sealed_n, state.closed_on, state.is_open) == (0, None, True)
+    assert send(client, survey) == 201
+    # The keeper closes it, and then everybody reads all of it.
+    shift(monkeypatch, 6)
+    closing.close_due(store)
+    assert client.get(f"/results/{survey.hash}").status_code == 200
+    assert store.sealed_count(survey.hash) == 61
 
 
 @pytest.mark.postgres

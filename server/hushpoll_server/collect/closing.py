@@ -123,7 +123,7 @@ class Steadiness:
 
 
 def close_due(store: Store) -> None:
-    """Close the surveys whose last day is over."""
+    """Close the surveys whose last day is over; for the keeper alone, who knows whether the clock was steady."""
     over = (surveys.c.closed_on.is_(None), surveys.c.closes_on < today())
     with store.read() as tx:
         if tx.execute(select(surveys.c.number).where(*over)).first() is None:

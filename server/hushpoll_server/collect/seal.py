@@ -51,7 +51,7 @@ _PUT_OFF = 10.0
 
 
 def seal_due(store: Store, wait: bool = True, over: Event | None = None) -> int:
-    """Seal every survey that has twice the minimum waiting in a group, or is closed; give the number sealed.
+    """Seal every survey that has twice the minimum waiting in a group, or was closed; give the number sealed.
 
     Reports are opened and drawn before anybody has to wait, then sealed in parts: whoever sends one meanwhile waits
     for one part, not for all. `wait` for another node that is sealing just now; otherwise leave it to that one. Ends
@@ -104,7 +104,7 @@ def _seal_parts(store: Store, parts: list[_Part], wait: bool, over: Event) -> It
             _seal_part(store, tx, part)
             states[number] = _state(tx, number)
             mark(tx, INBOX)
-            if not part.state.is_open:
+            if part.state.was_closed:
                 mark(tx, COMPANIONS)
             store.wal_holds_order = store.database.is_sqlite
         yield len(part.reports)
@@ -129,7 +129,7 @@ def _due(tx: Connection) -> list[SurveyState]:
     return [
         state
         for state, n in found
-        if not state.is_open or (n >= 2 * state.minimum_batch and may_release(state))
+        if state.was_closed or (n >= 2 * state.minimum_batch and may_release(state))
     ]
 
 
@@ -265,7 +265,7 @@ def _drawn(state: SurveyState, reports: list[_Opened], width: int) -> list[list[
     found: list[list[_Opened]] = []
     for group in _by_group(reports, width).values():
         drawn = [report for _, report in sorted(zip(_keys(len(group)), group, strict=True))]
-        if not state.is_open:
+        if state.was_closed:
             found.append(drawn)
         elif len(drawn) >= 2 * state.minimum_batch:
             found.append(drawn[state.minimum_batch :])
