@@ -218,6 +218,28 @@ def test_whoever_opens_a_page_while_the_clock_is_wrong_closes_and_releases_nothi
     assert store.sealed_count(survey.hash) == 61
 
 
+def test_a_survey_whose_last_day_is_over_is_not_opened_again_by_its_owner(
+    app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the keeper had looked, “never” opened it again, and another day did."""
+    survey = make_survey("Over")
+    store.publish(survey, "ada")
+    last = today()
+    closing.close(store, survey.hash, on=last)
+    ada = signed_in(app, store, "ada", "designer")
+    page, later = f"/surveys/{survey.hash}", last + datetime.timedelta(days=9)
+    shift(monkeypatch, 1)
+    for fields in ({"when": "never"}, {"when": "date", "on": later.isoformat()}, {"when": "n", "at": "500"}):
+        assert submit(ada, f"{page}/closing", "/account", **fields).status_code == 422
+    assert not closing.close(store, survey.hash, on=later)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert (state.closes_on, state.closes_at, state.is_open) == (last, None, False)
+    assert send(client, survey) == 410
+    assert closing.close(store, survey.hash)  # by hand at any time
+    assert closing.reopen(store, survey.hash)
+
+
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_closing_in_the_workspace_does_not_wait_for_a_backup(

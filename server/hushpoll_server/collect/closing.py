@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 import time
+from typing import Any
 
 from hushpoll_client import HushpollError
 from hushpoll_client.said import said
-from sqlalchemy import func, select, update
+from sqlalchemy import Row, func, select, update
 
 from hushpoll_server.people.log import note
 from hushpoll_server.store.schema import inbox, surveys
@@ -44,7 +45,7 @@ def close(
         row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
         if row is None:
             raise unknown_survey(survey_hash)
-        if row.closed_on is not None:
+        if row.closed_on is not None or (_is_over(row) and (on is not None or at is not None)):
             return False
         values: dict[str, object] = {}
         if on is not None:
@@ -63,10 +64,21 @@ def close(
     return True
 
 
+def _is_over(row: Row[Any]) -> bool:
+    """Tell whether a survey's last day is over; only `reopen` gives it a later one."""
+    return row.closes_on is not None and row.closes_on < today()
+
+
 def keep_open(store: Store, survey_hash: str) -> None:
-    """Take back a day or a number that a survey was to close at, while it is open."""
+    """Take back a day or a number that a survey was to close at, while it is open.
+
+    One whose last day is over is closed, also where the keeper has not looked yet.
+    """
     with store.write() as tx:
-        waits = update(surveys).where(surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None))
+        not_over = surveys.c.closes_on.is_(None) | (surveys.c.closes_on >= today())
+        waits = update(surveys).where(
+            surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None), not_over
+        )
         if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
             raise HushpollError(
                 said("survey {survey!r} is not open", survey=survey_hash[:64]),
