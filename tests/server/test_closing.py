@@ -112,13 +112,13 @@ def test_a_batch_beyond_the_number_is_refused_as_a_whole(
 
 def test_a_day_and_a_number_can_be_taken_back_while_open(store: Store, survey: Survey) -> None:
     closing.close(store, survey.hash, on=today(), at=10)
-    closing.keep_open(store, survey.hash)
+    closing.plan(store, survey.hash)
     state = store.state(survey.hash)
     assert state is not None
     assert (state.closes_on, state.closes_at, state.is_open) == (None, None, True)
     closing.close(store, survey.hash)
     with pytest.raises(HushpollError, match="only whoever runs the server can open it again"):
-        closing.keep_open(store, survey.hash)
+        closing.plan(store, survey.hash)
 
 
 def test_what_cannot_be_closed_is_said(store: Store, survey: Survey) -> None:
@@ -216,6 +216,20 @@ def test_whoever_opens_a_page_while_the_clock_is_wrong_closes_and_releases_nothi
     closing.close_due(store)
     assert client.get(f"/results/{survey.hash}").status_code == 200
     assert store.sealed_count(survey.hash) == 61
+
+
+def test_a_plan_that_is_refused_changes_nothing(app: Flask, store: Store) -> None:
+    """A past day gave 422 and erased the day that was planned."""
+    survey, day = make_survey("Planned"), today() + datetime.timedelta(days=5)
+    store.publish(survey, "ada")
+    closing.close(store, survey.hash, on=day)
+    ada, page = signed_in(app, store, "ada", "designer"), f"/surveys/{survey.hash}"
+    past = (today() - datetime.timedelta(days=3)).isoformat()
+    for fields in ({"when": "date", "on": past}, {"when": "n", "at": "0"}):
+        assert submit(ada, f"{page}/closing", page, **fields).status_code == 422
+        state = store.state(survey.hash)
+        assert state is not None
+        assert (state.closes_on, state.closes_at) == (day, None)
 
 
 def test_a_survey_whose_last_day_is_over_is_not_opened_again_by_its_owner(

@@ -8,7 +8,7 @@ from typing import Any
 
 from hushpoll_client import HushpollError
 from hushpoll_client.said import said
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from hushpoll_server.people.log import note
 from hushpoll_server.store.schema import inbox, surveys
@@ -36,10 +36,7 @@ def close(
     Closing now is noted in the audit log under the name of the `actor`. It seals the reports that still wait; without
     `wait`, another node or a backup that is in the way leaves them to the server, a moment later.
     """
-    if at is not None and at < 1:
-        raise HushpollError(said("cannot close at {at} reports", at=at), "give a whole number from 1")
-    if on is not None and on < today():
-        raise HushpollError(said("{on} is over", on=on), "give today or a later day, or close now")
+    _check_plan(on, at)
     with store.write() as tx:
         wait_for_storing(tx)
         row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
@@ -52,10 +49,7 @@ def close(
             values["closes_on"] = on
         if at is not None:
             values["closes_at"] = at
-            waiting = tx.execute(select(func.count()).where(inbox.c.survey == row.number)).scalar_one()
-            if row.sealed_n + waiting >= at:
-                values["closed_on"] = today()
-        if on is None and at is None:
+        if _is_reached(tx, row, at) or (on is None and at is None):
             values["closed_on"] = today()
         tx.execute(update(surveys).where(surveys.c.number == row.number).values(**values))
         if actor is not None and on is None and at is None:
@@ -64,26 +58,45 @@ def close(
     return True
 
 
-def _is_over(row: Row[Any]) -> bool:
-    """Tell whether a survey's last day is over; only `reopen` gives it a later one."""
-    return row.closes_on is not None and row.closes_on < today()
+def plan(store: Store, survey_hash: str, on: datetime.date | None = None, at: int | None = None) -> None:
+    """Let an open survey close after the day `on`, at `at` reports or (neither) by hand, in place of an earlier plan.
 
-
-def keep_open(store: Store, survey_hash: str) -> None:
-    """Take back a day or a number that a survey was to close at, while it is open.
-
-    One whose last day is over is closed, also where the keeper has not looked yet.
+    Nothing changes where the plan is refused. One whose last day is over is closed, also where the keeper has not
+    looked yet.
     """
+    _check_plan(on, at)
     with store.write() as tx:
-        not_over = surveys.c.closes_on.is_(None) | (surveys.c.closes_on >= today())
-        waits = update(surveys).where(
-            surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None), not_over
-        )
-        if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
+        wait_for_storing(tx)
+        row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
+        if row is None or row.closed_on is not None or _is_over(row):
             raise HushpollError(
                 said("survey {survey!r} is not open", survey=survey_hash[:64]),
                 "only whoever runs the server can open it again (hushpoll survey reopen)",
             )
+        closed_on = today() if _is_reached(tx, row, at) else None
+        values = {"closes_on": on, "closes_at": at, "closed_on": closed_on}
+        tx.execute(update(surveys).where(surveys.c.number == row.number).values(**values))
+    seal_due(store, wait=False)
+
+
+def _check_plan(on: datetime.date | None, at: int | None) -> None:
+    if at is not None and at < 1:
+        raise HushpollError(said("cannot close at {at} reports", at=at), "give a whole number from 1")
+    if on is not None and on < today():
+        raise HushpollError(said("{on} is over", on=on), "give today or a later day, or close now")
+
+
+def _is_reached(tx: Connection, row: Row[Any], at: int | None) -> bool:
+    """Tell whether a survey has as many reports as it is to close at."""
+    if at is None:
+        return False
+    waiting = tx.execute(select(func.count()).where(inbox.c.survey == row.number)).scalar_one()
+    return bool(row.sealed_n + waiting >= at)
+
+
+def _is_over(row: Row[Any]) -> bool:
+    """Tell whether a survey's last day is over; only `reopen` gives it a later one."""
+    return row.closes_on is not None and row.closes_on < today()
 
 
 def reopen(store: Store, survey_hash: str) -> bool:

@@ -357,13 +357,10 @@ def schedule_closing(survey_hash: str) -> Page:
 
 
 def _schedule(survey_hash: str, form: CloseForm) -> None:
-    store = get_store()
     # Only one of the two at a time: a page that says one thing must not do another.
-    closing.keep_open(store, survey_hash)
-    if form.when.data == "date":
-        closing.close(store, survey_hash, on=form.on.data, wait=False)
-    elif form.when.data == "n":
-        closing.close(store, survey_hash, at=form.at.data, wait=False)
+    on = form.on.data if form.when.data == "date" else None
+    at = form.at.data if form.when.data == "n" else None
+    closing.plan(get_store(), survey_hash, on, at)
 
 
 def _scheduled(form: CloseForm) -> str:
