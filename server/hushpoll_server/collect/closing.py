@@ -136,6 +136,7 @@ class Steadiness:
     def __init__(self) -> None:
         self._ahead = time.time() - time.monotonic()
         self._trusted_from = 0.0
+        self._since = time.monotonic()
 
     def is_steady(self) -> bool:
         """Look at both clocks."""
@@ -143,8 +144,13 @@ class Steadiness:
         ahead = time.time() - now
         if abs(ahead - self._ahead) > JUMP_SECONDS:
             self._trusted_from = now + DISTRUST_SECONDS
+            self._since = now
         self._ahead = ahead
         return now >= self._trusted_from
+
+    def seconds(self) -> float:
+        """Give for how long no jump was seen: since the start of the server at most."""
+        return time.monotonic() - self._since
 
 
 def close_due(store: Store) -> None:
