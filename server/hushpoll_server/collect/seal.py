@@ -54,8 +54,9 @@ def seal_due(store: Store, wait: bool = True, over: Event | None = None) -> int:
     """Seal every survey that has twice the minimum waiting in a group, or was closed; give the number sealed.
 
     Reports are opened and drawn before anybody has to wait, then sealed in parts: whoever sends one meanwhile waits
-    for one part, not for all. `wait` for another node that is sealing just now; otherwise leave it to that one. Ends
-    after the part at hand where `over` is set.
+    for one part, not for all. `wait` some seconds for another node that is sealing just now, or for a backup;
+    otherwise, and where that lasts, leave it to the server, which looks again. Ends after the part at hand where `over`
+    is set.
     """
     # What waits is opened once, however many people open a page of results at that moment.
     if not store.sealing.acquire(timeout=-1 if wait else _PATIENCE):
@@ -76,7 +77,7 @@ def _seal_all(store: Store, wait: bool, over: Event) -> int:
         try:
             done = sum(_seal_parts(store, parts, wait, over))
         except OperationalError as error:
-            if wait or not is_read_by_somebody(error):
+            if not is_read_by_somebody(error):
                 raise
             store.seal_after = time.monotonic() + _PUT_OFF
             break
@@ -110,9 +111,9 @@ def _seal_parts(store: Store, parts: list[_Part], wait: bool, over: Event) -> It
         yield len(part.reports)
 
 
-def read_sealed(store: Store, survey_hash: str) -> Iterator[bytes]:
-    """Seal what is due, once, then give the survey's sealed records in parts."""
-    seal_due(store)
+def read_sealed(store: Store, survey_hash: str, wait: bool = True) -> Iterator[bytes]:
+    """Seal what is due, once, then give the survey's sealed records in parts; a page does not `wait` for a backup."""
+    seal_due(store, wait)
     return store.record_parts(survey_hash)
 
 
