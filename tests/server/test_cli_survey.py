@@ -17,11 +17,16 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from flask import Flask
 from hushpoll_server.config import Config
 from hushpoll_server.people.log import audit_entries
-from hushpoll_server.store.surveys import open_store
+from hushpoll_server.store import database
+from hushpoll_server.store.database import SEAL_LOCK
+from hushpoll_server.store.surveys import Store, open_store
+from sqlalchemy import text
 
-from tests.serving import DRAFT, LONGEST, make_survey
+from tests.server.reporting import signed_in
+from tests.serving import DRAFT, LONGEST, make_survey, new_report, post
 
 
 @pytest.fixture
@@ -188,3 +193,29 @@ def test_a_port_in_use_is_one_line(config: Config, run, monkeypatch: pytest.Monk
     assert status == 2
     assert err.count("\n") == 1
     assert "PORT=" in err
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_a_backup_stops_neither_an_export_nor_a_closing(
+    run, app: Flask, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both commands ended with a traceback after fifteen seconds, and the page's export with 503."""
+    survey = make_survey("During a backup")
+    store.publish(survey, "ada")
+    for _ in range(110):
+        assert post(app.test_client(), survey, new_report(survey).to_bytes()).status_code == 201
+    ada = signed_in(app, store, "ada", "designer")
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
+    with store.engine.connect() as backup:
+        backup.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SEAL_LOCK})
+        begun = time.monotonic()
+        with ada.get(f"/surveys/{survey.hash}/export.zip") as answer:
+            assert answer.status_code == 200
+        assert time.monotonic() - begun < 10, "it waited for fifteen"
+        status, out, err = run("export", survey.hash, "--out", str(tmp_path / "out"))
+        assert (status, out.splitlines()[0][:9], err) == (0, "0 reports", "")
+        status, out, err = run("survey", "close", survey.hash)
+        assert (status, out) == (0, "Closed: During a backup, 110 reports\n")
+        assert re.fullmatch(r"110 more waiting to be counted: .* a backup perhaps.*\n", err)
+    assert run("export", survey.hash, "--out", str(tmp_path / "out"))[1].startswith("110 reports")

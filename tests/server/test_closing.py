@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import sys
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_server.collect import closing, seal
+from hushpoll_server.collect.accept import Incoming, accept, store_new
 from hushpoll_server.people import log
 from hushpoll_server.store import surveys as store_module
 from hushpoll_server.store.database import SEAL_LOCK
@@ -18,7 +22,7 @@ from sqlalchemy import text
 
 from tests.server.accounts_kit import submit
 from tests.server.reporting import signed_in
-from tests.serving import make_survey, new_report, post, post_batch, sealed_records
+from tests.serving import LONGEST, make_survey, new_report, post, post_batch, sealed_records
 
 
 def send(client: FlaskClient, survey: Survey) -> int:
@@ -108,13 +112,13 @@ def test_a_batch_beyond_the_number_is_refused_as_a_whole(
 
 def test_a_day_and_a_number_can_be_taken_back_while_open(store: Store, survey: Survey) -> None:
     closing.close(store, survey.hash, on=today(), at=10)
-    closing.keep_open(store, survey.hash)
+    closing.plan(store, survey.hash)
     state = store.state(survey.hash)
     assert state is not None
     assert (state.closes_on, state.closes_at, state.is_open) == (None, None, True)
     closing.close(store, survey.hash)
     with pytest.raises(HushpollError, match="only whoever runs the server can open it again"):
-        closing.keep_open(store, survey.hash)
+        closing.plan(store, survey.hash)
 
 
 def test_what_cannot_be_closed_is_said(store: Store, survey: Survey) -> None:
@@ -178,6 +182,78 @@ def test_nothing_is_closed_by_its_date_for_an_hour_after_the_clock_jumped(
     assert later(20)
 
 
+def shift(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    """Let the server's clock be so many days ahead."""
+    then = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=days)
+    for module in list(sys.modules.values()):
+        if module.__name__.startswith("hushpoll_server.") and hasattr(module, "today"):
+            monkeypatch.setattr(module, "today", lambda: then)
+
+
+def test_whoever_opens_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
+    app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's look sealed all 60, each one at another glitch released one more, and the owner's closed it."""
+    survey = make_survey("Dated")
+    store.publish(survey, "ada", results_public=True)
+    closing.close(store, survey.hash, on=today() + datetime.timedelta(days=5))
+    for _ in range(60):
+        assert send(client, survey) == 201
+    ada = signed_in(app, store, "ada", "designer")
+    with monkeypatch.context() as patch:
+        shift(patch, 10)
+        assert client.get(f"/results/{survey.hash}").status_code != 200
+        for page in ("", "/report", "/export.zip"):
+            with ada.get(f"/surveys/{survey.hash}{page}") as answer:
+                assert answer.status_code == 200
+        assert send(client, survey) == 410
+    state = store.state(survey.hash)
+    assert state is not None
+    assert (state.sealed_n, state.closed_on, state.is_open) == (0, None, True)
+    assert send(client, survey) == 201
+    # The keeper closes it, and then everybody reads all of it.
+    shift(monkeypatch, 6)
+    closing.close_due(store)
+    assert client.get(f"/results/{survey.hash}").status_code == 200
+    assert store.sealed_count(survey.hash) == 61
+
+
+def test_a_plan_that_is_refused_changes_nothing(app: Flask, store: Store) -> None:
+    """A past day gave 422 and erased the day that was planned."""
+    survey, day = make_survey("Planned"), today() + datetime.timedelta(days=5)
+    store.publish(survey, "ada")
+    closing.close(store, survey.hash, on=day)
+    ada, page = signed_in(app, store, "ada", "designer"), f"/surveys/{survey.hash}"
+    past = (today() - datetime.timedelta(days=3)).isoformat()
+    for fields in ({"when": "date", "on": past}, {"when": "n", "at": "0"}):
+        assert submit(ada, f"{page}/closing", page, **fields).status_code == 422
+        state = store.state(survey.hash)
+        assert state is not None
+        assert (state.closes_on, state.closes_at) == (day, None)
+
+
+def test_a_survey_whose_last_day_is_over_is_not_opened_again_by_its_owner(
+    app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the keeper had looked, “never” opened it again, and another day did."""
+    survey = make_survey("Over")
+    store.publish(survey, "ada")
+    last = today()
+    closing.close(store, survey.hash, on=last)
+    ada = signed_in(app, store, "ada", "designer")
+    page, later = f"/surveys/{survey.hash}", last + datetime.timedelta(days=9)
+    shift(monkeypatch, 1)
+    for fields in ({"when": "never"}, {"when": "date", "on": later.isoformat()}, {"when": "n", "at": "500"}):
+        assert submit(ada, f"{page}/closing", "/account", **fields).status_code == 422
+    assert not closing.close(store, survey.hash, on=later)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert (state.closes_on, state.closes_at, state.is_open) == (last, None, False)
+    assert send(client, survey) == 410
+    assert closing.close(store, survey.hash)  # by hand at any time
+    assert closing.reopen(store, survey.hash)
+
+
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_closing_in_the_workspace_does_not_wait_for_a_backup(
@@ -198,3 +274,63 @@ def test_closing_in_the_workspace_does_not_wait_for_a_backup(
         assert (store.count(owned.hash), store.sealed_count(owned.hash)) == (60, 0)
     seal.seal_due(store, wait=False)  # as the keeper does
     assert store.sealed_count(owned.hash) == 60
+
+
+def incoming(store: Store, survey: Survey) -> Incoming:
+    """Make a report that was checked."""
+    known, report = store.published(survey.hash), new_report(survey)
+    assert known is not None
+    digest = store.id_digest(survey.hash, bytes.fromhex(report.id))
+    return Incoming(known.number, digest, known.format.pack(report.values), None)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONGEST
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+@pytest.mark.parametrize("dated", [False, True])
+def test_closing_waits_for_the_report_that_is_being_stored(
+    store: Store, client: FlaskClient, survey: Survey, dated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came to the inbox after the closing had read it, and was released alone a second later."""
+    for _ in range(60):
+        assert send(client, survey) == 201
+    if dated:
+        closing.close(store, survey.hash, on=today())
+
+    def close() -> None:
+        if dated:
+            tomorrow = today() + datetime.timedelta(days=1)
+            monkeypatch.setattr(closing, "today", lambda: tomorrow)
+            closing.close_due(store)
+            seal.seal_due(store)
+        else:
+            closing.close(store, survey.hash)
+
+    def is_waited_for() -> bool:
+        with store.read() as tx:
+            return bool(tx.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar())
+
+    closer = threading.Thread(target=close)
+    with store.engine.begin() as tx:
+        accept(tx, store.waiting, [[incoming(store, survey)]])
+        closer.start()
+        wait_until(lambda: is_waited_for() or not closer.is_alive())
+        # Who comes now waits behind the closing and is told that it came too late.
+        late: list[bool] = []
+        with store.database.autocommit() as connection:
+            sender = threading.Thread(
+                target=lambda: late.append(store_new(connection, store.waiting, [incoming(store, survey)]))
+            )
+            sender.start()
+            time.sleep(0.1)
+            tx.commit()
+            for thread in (closer, sender):
+                thread.join(LONGEST)
+    assert late == [False]
+    assert (store.sealed_count(survey.hash), store.count(survey.hash)) == (61, 61)

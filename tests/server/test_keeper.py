@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hushpoll_client import Survey
+from hushpoll_server.collect import keeper, retention
+from hushpoll_server.collect.closing import Steadiness
+from hushpoll_server.store.surveys import Store, today
+from hushpoll_server.store.workspace_schema import server_state
 
 from tests.prove.crowd import fresh_report, send
 from tests.prove.places import signed_survey
@@ -31,3 +38,63 @@ def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServ
             time.sleep(0.1)
     # They wait still: no sealing did it.
     assert (server.store.count(survey.hash), server.store.sealed_count(survey.hash)) == (10, 0)
+
+
+def ahead(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    then = today() + datetime.timedelta(days=days)
+    monkeypatch.setattr(retention, "today", lambda: then)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_nothing_for_a_day(
+    store: Store,
+    survey: Survey,
+    kept: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Everything that was due by a clock 400 days ahead was deleted within four seconds."""
+    retention.set_day(store, survey.hash, today() + datetime.timedelta(days=300), "ada")
+    if kept:  # otherwise an older version ran here
+        assert retention.is_day_believed(store, 0)
+    ahead(monkeypatch, 400)
+    passes: list[bool] = []
+
+    def counted(mine: Store, reports: bool = True) -> None:
+        retention.delete_due(mine, reports)
+        passes.append(reports)
+
+    monkeypatch.setattr(keeper, "delete_due", counted)
+    again = Store(replace(store.config, seal_every=0.01))
+
+    def look() -> None:
+        passes.clear()
+        running = keeper.Keeper(again)
+        end = time.monotonic() + LONGEST
+        while len(passes) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        running.stop()
+        assert len(set(passes)) == 1
+
+    look()
+    assert retention.keeping_of(store, survey.hash).deleted_on is None
+    assert caplog.text.count("deleted after a day of running") == 1
+    monkeypatch.setattr(Steadiness, "seconds", lambda _: 24 * 3600.0)
+    look()
+    assert retention.keeping_of(store, survey.hash).deleted_on is not None
+    again.close()
+
+
+def test_a_day_is_believed_while_a_server_runs_and_after_a_week_without_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert retention.is_day_believed(store, 0)
+    for days in (7, 1, -400, 3):  # each from the day before; a clock that was behind is no harm
+        ahead(monkeypatch, 0)
+        with store.write() as tx:
+            tx.execute(server_state.delete().where(server_state.c.name == retention._DAY))
+        assert retention.is_day_believed(store, 0)
+        ahead(monkeypatch, days)
+        assert retention.is_day_believed(store, 0)
+    ahead(monkeypatch, 11)
+    assert not retention.is_day_believed(store, 0)

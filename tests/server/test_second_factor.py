@@ -82,6 +82,20 @@ def test_a_code_is_good_once_and_for_a_minute_and_a_half(people: Store, clock: l
     assert second_factor.use(people, "stranger", codes[1]) is None, "somebody else's"
 
 
+def test_codes_are_good_again_when_a_clock_that_was_ahead_is_right(people: Store, clock: list[int]) -> None:
+    """A code that was used ten days ahead made all others useless for ten days."""
+    app, _ = turned_on(people)
+    right = clock[0] + 60
+    clock[0] = right + 10 * 86_400
+    assert second_factor.use(people, "owner", app.at(clock[0])) == "with a code"
+    clock[0] = right
+    assert second_factor.use(people, "owner", app.at(right)) == "with a code"
+    assert second_factor.use(people, "owner", app.at(right)) is None, "used before"
+    # Set back by two minutes, as clocks are: what was used stays used.
+    clock[0] = right - 120
+    assert second_factor.use(people, "owner", app.at(clock[0])) is None
+
+
 def test_the_database_alone_is_worth_no_code(people: Store) -> None:
     app, codes = turned_on(people)
     with people.read() as tx:

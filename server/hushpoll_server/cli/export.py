@@ -14,7 +14,7 @@ from hushpoll_server.people.log import COMMAND_LINE, record
 from hushpoll_server.results.tallies import Tallies
 
 from .output import json_option, print_json
-from .stored import find_survey, opened_store
+from .stored import find_survey, opened_store, say_what_is_left
 
 
 @click.command()
@@ -77,6 +77,7 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                     survey, records, folder, level, rows=parts, n=total, shown=shown, batch=apart
                 )
         n = sum(read)
+        say_what_is_left(store, survey_hash)
         record(store, COMMAND_LINE, "exported", survey_hash, f"{n} reports")
     if as_json:
         print_json({"hash": survey_hash, "n": n, "files": [str(file) for file in files]})

@@ -20,7 +20,7 @@ from hushpoll_server.results.planned import planned_margins
 
 from .group_sizes import read_sizes
 from .output import read_survey
-from .stored import find_survey, opened_store
+from .stored import find_survey, opened_store, say_what_is_left
 
 if TYPE_CHECKING:
     from hushpoll_analysis.results.survey import SurveyResults
@@ -306,7 +306,9 @@ def _say_what_waits(store: Store, survey_hash: str) -> None:
     """Tell, beside the report, why reports that have arrived are not in it."""
     state = store.state(survey_hash)
     waiting = store.count(survey_hash) - state.sealed_n if state else 0
-    if state and waiting > 0:
+    if state and state.was_closed:
+        say_what_is_left(store, survey_hash)
+    elif state and waiting > 0:
         click.echo(
             f"{waiting:,} more waiting to be counted: an open survey counts {state.minimum_batch:,} reports or more"
             f" at a time, when {2 * state.minimum_batch:,} wait; closing it counts the rest.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
 from hushpoll_client import HushpollError
 
 from hushpoll_server.config import SQLITE_FILE, Config
@@ -36,3 +37,15 @@ def find_survey(store: Store, text: str) -> str:
         problem = "fits several surveys" if len(text) >= SHORTEST_PREFIX and found else "is not known here"
         raise HushpollError(f"survey {text[:64]!r} {problem}", "see `hushpoll survey list`")
     return found[0]
+
+
+def say_what_is_left(store: Store, survey_hash: str) -> None:
+    """Tell that reports of a closed survey still wait, where a backup or another node was in the way."""
+    state = store.state(survey_hash)
+    waiting = store.count(survey_hash) - state.sealed_n if state and state.was_closed else 0
+    if waiting > 0:
+        click.echo(
+            f"{waiting:,} more waiting to be counted: something else, a backup perhaps, keeps them;"
+            " the server counts them afterwards.",
+            err=True,
+        )

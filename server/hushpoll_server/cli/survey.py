@@ -19,7 +19,7 @@ from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
 
 from .group_sizes import read_sizes
 from .output import json_option, print_json, read_survey
-from .stored import find_survey, opened_store
+from .stored import find_survey, opened_store, say_what_is_left
 from .survey_check import check
 from .survey_import import import_
 
@@ -124,6 +124,7 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
         closing.close(store, survey_hash, on.date() if on else None, at, actor=COMMAND_LINE)
         if on or at:
             record(store, COMMAND_LINE, "closing planned", survey_hash)
+        say_what_is_left(store, survey_hash)
         state = store.state(survey_hash)
         assert state is not None
         item = _describe(store, state)

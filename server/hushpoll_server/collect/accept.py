@@ -100,6 +100,18 @@ _STORE_NEW = text(
     """  # noqa: S608
 ).bindparams(*binary("digests", "boxes"), *whole("n", "survey", "width"), bindparam("today", type_=Date))
 _WAIT_FOR_SEALING = text("LOCK TABLE inbox IN ROW EXCLUSIVE MODE")
+_WAIT_FOR_STORING = text("LOCK TABLE inbox IN SHARE MODE")
+
+
+def wait_for_storing(tx: Connection) -> None:
+    """Let the reports that are being stored get to the disk, and all others wait, until this transaction is over.
+
+    Whoever closes a survey asks for it first. On PostgreSQL a report whose statement began before the closing could
+    otherwise come to the inbox after it was read for the last time, to be released alone. Those who waited take their
+    snapshot afterwards and find the survey closed. A dump only reads and is in nobody's way.
+    """
+    if tx.dialect.name == "postgresql":
+        tx.execute(_WAIT_FOR_STORING)
 
 
 def store_new(connection: Connection, waiting: Waiting, reports: list[Incoming]) -> bool:

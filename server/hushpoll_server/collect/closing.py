@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import datetime
 import time
+from typing import Any
 
 from hushpoll_client import HushpollError
 from hushpoll_client.said import said
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from hushpoll_server.people.log import note
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today, unknown_survey
 from hushpoll_server.store.workspace_schema import keeping
 
+from .accept import wait_for_storing
 from .seal import seal_due
 
 JUMP_SECONDS = 300
@@ -34,25 +36,20 @@ def close(
     Closing now is noted in the audit log under the name of the `actor`. It seals the reports that still wait; without
     `wait`, another node or a backup that is in the way leaves them to the server, a moment later.
     """
-    if at is not None and at < 1:
-        raise HushpollError(said("cannot close at {at} reports", at=at), "give a whole number from 1")
-    if on is not None and on < today():
-        raise HushpollError(said("{on} is over", on=on), "give today or a later day, or close now")
+    _check_plan(on, at)
     with store.write() as tx:
+        wait_for_storing(tx)
         row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
         if row is None:
             raise unknown_survey(survey_hash)
-        if row.closed_on is not None:
+        if row.closed_on is not None or (_is_over(row) and (on is not None or at is not None)):
             return False
         values: dict[str, object] = {}
         if on is not None:
             values["closes_on"] = on
         if at is not None:
             values["closes_at"] = at
-            waiting = tx.execute(select(func.count()).where(inbox.c.survey == row.number)).scalar_one()
-            if row.sealed_n + waiting >= at:
-                values["closed_on"] = today()
-        if on is None and at is None:
+        if _is_reached(tx, row, at) or (on is None and at is None):
             values["closed_on"] = today()
         tx.execute(update(surveys).where(surveys.c.number == row.number).values(**values))
         if actor is not None and on is None and at is None:
@@ -61,15 +58,45 @@ def close(
     return True
 
 
-def keep_open(store: Store, survey_hash: str) -> None:
-    """Take back a day or a number that a survey was to close at, while it is open."""
+def plan(store: Store, survey_hash: str, on: datetime.date | None = None, at: int | None = None) -> None:
+    """Let an open survey close after the day `on`, at `at` reports or (neither) by hand, in place of an earlier plan.
+
+    Nothing changes where the plan is refused. One whose last day is over is closed, also where the keeper has not
+    looked yet.
+    """
+    _check_plan(on, at)
     with store.write() as tx:
-        waits = update(surveys).where(surveys.c.hash == survey_hash, surveys.c.closed_on.is_(None))
-        if not tx.execute(waits.values(closes_on=None, closes_at=None)).rowcount:
+        wait_for_storing(tx)
+        row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
+        if row is None or row.closed_on is not None or _is_over(row):
             raise HushpollError(
                 said("survey {survey!r} is not open", survey=survey_hash[:64]),
                 "only whoever runs the server can open it again (hushpoll survey reopen)",
             )
+        closed_on = today() if _is_reached(tx, row, at) else None
+        values = {"closes_on": on, "closes_at": at, "closed_on": closed_on}
+        tx.execute(update(surveys).where(surveys.c.number == row.number).values(**values))
+    seal_due(store, wait=False)
+
+
+def _check_plan(on: datetime.date | None, at: int | None) -> None:
+    if at is not None and at < 1:
+        raise HushpollError(said("cannot close at {at} reports", at=at), "give a whole number from 1")
+    if on is not None and on < today():
+        raise HushpollError(said("{on} is over", on=on), "give today or a later day, or close now")
+
+
+def _is_reached(tx: Connection, row: Row[Any], at: int | None) -> bool:
+    """Tell whether a survey has as many reports as it is to close at."""
+    if at is None:
+        return False
+    waiting = tx.execute(select(func.count()).where(inbox.c.survey == row.number)).scalar_one()
+    return bool(row.sealed_n + waiting >= at)
+
+
+def _is_over(row: Row[Any]) -> bool:
+    """Tell whether a survey's last day is over; only `reopen` gives it a later one."""
+    return row.closes_on is not None and row.closes_on < today()
 
 
 def reopen(store: Store, survey_hash: str) -> bool:
@@ -109,6 +136,7 @@ class Steadiness:
     def __init__(self) -> None:
         self._ahead = time.time() - time.monotonic()
         self._trusted_from = 0.0
+        self._since = time.monotonic()
 
     def is_steady(self) -> bool:
         """Look at both clocks."""
@@ -116,15 +144,21 @@ class Steadiness:
         ahead = time.time() - now
         if abs(ahead - self._ahead) > JUMP_SECONDS:
             self._trusted_from = now + DISTRUST_SECONDS
+            self._since = now
         self._ahead = ahead
         return now >= self._trusted_from
 
+    def seconds(self) -> float:
+        """Give for how long no jump was seen: since the start of the server at most."""
+        return time.monotonic() - self._since
+
 
 def close_due(store: Store) -> None:
-    """Close the surveys whose last day is over."""
+    """Close the surveys whose last day is over; for the keeper alone, who knows whether the clock was steady."""
     over = (surveys.c.closed_on.is_(None), surveys.c.closes_on < today())
     with store.read() as tx:
         if tx.execute(select(surveys.c.number).where(*over)).first() is None:
             return
     with store.write() as tx:
+        wait_for_storing(tx)
         tx.execute(update(surveys).where(*over).values(closed_on=today()))

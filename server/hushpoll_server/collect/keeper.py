@@ -12,7 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hushpoll_server.store.surveys import Store
 
 from .closing import Steadiness, close_due
-from .retention import delete_due
+from .retention import delete_due, is_day_believed
 from .seal import seal_due
 
 __all__ = ["Keeper"]
@@ -34,6 +34,7 @@ class Keeper:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._over = threading.Event()
+        self._told = False
         self._thread = threading.Thread(target=self._run, name="hushpoll-keeper", daemon=True)
         self._thread.start()
 
@@ -55,8 +56,18 @@ class Keeper:
                     tidied = time.monotonic()
                     if clock.is_steady():
                         close_due(self._store)
-                        delete_due(self._store)
+                        self._delete_due(clock)
                         seal_due(self._store, wait=False, over=self._over)
             except (SQLAlchemyError, OSError, sqlite3.Error) as error:
                 # Tried again later; nothing is lost.
                 log.error("reports were not sealed yet: %s", type(error).__name__)
+
+    def _delete_due(self, clock: Steadiness) -> None:
+        believed = is_day_believed(self._store, clock.seconds())
+        if not believed and not self._told:
+            log.warning(
+                "the clock is more than a week beyond the last day that this server ran; check it:"
+                " reports that are due are deleted after a day of running"
+            )
+        self._told = not believed
+        delete_due(self._store, reports=believed)

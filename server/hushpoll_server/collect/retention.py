@@ -20,13 +20,30 @@ from hushpoll_server.people.log import note
 from hushpoll_server.store.counts import forget_counts
 from hushpoll_server.store.schema import counts, inbox, invitations, sealed, seen, spent, surveys
 from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_survey
-from hushpoll_server.store.workspace_schema import keeping, mailings
+from hushpoll_server.store.workspace_schema import audit_log, keeping, mailings, server_state
 
 from .closing import close
 from .seal import seal_due
 from .tidying import COMPANIONS, INBOX, mark, tidy
 
-__all__ = ["Keeping", "delete_due", "delete_reports", "keeping_of", "set_day", "set_embeddable"]
+__all__ = [
+    "Keeping",
+    "delete_due",
+    "delete_reports",
+    "is_day_believed",
+    "keeping_of",
+    "set_day",
+    "set_embeddable",
+]
+
+BELIEVED = datetime.timedelta(days=7)
+"""How far beyond the last day that a server ran its clock is believed at once."""
+STEADY_SECONDS = 24 * 3600
+"""For how long it has to go on steadily where it is further ahead."""
+_DAY = "last day believed"
+_KEEP_DAY = text(
+    "INSERT INTO server_state (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
+)
 
 
 @dataclass(frozen=True)
@@ -123,14 +140,39 @@ def _left(tx: object, state: SurveyState) -> int:
     return sum(tx.execute(one).scalar_one() for one in queries)  # type: ignore[attr-defined]
 
 
-def delete_due(store: Store) -> None:
-    """Delete what is due today, and the addresses of closed surveys."""
+def is_day_believed(store: Store, steady_seconds: float) -> bool:
+    """Tell whether the clock may be believed so far that reports are deleted by it, and keep the day where it may.
+
+    A server that starts with a clock that is ahead sees no jump. Its day is believed where it is close to the last
+    one that was believed, or after the clock has gone on steadily for a day, in which somebody can mend it.
+    """
+    day = today()
+    with store.read() as tx:
+        kept = tx.execute(select(server_state.c.value).where(server_state.c.name == _DAY)).scalar()
+        # An older version kept none; whoever planned a deletion is in the log.
+        noted = None if kept else tx.execute(select(func.max(audit_log.c.at))).scalar()
+    if kept == str(day):
+        return True
+    last = datetime.date.fromisoformat(kept) if kept else _day_of(noted) if noted else day
+    if day > last + BELIEVED and steady_seconds < STEADY_SECONDS:
+        return False
+    with store.write() as tx:
+        tx.execute(_KEEP_DAY, {"name": _DAY, "value": str(day)})
+    return True
+
+
+def _day_of(at: int) -> datetime.date:
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).date()
+
+
+def delete_due(store: Store, reports: bool = True) -> None:
+    """Delete the reports that are due today, unless the day is not believed, and the addresses of closed surveys."""
     over = surveys.c.closed_on.is_not(None)
     with store.read() as tx:
         due = tx.execute(select(keeping.c.hash).where(keeping.c.delete_on <= today())).scalars().all()
         closed = select(mailings.c.hash).join(surveys, surveys.c.hash == mailings.c.hash).where(over)
         finished = tx.execute(closed).scalars().all()
-    for survey_hash in due:
+    for survey_hash in due if reports else ():
         delete_reports(store, survey_hash, "retention")
     if finished:
         with store.write() as tx:

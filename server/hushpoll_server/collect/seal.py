@@ -51,11 +51,12 @@ _PUT_OFF = 10.0
 
 
 def seal_due(store: Store, wait: bool = True, over: Event | None = None) -> int:
-    """Seal every survey that has twice the minimum waiting in a group, or is closed; give the number sealed.
+    """Seal every survey that has twice the minimum waiting in a group, or was closed; give the number sealed.
 
     Reports are opened and drawn before anybody has to wait, then sealed in parts: whoever sends one meanwhile waits
-    for one part, not for all. `wait` for another node that is sealing just now; otherwise leave it to that one. Ends
-    after the part at hand where `over` is set.
+    for one part, not for all. `wait` some seconds for another node that is sealing just now, or for a backup;
+    otherwise, and where that lasts, leave it to the server, which looks again. Ends after the part at hand where `over`
+    is set.
     """
     # What waits is opened once, however many people open a page of results at that moment.
     if not store.sealing.acquire(timeout=-1 if wait else _PATIENCE):
@@ -76,7 +77,7 @@ def _seal_all(store: Store, wait: bool, over: Event) -> int:
         try:
             done = sum(_seal_parts(store, parts, wait, over))
         except OperationalError as error:
-            if wait or not is_read_by_somebody(error):
+            if not is_read_by_somebody(error):
                 raise
             store.seal_after = time.monotonic() + _PUT_OFF
             break
@@ -104,15 +105,15 @@ def _seal_parts(store: Store, parts: list[_Part], wait: bool, over: Event) -> It
             _seal_part(store, tx, part)
             states[number] = _state(tx, number)
             mark(tx, INBOX)
-            if not part.state.is_open:
+            if part.state.was_closed:
                 mark(tx, COMPANIONS)
             store.wal_holds_order = store.database.is_sqlite
         yield len(part.reports)
 
 
-def read_sealed(store: Store, survey_hash: str) -> Iterator[bytes]:
-    """Seal what is due, once, then give the survey's sealed records in parts."""
-    seal_due(store)
+def read_sealed(store: Store, survey_hash: str, wait: bool = True) -> Iterator[bytes]:
+    """Seal what is due, once, then give the survey's sealed records in parts; a page does not `wait` for a backup."""
+    seal_due(store, wait)
     return store.record_parts(survey_hash)
 
 
@@ -129,7 +130,7 @@ def _due(tx: Connection) -> list[SurveyState]:
     return [
         state
         for state, n in found
-        if not state.is_open or (n >= 2 * state.minimum_batch and may_release(state))
+        if state.was_closed or (n >= 2 * state.minimum_batch and may_release(state))
     ]
 
 
@@ -265,7 +266,7 @@ def _drawn(state: SurveyState, reports: list[_Opened], width: int) -> list[list[
     found: list[list[_Opened]] = []
     for group in _by_group(reports, width).values():
         drawn = [report for _, report in sorted(zip(_keys(len(group)), group, strict=True))]
-        if not state.is_open:
+        if state.was_closed:
             found.append(drawn)
         elif len(drawn) >= 2 * state.minimum_batch:
             found.append(drawn[state.minimum_batch :])

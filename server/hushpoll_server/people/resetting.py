@@ -59,8 +59,10 @@ def request_link(store: Store, given: str, link_to: Callable[[str], str]) -> thr
     `link_to` gives the address of the page that takes a token. Gives the thread that sends: whoever waited for the
     letter could tell by the time whether there is such an account.
     """
-    tries.count(store, "reset", given.strip())
-    wanted = or_(users.c.name == given.strip(), func.lower(users.c.email) == given.strip().lower())
+    given = given.strip()
+    # All spellings that find the same address are counted as one.
+    tries.count(store, "reset", given.lower())
+    wanted = or_(users.c.name == given, func.lower(users.c.email) == given.lower())
     with store.read() as tx:
         rows = tx.execute(select(users).where(wanted, users.c.active, users.c.email.is_not(None))).all()
     letters = []

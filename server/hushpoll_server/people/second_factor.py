@@ -23,6 +23,8 @@ from .log import note
 
 RECOVERY_CODES = 10
 STEP_SECONDS = 30
+# A clock that is set back by less lets nobody use a code twice; whoever used one waits for so long at most.
+_FAR_STEPS = 10
 _ISSUER = "hushpoll"
 # Without letters and digits that look alike on paper.
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -119,11 +121,15 @@ def use(store: Store, name: str, code: str) -> str | None:
 
 
 def _use_step(tx: Connection, name: str, step: int | None) -> bool:
-    """Remember a code's half minute; False where it, or a later one, was used before."""
+    """Remember a code's half minute; False where it, or a later one, was used before.
+
+    One that is still far off was used while the clock was ahead: it would refuse every code until then.
+    """
     if step is None:
         return False
-    earlier = (second_factors.c.user_name == name) & (second_factors.c.last_step < step)
-    return bool(tx.execute(update(second_factors).where(earlier).values(last_step=step)).rowcount)
+    used = second_factors.c.last_step
+    good = (second_factors.c.user_name == name) & ((used < step) | (used > step + _FAR_STEPS))
+    return bool(tx.execute(update(second_factors).where(good).values(last_step=step)).rowcount)
 
 
 def _step_of(key: str, code: str) -> int | None:

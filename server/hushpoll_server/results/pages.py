@@ -285,7 +285,8 @@ def export(survey_hash: str) -> Page:
     store, survey = get_store(), _survey(survey_hash)
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
-    zip_export(survey, read_sealed(store, survey_hash), target, _level(), state.fewest, state.seen_apart)
+    records = read_sealed(store, survey_hash, wait=False)
+    zip_export(survey, records, target, _level(), state.fewest, state.seen_apart)
     audit("exported", survey_hash, f"{store.sealed_count(survey_hash)} reports")
     response = send_file(
         target, "application/zip", as_attachment=True, download_name=f"hushpoll-{survey_hash[:12]}.zip"

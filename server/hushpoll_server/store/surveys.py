@@ -79,6 +79,15 @@ class SurveyState:
         """Whether reports are taken today (closing at a number of reports sets `closed_on` when it is reached)."""
         return self.closed_on is None and (self.closes_on is None or today() <= self.closes_on)
 
+    @property
+    def was_closed(self) -> bool:
+        """Whether it was closed for good, so that all its reports may be released.
+
+        A last day that is over takes no more reports; the survey is closed by the keeper, where the clock was steady.
+        A page that is opened while the clock is wrong must not release what waits.
+        """
+        return self.closed_on is not None
+
     def group_sizes(self, survey: Survey) -> dict[str, int] | None:
         """Give how many people each group has; None where nobody said."""
         listed = json.loads(self.populations) if self.populations else []
@@ -92,12 +101,12 @@ class SurveyState:
     @property
     def seen_apart(self) -> float:
         """How many reports may be told from the others, by who reads results while they come; infinite: none may."""
-        return self.minimum_batch if self.is_open or self.results_live else math.inf
+        return math.inf if self.was_closed and not self.results_live else self.minimum_batch
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may read the results now: while a survey is open only where its owner said so."""
-        return self.results_public and (self.results_live or not self.is_open)
+        """Whether everybody may read the results now: before a survey was closed only where its owner said so."""
+        return self.results_public and (self.results_live or self.was_closed)
 
     @property
     def state(self) -> str:

@@ -59,7 +59,6 @@ def readable_state(survey_hash: str) -> SurveyState:
 
 def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
     """Show the page of a published survey, with the forms that were refused in place of fresh ones."""
-    closing.close_due(get_store())
     state, store = readable_state(survey_hash), get_store()
     published = store.get_survey(survey_hash)
     assert published is not None
@@ -81,7 +80,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         state=state,
         survey=published,
         count=count,
-        waiting=max(0, count - state.sealed_n) if state.is_open else 0,
+        waiting=0 if state.was_closed else max(0, count - state.sealed_n),
         handouts=handouts(published, address()),
         only_here=any(f"//{name}" in link for name in LOOPBACK),
         editable=can_edit(current_user, survey_hash),
@@ -358,13 +357,10 @@ def schedule_closing(survey_hash: str) -> Page:
 
 
 def _schedule(survey_hash: str, form: CloseForm) -> None:
-    store = get_store()
     # Only one of the two at a time: a page that says one thing must not do another.
-    closing.keep_open(store, survey_hash)
-    if form.when.data == "date":
-        closing.close(store, survey_hash, on=form.on.data, wait=False)
-    elif form.when.data == "n":
-        closing.close(store, survey_hash, at=form.at.data, wait=False)
+    on = form.on.data if form.when.data == "date" else None
+    at = form.at.data if form.when.data == "n" else None
+    closing.plan(get_store(), survey_hash, on, at)
 
 
 def _scheduled(form: CloseForm) -> str:

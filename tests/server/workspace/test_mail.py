@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from email.message import Message
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hushpoll_client import HushpollError
 from hushpoll_server.config import Config
 from hushpoll_server.mail import Letter, MailError, check_address, send
 from hushpoll_server.people import accounts, resetting
+from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.log import audit_entries, now
 from hushpoll_server.store.surveys import Store
 
@@ -137,6 +139,22 @@ def test_who_asks_is_not_told_whether_there_is_such_an_account(
     for _ in range(8):
         last = submit(nobody, "/sign-in/forgotten", name="owner")
     assert last.status_code == 429
+
+
+def test_other_spellings_of_an_address_give_no_more_letters(store: Store) -> None:
+    """Eight spellings gave eight letters, where one spelling is soon refused."""
+    resetting.set_email(store, "owner", "abc@example.org", actor="test")
+    spellings = ["".join(signs) + "@example.org" for signs in product("aA", "bB", "cC")]
+
+    def sent(given: str) -> bool:
+        try:
+            return asked(store, given)
+        except AccountError:
+            return False
+
+    spelled = sum(sent(one) for one in spellings)
+    resetting.set_email(store, "owner", "xyz@example.org", actor="test")
+    assert spelled == sum(sent("xyz@example.org") for _ in spellings) < 8
 
 
 def test_a_link_that_is_late_or_altered_opens_nothing(nobody: FlaskClient, store: Store) -> None:

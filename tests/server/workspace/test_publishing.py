@@ -287,7 +287,7 @@ def test_closing_now_at_a_date_and_at_a_number(owner: FlaskClient, store: Store)
     assert "No report is taken any more" in closed
     assert "Hand it out" not in closed
     with pytest.raises(HushpollError):
-        closing.keep_open(store, survey.hash)
+        closing.plan(store, survey.hash)
     actions = [entry.action for entry in log.audit_entries(store) if entry.subject == survey.hash]
     assert actions[0] == "closed"
 
