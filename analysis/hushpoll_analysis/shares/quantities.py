@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.counts import Counts
 from hushpoll_analysis.errors import NotIdentifiedError
@@ -104,8 +105,7 @@ def quantity(
     estimate = float(weights @ frequencies)
     # Centred at the estimate: b^2 f - (b.f)^2 in one go would lose digits where b is large.
     sampling = float((weights - estimate) ** 2 @ frequencies) / (n - 1)
-    noise = view.noise(weights)
-    privacy = (float(noise @ shares) if shares is not None else _mean_noise(view, noise, frequencies)) / n
+    privacy = _mean_noise(view, weights, frequencies, shares) / n
     extra = 0.0
     if decoy is not None:
         assert shares is not None
@@ -126,8 +126,14 @@ def quantity(
     )
 
 
-def _mean_noise(view: ChannelView, noise: Floats, frequencies: Floats) -> float:
+def _mean_noise(view: ChannelView, weights: Floats, frequencies: Floats, shares: Floats | None) -> float:
     """Give the mean of Var(b | x), a linear quantity too; its largest value where the channel does not determine it."""
+    if isinstance(view, StackedView):
+        # Of each design with the shares of its own people, who may differ from the others.
+        return float(view.noise_by_report(weights) @ frequencies)
+    noise = view.noise(weights)
+    if shares is not None:
+        return float(noise @ shares)
     try:
         return float(view.solution(noise) @ frequencies)
     except NotIdentifiedError:
