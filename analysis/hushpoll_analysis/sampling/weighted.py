@@ -374,7 +374,14 @@ class WeightedReports:
             # A finite population makes each answer worth more, whatever the weights are.
             kish *= max(plain / variance, 1.0) if variance > 0.0 else 1.0
         found = effective_quantity(
-            self.view, self.frequencies, target, self.decoy, variance, kish, plain=plain
+            self.view,
+            self.frequencies,
+            target,
+            self.decoy,
+            variance,
+            kish,
+            plain=plain,
+            drawn=design.drawn,
         )
         drift = max(found.se**2 - variance, 0.0)
         return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))
