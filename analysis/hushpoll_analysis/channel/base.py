@@ -96,6 +96,24 @@ class ChannelView(ABC):
         spread: Floats = self.backward(weights**2) - self.backward(weights) ** 2
         return np.maximum(spread, 0.0)
 
+    def by_report(self, number: Callable[[ChannelView, Floats], Floats], weights: Floats) -> Floats:
+        """Estimate, for each report, what `number` says of each truth, without bias; of several designs of its own."""
+        return self.solution(number(self, weights))
+
+    def noise_by_report(self, weights: Floats) -> Floats:
+        """Estimate Var(b_z | x) of whoever gave report z, without bias."""
+        return self.by_report(lambda view, own: view.noise(own), weights)
+
+    @property
+    def tables(self) -> tuple[Floats, ...]:
+        """P(report | truth), K x M, of each design; 0 for the reports of another one."""
+        return (self.backward(np.eye(self.outcomes)).T,)
+
+    @property
+    def design_of(self) -> npt.NDArray[np.int64]:
+        """Which design gives each report."""
+        return np.zeros(self.outcomes, dtype=np.int64)
+
 
 class Sampler(ABC):
     """Whole arrays of one channel's reports: read, drawn by the client's own integer rule, and counted."""

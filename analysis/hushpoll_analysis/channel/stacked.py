@@ -6,7 +6,7 @@ one b = (b_1, b_2, ...) with C_g b_g = a is unbiased for a.h whatever the shares
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,23 @@ class StackedView(ChannelView):
 
     def solution(self, target: npt.ArrayLike) -> Floats:
         return np.concatenate([block.solution(target) for block in self.blocks])
+
+    def by_report(self, number: Callable[[ChannelView, Floats], Floats], weights: Floats) -> Floats:
+        # Who was asked directly has no noise, whatever the others have: never the mean over the designs.
+        return np.concatenate(
+            [block.by_report(number, self.part(weights, place)) for place, block in enumerate(self.blocks)]
+        )
+
+    @property
+    def tables(self) -> tuple[Floats, ...]:
+        result = np.zeros((len(self.blocks), self.options, self.outcomes))
+        for number, block in enumerate(self.blocks):
+            self.part(result[number], number)[:] = block.backward(np.eye(block.outcomes)).T
+        return tuple(result)
+
+    @property
+    def design_of(self) -> npt.NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.blocks)), [block.outcomes for block in self.blocks])
 
     def shares(self, frequencies: Floats) -> Floats:
         return np.asarray(frequencies @ self._inverse, dtype=np.float64)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
@@ -208,12 +210,15 @@ class _Column:
         shape = (len(self.values), len(self.tables[0]))
         return np.broadcast_to(self.tables[0], shape), np.broadcast_to(self.tables[1], shape)
 
-    def channel(self) -> Floats:
-        """P(report | truth), K x M."""
+    def channels(self) -> list[tuple[Floats, npt.NDArray[np.bool_]]]:
+        """P(report | truth), K x M, of each design, and who was asked by it."""
         if self.variable is None:
-            return np.ones((1, 1))
+            return [(np.ones((1, 1)), np.ones(len(self.values), dtype=bool))]
         view = self.variable.view
-        return view.backward(np.eye(view.outcomes)).T
+        if len(view.tables) == 1:
+            return [(view.tables[0], np.ones(len(self.values), dtype=bool))]
+        used = view.design_of[self.codes]
+        return [(table, used == number) for number, table in enumerate(view.tables)]
 
     def back(self) -> Floats:
         """Give the weights that estimate a mean over truths, for each respondent's report (n x K)."""
@@ -260,13 +265,16 @@ class _Pair:
             for value, square, m, v in zip(values, squares, self.mean, self.variance, strict=True)
         ]
         scale = np.sqrt(self.variance[0] * self.variance[1])
-        product = (values[0] - self.mean[0])[:, :, None] * (values[1] - self.mean[1])[:, None, :] / scale
-        grid = product - r - 0.5 * r * (parts[0][:, :, None] + parts[1][:, None, :])
-        tables = (self.first.channel(), self.second.channel())
-        over = "nab,xa,yb->nxy"
-        spread = np.einsum(over, grid**2, *tables, optimize=True)
-        spread -= np.einsum(over, grid, *tables, optimize=True) ** 2
-        return np.asarray(np.einsum("nxy,nx,ny->n", spread, self.first.back(), self.second.back()))
+        products = (values[0] - self.mean[0])[:, :, None] * (values[1] - self.mean[1])[:, None, :] / scale
+        grid = products - r - 0.5 * r * (parts[0][:, :, None] + parts[1][:, None, :])
+        over, back = "nab,xa,yb->nxy", (self.first.back(), self.second.back())
+        result = np.zeros(len(grid))
+        for (one, by_one), (other, by_other) in product(self.first.channels(), self.second.channels()):
+            mine = by_one & by_other
+            spread = np.einsum(over, grid[mine] ** 2, one, other, optimize=True)
+            spread -= np.einsum(over, grid[mine], one, other, optimize=True) ** 2
+            result[mine] = np.einsum("nxy,nx,ny->n", spread, back[0][mine], back[1][mine])
+        return result
 
 
 def _decoy_variance(design: SampleDesign, columns: tuple[_Column, _Column]) -> float:

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.columns import SetVariable, Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
@@ -108,13 +108,12 @@ def _number_noise(
     none (one-bit reports), the largest stands in.
     """
     view, b = hidden.view, hidden.weights
-    low, square = view.backward(b), view.backward(b**2)
-    wanted = (view.noise(b), view.backward(b**3) - low * square, view.noise(b**2))
     try:
-        of_mean, of_both, of_square = (view.solution(one)[hidden.codes] for one in wanted)
+        of_mean, of_square = (view.noise_by_report(one)[hidden.codes] for one in (b, b**2))
+        of_both = view.by_report(_with_square, b)[hidden.codes]
     except NotIdentifiedError:
-        largest = [np.full(len(hidden.codes), one.max()) for one in wanted]
-        of_mean, of_both, of_square = largest[0], np.zeros(len(hidden.codes)), largest[2]
+        of_mean, of_square = (np.full(len(hidden.codes), view.noise(one).max()) for one in (b, b**2))
+        of_both = np.zeros(len(hidden.codes))
     of_mean = of_mean + (hidden.spacing / 2.0) ** 2
     design = likelihood.design[0]
     eta, precision = design @ theta[:-1], np.exp(-2.0 * theta[-1])
@@ -124,3 +123,8 @@ def _number_noise(
     result[:, :-1, -1] = result[:, -1, :-1] = across
     result[:, -1, -1] = of_square - 4.0 * eta * of_both + 4.0 * eta**2 * of_mean
     return np.asarray(result * precision**2)
+
+
+def _with_square(view: ChannelView, b: Floats) -> Floats:
+    """Cov(b, b^2 | x) for each truth x."""
+    return np.asarray(view.backward(b**3) - view.backward(b) * view.backward(b**2))

@@ -85,6 +85,13 @@ class SampleDesign:
         return self.weights**2 if self.single is None else self.single.squares
 
     @property
+    def drawn(self) -> float:
+        """The fraction of a finite population that was drawn: of its strata by the squares of their weights."""
+        if self.fractions is None:
+            return 0.0
+        return float(self.fractions[self.strata] @ self.squared / np.sum(self.squared))
+
+    @property
     def heaviest(self) -> float:
         """The largest weight of one respondent."""
         return float((self.weights if self.single is None else self.single.most).max())

@@ -12,7 +12,7 @@ from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.errors import NotIdentifiedError
 from hushpoll_analysis.shares.interval import Interval, Resampling, interval
-from hushpoll_analysis.shares.quantities import Quantity, quantity
+from hushpoll_analysis.shares.quantities import Quantity, in_population, quantity
 
 __all__ = ["effective_interval", "effective_quantity"]
 
@@ -26,13 +26,15 @@ def effective_quantity(
     kish: float,
     n: float = math.inf,
     plain: float | None = None,
+    drawn: float = 0.0,
 ) -> Quantity:
     """Give the quantity b.f of weighted report frequencies, with counts that add up to the effective size.
 
     The size is (sum b^2 f - (b.f)^2) / variance, for one frequency f (1 - f) / variance, but at most Kish's
     (sum w)^2 / sum w^2. With heavy weights a few respondents make the linearised variance, and it is far too small when
     they happen to agree; Kish's size does not depend on what they say. `variance` is without the decoy's own part,
-    `plain` is what it would be without a finite population, which cannot make an answer worth less.
+    `plain` is what it would be without a finite population, which cannot make an answer worth less, and
+    `drawn` the fraction of it that was drawn.
 
     References
     ----------
@@ -50,6 +52,8 @@ def effective_quantity(
         shares = None
     # Two answers at least: a variance has n - 1.
     found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
+    if plain is not None and min(plain, variance, spread, drawn) > 0.0:
+        found = replace(found, line=in_population(found, drawn, max(plain / variance, 1.0)))
     extra = 0.0
     if decoy is not None:
         assert shares is not None

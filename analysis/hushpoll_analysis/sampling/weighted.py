@@ -339,11 +339,11 @@ class WeightedReports:
 
     def noise(self, target: Floats) -> Floats:
         """Unbiased estimates of Var(b | truth), one a respondent; the largest where the channel determines none."""
-        noise, rounded = self.view.noise(self.view.solution(target)), (self.rounding / 2.0) ** 2
+        weights, rounded = self.view.solution(target), (self.rounding / 2.0) ** 2
         try:
-            return self.view.solution(noise)[self.codes] + rounded
+            return self.view.noise_by_report(weights)[self.codes] + rounded
         except NotIdentifiedError:
-            return np.full(len(self.codes), float(noise.max()) + rounded)
+            return np.full(len(self.codes), float(self.view.noise(weights).max()) + rounded)
 
     def variance(self, target: Floats, design: SampleDesign | None = None) -> float:
         """Linearised variance of b.f, without an estimated decoy's own part."""
@@ -374,7 +374,14 @@ class WeightedReports:
             # A finite population makes each answer worth more, whatever the weights are.
             kish *= max(plain / variance, 1.0) if variance > 0.0 else 1.0
         found = effective_quantity(
-            self.view, self.frequencies, target, self.decoy, variance, kish, plain=plain
+            self.view,
+            self.frequencies,
+            target,
+            self.decoy,
+            variance,
+            kish,
+            plain=plain,
+            drawn=design.drawn,
         )
         drift = max(found.se**2 - variance, 0.0)
         return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))

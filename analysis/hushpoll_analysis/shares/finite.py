@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .quantities import Quantity
+from .quantities import Quantity, in_population
 
 __all__ = ["finite_population"]
 
@@ -16,8 +16,9 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
     """Give the quantity for a population of which this fraction was drawn at random without replacement.
 
     Its variance is (1 - f) se^2 + f se_privacy^2. Counts are scaled to the number of answers that would have this
-    variance in a population without end, so that every interval method holds; never to fewer, where by chance the
-    reports vary less than their randomization alone would let them.
+    variance in a population without end, so that every interval method can be used; never to fewer, where by chance
+    the reports vary less than their randomization alone would let them. Wilson's and the exact interval of a share take
+    the variance at each share that they try in place of this one: near an edge all of it is the randomization's.
     """
     if fraction <= 0.0:
         return wanted
@@ -28,15 +29,13 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
         extra = wanted.decoy.slope(shares, wanted.weights) ** 2 * wanted.decoy.variance
     sampling, privacy = (max(one**2 - extra, 0.0) for one in (wanted.se, wanted.se_privacy))
     variance = (1.0 - fraction) * sampling + fraction * privacy
-    if not 0.0 < variance < sampling:
-        return replace(wanted, se=math.sqrt(variance + extra))
-    growth = sampling / variance
+    if variance <= 0.0:
+        return replace(wanted, se=math.sqrt(extra))
+    growth = max(sampling / variance, 1.0)
     line = wanted.line
     if line is not None:
         line = replace(line, successes=line.successes * growth, trials=line.trials * growth)
-    return replace(
-        wanted,
-        counts=np.asarray(wanted.counts * growth, dtype=np.float64),
-        line=line,
-        se=math.sqrt(variance + extra),
-    )
+    found = replace(wanted, line=line, se=math.sqrt(variance + extra))
+    if growth > 1.0:
+        found = replace(found, counts=np.asarray(wanted.counts * growth, dtype=np.float64))
+    return replace(found, line=in_population(found, fraction, growth))

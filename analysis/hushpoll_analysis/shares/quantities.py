@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.counts import Counts
 from hushpoll_analysis.errors import NotIdentifiedError
 
-__all__ = ["OneFrequency", "Quantity", "line_of", "quantity"]
+__all__ = ["FinitePopulation", "OneFrequency", "Quantity", "in_population", "line_of", "quantity"]
 
 # Weights closer than this, relative to the largest, are one value: a solved b carries rounding of about 1e-15.
 SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class FinitePopulation:
+    """A finite population behind one frequency."""
+
+    growth: float
+    """By how much its successes and trials were multiplied, to those that would have the variance without end."""
+    fraction: float
+    """The fraction that was drawn."""
+    chances: tuple[float, float]
+    """How likely a success is for who has the trait and who has not, the smaller one first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +42,13 @@ class OneFrequency:
     trials: float
     intercept: float
     slope: float
+    finite: FinitePopulation | None = None
+
+    @property
+    def reports(self) -> tuple[float, float]:
+        """Successes and trials that came in, where the others are worth more in a finite population."""
+        growth = 1.0 if self.finite is None else self.finite.growth
+        return self.successes / growth, self.trials / growth
 
     def at(self, probability: float) -> float:
         """Give the quantity that belongs to a probability of the frequency."""
@@ -104,8 +124,7 @@ def quantity(
     estimate = float(weights @ frequencies)
     # Centred at the estimate: b^2 f - (b.f)^2 in one go would lose digits where b is large.
     sampling = float((weights - estimate) ** 2 @ frequencies) / (n - 1)
-    noise = view.noise(weights)
-    privacy = (float(noise @ shares) if shares is not None else _mean_noise(view, noise, frequencies)) / n
+    privacy = _mean_noise(view, weights, frequencies, shares) / n
     extra = 0.0
     if decoy is not None:
         assert shares is not None
@@ -126,8 +145,14 @@ def quantity(
     )
 
 
-def _mean_noise(view: ChannelView, noise: Floats, frequencies: Floats) -> float:
+def _mean_noise(view: ChannelView, weights: Floats, frequencies: Floats, shares: Floats | None) -> float:
     """Give the mean of Var(b | x), a linear quantity too; its largest value where the channel does not determine it."""
+    if isinstance(view, StackedView):
+        # Of each design with the shares of its own people, who may differ from the others.
+        return float(view.noise_by_report(weights) @ frequencies)
+    noise = view.noise(weights)
+    if shares is not None:
+        return float(noise @ shares)
     try:
         return float(view.solution(noise) @ frequencies)
     except NotIdentifiedError:
@@ -144,6 +169,19 @@ def line_of(weights: Floats, counts: Counts | Floats, view: ChannelView) -> OneF
         return None
     successes, trials = counts[upper & view.possible].sum(), counts.sum()
     return OneFrequency(successes.item(), trials.item(), low, high - low)
+
+
+def in_population(wanted: Quantity, fraction: float, growth: float) -> OneFrequency | None:
+    """Give the line in a finite population, its counts as they are worth more already; None where there is none.
+
+    How much the randomization adds follows from the frequency where people have a trait or not; else it is not known
+    there.
+    """
+    line = wanted.line
+    if line is None or len(np.unique(wanted.target)) != 2:
+        return line
+    low, high = (line.probability(end) for end in wanted.bounds)
+    return replace(line, finite=FinitePopulation(growth, fraction, (low, high)))
 
 
 def _design_effect(target: Floats, shares: Floats | None, variance: float, n: float) -> float | None:

@@ -6,11 +6,13 @@ step works along one axis at a time and no matrix of the whole table is ever mad
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 from hushpoll_client.said import said
 
 from hushpoll_analysis.channel.view import Floats
@@ -122,16 +124,26 @@ class JointReports:
         """Unbiased estimates of Cov(influence | truth), one a respondent (n x q x q), for a finite population."""
         if self.design is None or self.design.fractions is None:
             return None
-        forward = [one.view.backward(np.eye(one.view.outcomes)).T for one in self.variables]
         back = [matrix.T for matrix in self.matrices]
-        means = [along_axes(one, forward) for one in influence]
         result = np.empty((len(self._cell), len(influence), len(influence)))
-        for a in range(len(influence)):
-            for b in range(a, len(influence)):
-                spread = along_axes(influence[a] * influence[b], forward) - means[a] * means[b]
-                values = along_axes(spread, back).reshape(-1)[self._cell]
-                result[:, a, b] = result[:, b, a] = values
+        for forward, mine in self._by_design():
+            means = [along_axes(one, forward) for one in influence]
+            for a in range(len(influence)):
+                for b in range(a, len(influence)):
+                    spread = along_axes(influence[a] * influence[b], forward) - means[a] * means[b]
+                    values = along_axes(spread, back).reshape(-1)[self._cell[mine]]
+                    result[mine, a, b] = result[mine, b, a] = values
         return result
+
+    def _by_design(self) -> Iterator[tuple[list[Floats], npt.NDArray[np.bool_]]]:
+        """Give P(report | truth) of each variable, with who was asked by these designs: mostly all, by one each."""
+        assert self.codes is not None
+        tables = [one.view.tables for one in self.variables]
+        used = [one.view.design_of[codes] for one, codes in zip(self.variables, self.codes, strict=True)]
+        for designs in product(*(range(len(one)) for one in tables)):
+            mine = np.all([own == number for own, number in zip(used, designs, strict=True)], axis=0)
+            if np.any(mine):
+                yield [one[number] for one, number in zip(tables, designs, strict=True)], mine
 
     @cached_property
     def decoys(self) -> tuple[tuple[int, EstimatedShare], ...]:

@@ -165,8 +165,7 @@ def _noise(read: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> Any
     """Add up what the randomization adds to each person's sum: items are randomized independently."""
     parts = []
     for (one, codes), v in zip(read, points, strict=True):
-        view = one.view
-        parts.append(view.solution(view.noise(view.solution(v)))[codes])
+        parts.append(one.view.noise_by_report(one.view.solution(v))[codes])
     return np.sum(parts, axis=0)
 
 

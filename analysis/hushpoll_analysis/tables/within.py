@@ -133,7 +133,15 @@ def _table_share(
         weights = view.solution(target)
         plain = float((weights - weights @ frequencies) ** 2 @ frequencies) / _kish_of(joint, places)
     wanted = effective_quantity(
-        view, frequencies, target, decoy, variance, _kish(joint, places), float(counts.sum()), plain
+        view,
+        frequencies,
+        target,
+        decoy,
+        variance,
+        _kish(joint, places),
+        float(counts.sum()),
+        plain,
+        joint.design.drawn,
     )
     return TableShare(estimate, error, "", joint, wanted)
 

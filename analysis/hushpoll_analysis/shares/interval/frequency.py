@@ -4,15 +4,47 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.shares.quantities import Quantity
+from hushpoll_analysis.shares.quantities import FinitePopulation, OneFrequency, Quantity
 
 from .base import Limits, ManyLimits, Resampling
 
-__all__ = ["FrequencyMethod"]
+__all__ = ["FrequencyMethod", "Population"]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The finite populations behind many frequencies, one each; a fraction of 0 where there is none."""
+
+    growth: Floats
+    fraction: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, lines: Sequence[OneFrequency]) -> Population | None:
+        """Read those of lines; None where no line has one."""
+        if all(one.finite is None for one in lines):
+            return None
+        endless = FinitePopulation(1.0, 0.0, (0.0, 1.0))
+        each = [one.finite or endless for one in lines]
+        return cls(*np.array([(one.growth, one.fraction, *one.chances) for one in each]).T)
+
+    def line(self) -> tuple[Floats, Floats]:
+        """Give u and v: the randomization's variance of one report is u + v p, at a probability p of success."""
+        ends = self.low * (1.0 - self.low), self.high * (1.0 - self.high)
+        v = (ends[1] - ends[0]) / (self.high - self.low)
+        return ends[0] - v * self.low, v
+
+    def variance(self, p: Floats) -> Floats:
+        """Give the variance of one report at a probability of success: never more than in a population without end."""
+        u, v = self.line()
+        whole = p * (1.0 - p)
+        return np.asarray((1.0 - self.fraction) * whole + self.fraction * np.minimum(u + v * p, whole))
 
 
 class FrequencyMethod(ABC):
@@ -25,6 +57,12 @@ class FrequencyMethod(ABC):
     def of_each(self, successes: Floats, trials: Floats, levels: Floats) -> tuple[Floats, Floats]:
         """Give the limits of frequencies themselves; effective sizes need not be whole."""
 
+    def of_population(
+        self, successes: Floats, trials: Floats, levels: Floats, population: Population
+    ) -> tuple[Floats, Floats]:
+        """Give the same in a finite population, from the reports that came in; here as many as they are worth."""
+        return self.of_each(successes * population.growth, trials * population.growth, levels)
+
     def of(self, successes: float, trials: float, level: float) -> Limits:
         """Give the limits of one frequency."""
         low, high = self.of_each(*(np.array([one], dtype=np.float64) for one in (successes, trials, level)))
@@ -36,22 +74,24 @@ class FrequencyMethod(ABC):
 
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Map both limits through the line, which may fall."""
-        line = quantity.line
-        assert line is not None
-        ends = [line.at(end) for end in self.of(line.successes, line.trials, level)]
-        return min(ends), max(ends)
+        low, high = self.together([quantity])(np.array([level]), np.ones(1))
+        return float(low[0]), float(high[0])
 
     def together(self, wanted: Sequence[Quantity]) -> ManyLimits:
         """Give the limits of many quantities at once; effective answers are fewer by the factor's square."""
         lines = [one.line for one in wanted if one.line is not None]
-        table = np.array([(one.successes, one.trials, one.intercept, one.slope) for one in lines])
+        table = np.array([(*one.reports, one.intercept, one.slope) for one in lines])
         successes, trials, intercept, slope = table.reshape(-1, 4).T
+        population = Population.of(lines)
 
         def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
-            ends = [
-                intercept + slope * end
-                for end in self.of_each(successes * shrink**2, trials * shrink**2, levels)
-            ]
+            yes, of = successes * shrink**2, trials * shrink**2
+            found = (
+                self.of_each(yes, of, levels)
+                if population is None
+                else self.of_population(yes, of, levels, population)
+            )
+            ends = [intercept + slope * end for end in found]
             return np.minimum(*ends), np.maximum(*ends)
 
         return at

@@ -71,7 +71,7 @@ def method_for(wanted: Sequence[Quantity], requested: str = AUTO, together: bool
     check_method(requested)
     if requested == AUTO:
         lines = [one.line for one in wanted]
-        exact = together or any(one is not None and scarce(one.successes, one.trials) for one in lines)
+        exact = together or any(one is not None and scarce(*one.reports) for one in lines)
         requested = ClopperPearson.name if exact else Wilson.name
     for name in (requested, Mover.name):
         if all(_BY_NAME[name].fits(one) for one in wanted):

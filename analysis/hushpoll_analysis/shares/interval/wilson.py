@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from hushpoll_analysis.channel.view import Floats
 
-from .frequency import FrequencyMethod
+from .frequency import FrequencyMethod, Population
 
 __all__ = ["Wilson", "score_limits"]
 
@@ -30,3 +30,17 @@ class Wilson(FrequencyMethod):
     def of_each(self, successes: Floats, trials: Floats, levels: Floats) -> tuple[Floats, Floats]:
         """Give the score limits with n, not n - 1."""
         return score_limits(successes / trials, trials, -ndtri((1.0 - levels) / 2.0))
+
+    def of_population(
+        self, successes: Floats, trials: Floats, levels: Floats, population: Population
+    ) -> tuple[Floats, Floats]:
+        """Give all p with |share - p| <= z sqrt(V(p) / n), V being the variance of one report in the population.
+
+        V is the smaller one of p (1 - p) and of a parabola, so that these p satisfy two quadratic inequalities.
+        """
+        share, z = successes / trials, -ndtri((1.0 - levels) / 2.0)
+        first, last = score_limits(share, trials, z)
+        (u, v), f, bit = population.line(), population.fraction, z * z / trials
+        square, half = 1.0 + bit * (1.0 - f), share + bit * (1.0 - f + f * v) / 2.0
+        root = np.sqrt(np.maximum(half**2 - square * (share**2 - bit * f * u), 0.0))
+        return np.maximum(first, (half - root) / square), np.minimum(last, (half + root) / square)
