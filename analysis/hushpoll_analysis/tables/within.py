@@ -20,7 +20,16 @@ from hushpoll_analysis.shares.quantities import Quantity, quantity
 from .group_ratio import GroupRatio, group_ratio
 from .joint import JointReports
 
-__all__ = ["COLUMNS", "TableShare", "quantile", "share_error", "share_of", "shown_limits", "within_group"]
+__all__ = [
+    "COLUMNS",
+    "TableShare",
+    "quantile",
+    "share_error",
+    "share_of",
+    "share_with",
+    "shown_limits",
+    "within_group",
+]
 
 COLUMNS = ("estimate", "se", "low", "high", "shown_low", "shown_high", "interval", "note")
 
@@ -69,9 +78,13 @@ def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLik
 
 def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
     """Give the share of one answer of one variable among all respondents."""
+    return share_with(joint, axis, option, joint.mean({axis: option}), share_error(joint, axis, option))
+
+
+def share_with(joint: JointReports, axis: int, option: int, estimate: float, error: float) -> TableShare:
+    """Give that share where its estimate and standard error are known; the others may not be determined."""
     others = tuple(other for other in range(joint.counts.ndim) if other != axis)
     frequencies = joint.frequencies.sum(axis=others) * joint.n
-    estimate, error = joint.mean({axis: option}), share_error(joint, axis, option)
     return _table_share(joint, axis, option, estimate, error, frequencies, None)
 
 
