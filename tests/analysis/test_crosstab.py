@@ -13,6 +13,7 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
 from hushpoll_analysis.shares.interval.score import linear_score_limits
+from hushpoll_analysis.shares.interval.score_ratio import ratio_score_limits
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from hypothesis import assume, given, settings, strategies
@@ -266,6 +267,101 @@ def test_cells_of_an_exact_group_cover(n: int, share: float, epsilon: float) -> 
     got = cell_coverage(n, share, epsilon, 50_000, 32)
     print(got)
     assert 0.93 - slack <= got <= 0.975 + slack
+
+
+def shares_within(n: int, shares: tuple[float, float], epsilon: float, draws: int, seed: int) -> np.ndarray:
+    """Coverage of the shares within two randomized groups of half of the people each."""
+    how = mechanisms.warner(epsilon=epsilon)
+    channel = np.array(how.analysis.rows) / SCALE
+    weights = np.linalg.inv(channel)
+    truth = np.array([[(1 - share) / 2, share / 2] for share in shares])
+    drawn = np.random.default_rng(seed).multinomial(n, (channel.T @ truth @ channel).reshape(-1), size=draws)
+    table = crosstab(drawn[0].reshape(2, 2), {"g": how, "y": how}, "g", "y").conditional("y", given="g")
+    found = []
+    for group, share in enumerate(shares):
+        bottom = np.outer(weights[:, group], np.ones(2)).reshape(-1)
+        top = np.outer(weights[:, group], weights[:, 1]).reshape(-1)
+        low, high = ratio_score_limits(
+            *(np.tile(one, (draws, 1)) for one in (top, bottom)), drawn / n, n, 0.95
+        )
+        row = table.loc[(group, 1)]
+        if row["interval"] == "score":
+            assert (row["low"], row["high"]) == pytest.approx((low[0], high[0]))
+        found.append(np.mean((low <= share + 1e-9) & (share - 1e-9 <= high)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("n", "shares", "epsilon"),
+    [(100, (0, 0.1), 4), (200, (0.02, 0.02), 4), (40, (0, 0), 4)],
+)
+def test_shares_within_randomized_groups_cover_small(
+    n: int, shares: tuple[float, float], epsilon: float
+) -> None:
+    """The normal interval covered 65, 88 and 31 %."""
+    slack = 3 * np.sqrt(0.05 * 0.95 / 4000)
+    assert shares_within(n, shares, epsilon, 4000, 41).min() >= 0.93 - slack
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", [2, 3, 4])
+@pytest.mark.parametrize("shares", [(0, 0), (0, 0.1), (0.02, 0.02), (0, 0.3), (0.2, 0.6)])
+@pytest.mark.parametrize("n", [40, 100, 200, 400])
+def test_shares_within_randomized_groups_cover(n: int, shares: tuple[float, float], epsilon: float) -> None:
+    got = shares_within(n, shares, epsilon, 20_000, 42)
+    print(got)
+    assert got.min() >= 0.93 - 3 * np.sqrt(0.05 * 0.95 / 20_000)
+
+
+def test_equal_reports_leave_a_share_within_a_randomized_group_an_interval() -> None:
+    how = mechanisms.warner(epsilon=4)
+    got = compare([[50, 0], [50, 0]], {"g": how, "y": how}, "y", "g")
+    assert list(got.shares["interval"]) == ["score", "score"]
+    assert (got.shares["low"] < 0).all()
+    assert (got.shares["shown_high"] > 0.03).all()
+    one = got.differences[0]
+    assert one.interval == "mover"
+    assert one.low < -0.03 < 0.03 < one.high
+    assert one.p_value == 1
+    rare = compare([[30, 0], [28, 2]], {"g": how, "y": how}, "y", "g").shares
+    assert rare.loc[("No", "Yes"), "shown_high"] > 0.03
+
+
+def test_the_ratio_of_a_group_is_what_the_score_test_does_not_reject() -> None:
+    """At a limit R the score limit of p_gy - R p_g, as cells have it, is 0; far from the edges it is the normal one."""
+    how = mechanisms.warner(epsilon=3)
+    weights = np.linalg.inv(np.array(how.analysis.rows) / SCALE)
+    counts = np.array([60, 3, 40, 12])
+    bottom = np.outer(weights[:, 1], np.ones(2)).reshape(1, -1)
+    top = np.outer(weights[:, 1], weights[:, 1]).reshape(1, -1)
+    flat = (counts / counts.sum())[None]
+    low, high = ratio_score_limits(top, bottom, flat, counts.sum(), 0.95)
+    assert linear_score_limits(top - low * bottom, flat, counts.sum(), 0.95)[0] == pytest.approx(0, abs=1e-8)
+    assert linear_score_limits(top - high * bottom, flat, counts.sum(), 0.95)[1] == pytest.approx(0, abs=1e-8)
+    row = compare(counts.reshape(2, 2), {"g": how, "y": how}, "y", "g").shares.loc[("Yes", "Yes")]
+    assert (row["low"], row["high"]) == pytest.approx((low[0], high[0]))
+    many = compare(10_000 * counts.reshape(2, 2), {"g": how, "y": how}, "y", "g").shares.loc[("Yes", "Yes")]
+    assert many["interval"] == "wald"
+    ends = ratio_score_limits(top, bottom, flat, 10_000 * counts.sum(), 0.95)
+    assert (ends[0][0], ends[1][0]) == pytest.approx((many["low"], many["high"]), abs=1e-4)
+
+
+def test_weights_and_decoys_widen_the_share_within_a_randomized_group() -> None:
+    how, decoy = mechanisms.warner(epsilon=3), mechanisms.or_poll(decoy_counts=(12, 30))
+    counts = np.array([[60, 3], [40, 12]])
+    cells = np.repeat(np.arange(4), counts.reshape(-1))
+    people = pd.DataFrame({"g": cells // 2, "y": cells % 2, "w": np.where(np.arange(115) % 3, 1.0, 4.0)})
+    names = {"g": how, "y": how}
+    plain = compare(people, names, "y", "g").shares
+    alike = compare(people.assign(w=1.0), names, "y", "g", weights="w").shares
+    assert alike["low"].to_numpy() == pytest.approx(plain["low"].to_numpy(), abs=0.01)
+    heavy = compare(people, names, "y", "g", weights="w").shares
+    assert list(heavy["interval"]) == ["score", "score"]
+    assert ((heavy["high"] - heavy["low"]) > (plain["high"] - plain["low"])).all()
+    counted = compare(counts, {"g": how, "y": decoy}, "y", "g").shares
+    assert list(counted["interval"]) == ["mover", "mover"]
+    known = compare(counts, {"g": how, "y": mechanisms.or_poll(decoy_share="0.4")}, "y", "g").shares
+    assert ((counted["high"] - counted["low"]) > (known["high"] - known["low"])).all()
 
 
 def test_a_faint_group_is_named_not_divided_by() -> None:

@@ -216,8 +216,8 @@ COLUMNS = {
     "ratio": ["of", "among", *INTERVAL, "level"],
     "constrained": ["share"],
     "power": ["mechanism", "n", "share", "null", "alpha", "two_sided", "power"],
-    "groups": [*INTERVAL, "constrained", *SHOWN],
-    "parameter": [*INTERVAL, "constrained", *SHOWN],
+    "groups": [*INTERVAL, "constrained", "interval", *SHOWN],
+    "parameter": [*INTERVAL, "constrained", "interval", *SHOWN],
     "weighted": [
         *INTERVAL,
         *("se_privacy", "misfit", "total", "total_se", "design_effect", "sampling_effect"),

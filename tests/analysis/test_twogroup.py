@@ -167,6 +167,38 @@ def test_the_default_interval_covers_where_a_report_is_rare() -> None:
     assert covered / joint[joint > 1e-4].sum() > 0.93
 
 
+def covers_zero(n: int, decoy: float, theta: tuple[float, float]) -> float:
+    """By enumeration: how often `low` and `high` hold a true share of 0."""
+    joint = np.outer(*(binom.pmf(np.arange(n + 1), n, (1 - t) * decoy) for t in theta))
+    covered = 0.0
+    for a, b in np.argwhere(joint > 1e-3):
+        share = unrelated_two_groups([(n - a, a), (n - b, b)], truth=theta)["share"]
+        covered += float(joint[a, b]) * (share.low <= 1e-9 and share.high >= -1e-9)
+    return covered / float(joint[joint > 1e-3].sum())
+
+
+@pytest.mark.parametrize(("n", "decoy", "theta"), [(50, 0.1, (0.7, 0.3)), (100, 0.05, (0.8, 0.2))])
+def test_the_unclipped_limits_hold_a_share_of_zero(n: int, decoy: float, theta: tuple[float, float]) -> None:
+    """The normal limits below 0, which were called likelihood limits, held it in 88 and 77 %."""
+    assert covers_zero(n, decoy, theta) >= 0.93
+
+
+def test_each_parameter_names_the_method_of_its_limits() -> None:
+    found = unrelated_two_groups([(50, 0), (46, 4)], truth=(0.7, 0.3))["share"]
+    assert (found.interval, found.low) == ("likelihood", 0)
+    assert found.high > 0.03
+    beyond = unrelated_two_groups([(50, 0), (0, 50)], truth=(0.7, 0.3))
+    share = beyond["share"]
+    assert (share.interval, share.se) == ("mover", 0)
+    assert share.low <= share.estimate < share.high - 0.05
+    assert share.high < 0
+    assert share.shown.low == 0 < share.shown.high
+    assert any("MOVER" in note and "share" in note for note in beyond.notes)
+    assert beyond.to_dict()["estimates"][0]["interval"] == "mover"
+    often = unrelated_two_groups([(340, 160), (285, 215)], truth=(0.7, 0.3))
+    assert [one.interval for one in often.parameters] == ["wald", "wald"]
+
+
 def test_results_show_themselves() -> None:
     found = unrelated_two_groups([(340, 160), (285, 215)], truth=("7/10", "3/10"))
     assert list(found.to_frame().index) == ["share", "decoy"]

@@ -17,8 +17,10 @@ from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
+from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.record import RecordFormat
 from hushpoll_server.cli import main
+from scipy.stats import binom
 
 COIN = mechanisms.warner(epsilon=2)
 
@@ -75,6 +77,49 @@ def test_corrected_intervals_cover_everywhere(n: int, pi: float, rate: float, an
     print(got)
     assert 0.93 <= got["corrected"] <= 0.975
     assert 0.93 <= got["rate"] <= 0.975
+
+
+def covers_careless(n: int, rate: float, how: Mechanism | None, share: float) -> float:
+    """By enumeration of the anchor's reports: how often the interval holds the careless share."""
+    yes = (1 - rate) * share + rate / 2
+    if how is not None:
+        no, some = (row[1] / SCALE for row in how.analysis.rows)
+        yes = no + (some - no) * yes
+    covered = 0.0
+    chances = binom.pmf(np.arange(n + 1), n, yes)
+    for k in np.flatnonzero(chances > 1e-6):
+        anchors = np.array([n - k, k])
+        counts = np.stack([anchors - anchors // 3, anchors // 3])
+        got = anchored(counts, {"y": COIN, "a": how}, "y", "a", share).careless
+        covered += float(chances[k]) * (got.low - 1e-9 <= rate <= got.high + 1e-9)
+    return covered
+
+
+@pytest.mark.parametrize(
+    ("n", "rate", "how", "share"),
+    [
+        (100, 0.02, None, 1.0),
+        (400, 0.02, None, 1.0),
+        (100, 0.0, mechanisms.warner(epsilon=4), 0.0),
+    ],
+)
+def test_the_careless_share_covers_where_a_report_is_rare(
+    n: int, rate: float, how: Mechanism | None, share: float
+) -> None:
+    """The normal interval covered 67, 87 and 84 %."""
+    assert covers_careless(n, rate, how, share) >= 0.93
+
+
+def test_equal_reports_leave_the_correction_an_interval() -> None:
+    told = anchored([[0, 150], [0, 50]], {"y": mechanisms.warner(epsilon=2), "a": None}, "y", "a", share=1)
+    assert (told.careless.se, told.careless.low) == (0, 0)
+    assert 0.03 < told.careless.high == told.careless.shown.high < 0.05
+    assert told.shares[0].low < told.shares[0].estimate < told.shares[0].high
+    how = mechanisms.warner(epsilon=3)
+    equal = anchored([[60, 0], [0, 0]], {"y": how, "a": how}, "y", "a", share=0)
+    alone = estimate([60, 0], how)["Yes"]
+    assert (equal.careless.low, equal.careless.high) == pytest.approx((2 * alone.low, 2 * alone.high))
+    assert equal.shares[0].shown.high > 0.03
 
 
 def test_it_is_the_bias_corrected_crosswise_estimate() -> None:

@@ -23,7 +23,6 @@ from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.tables.anchoring import Anchored, AnchoredShare, anchored
 from hushpoll_analysis.tables.fieller import Careless, careless_of, read_anchor
 from hushpoll_analysis.tables.joint import JointReports
-from hushpoll_analysis.tables.within import quantile
 
 from .method import percent
 from .numbers import rounded, values_of
@@ -261,7 +260,7 @@ def _careless(known: _Known, counted: Tally, respondents: Respondents | None) ->
         variable, codes = read_variable(frame, asked.id, how, asked.labels)
         counts = np.bincount(codes, times_of(frame), variable.view.outcomes).astype(np.float64)
         joint = JointReports((variable,), counts, (codes,), SampleKeys(**keys).design(frame))
-    return careless_of(joint, read_anchor(variable, known.share, known.answer), quantile(joint, known.level))
+    return careless_of(joint, read_anchor(variable, known.share, known.answer), known.level)
 
 
 def _corrected(

@@ -24,6 +24,7 @@ from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .interval import ENOUGH
+from .interval.mover import Mover
 from .result import Shown
 from .two_groups_likelihood import TwoBinomials
 
@@ -51,6 +52,7 @@ class Parameter(Drawn):
     The standard error belongs to the unclipped estimate and stays right when that is negative; a Hessian taken at the
     edge of the possible values is not a standard error. `constrained` is the maximum likelihood value with every share
     possible at once, None where that leaves it undetermined. A parameter that the data do not determine is nan.
+    `interval` is the method of `low` and `high`.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Parameter(Drawn):
     high: float
     shown: Shown
     constrained: float | None
+    interval: str
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class TwoGroupEstimate:
                     **_plain({key: vars(parameter)[key] for key in ("estimate", "se", "low", "high")}),
                     "shown": _plain(vars(parameter.shown)),
                     "constrained": parameter.constrained,
+                    "interval": parameter.interval,
                 }
                 for parameter in self.parameters
             ],
@@ -183,7 +187,8 @@ def unrelated_two_groups(
     level : float
     interval : {"auto", "wald", "likelihood"}
         "likelihood" is the profile likelihood, restricted to possible values; "auto" takes it where a report came in
-        fewer than 15 times and some of the normal interval is possible.
+        fewer than 15 times. Where the limits that follow from both groups' frequencies (MOVER) then lie wholly outside
+        the possible values, `low` and `high` are these, and the parameter's own `interval` says so.
 
     Returns
     -------
@@ -361,6 +366,12 @@ def _notes(parameters: Sequence[Parameter], possible: bool, interval: str) -> tu
         for parameter in parameters
         if math.isnan(parameter.estimate)
     ]
+    notes += [
+        f"All limits of {parameter.name!r} from both groups' frequencies (MOVER) lie outside the possible values; "
+        "these are its low and high."
+        for parameter in parameters
+        if parameter.interval == Mover.name
+    ]
     if not possible:
         notes.append(
             "An estimate lies outside the possible values; its standard error is that of the unclipped estimate. "
@@ -374,7 +385,7 @@ def _parameter(
 ) -> Parameter:
     if not unknown.determined(theta):
         nothing = Shown(math.nan, 0.0, 1.0)
-        return Parameter(unknown.name, math.nan, math.nan, math.nan, math.nan, nothing, None)
+        return Parameter(unknown.name, math.nan, math.nan, math.nan, math.nan, nothing, None, "")
     value, slope = unknown.value(theta), unknown.gradient(theta)
     se = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     margin = float(norm.isf((1 - level) / 2)) * se
@@ -382,8 +393,11 @@ def _parameter(
     constrained = unknown.value(fit.peak) if unknown.determined(fit.peak) else None
     shown_low, shown_high = max(low, 0.0), min(high, 1.0)
     middle = min(max(value, 0.0), 1.0)
-    outside = high < 0 or low > 1
-    likely = interval == "likelihood" or (interval == _RARE and not outside)
+    method = "likelihood" if interval == _RARE else interval
+    if interval == _RARE:
+        low, high = fit.mover_interval(value, slope, level)
+        method = Mover.name if high < 0 or low > 1 else method
+    outside, likely = high < 0 or low > 1, method == "likelihood"
     if likely or outside:
         start = middle if constrained is None else min(max(constrained, 0.0), 1.0)
         shown_low, shown_high = fit.profile_interval(unknown.line, start, level)
@@ -392,7 +406,7 @@ def _parameter(
         if likely:
             low, high = shown_low, shown_high
     shown = Shown(middle, shown_low, shown_high)
-    return Parameter(unknown.name, value, se, low, high, shown, constrained)
+    return Parameter(unknown.name, value, se, low, high, shown, constrained, method)
 
 
 def _plain(row: Mapping[str, float]) -> dict[str, float | None]:

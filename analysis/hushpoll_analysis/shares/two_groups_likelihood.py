@@ -14,6 +14,8 @@ from hushpoll_analysis.channel.view import Floats
 
 from .constrained import maximise
 from .interval import crossings
+from .interval.adaptive import frequency_limits
+from .interval.mover import Part, linear_limits
 
 __all__ = ["TwoBinomials"]
 
@@ -56,6 +58,14 @@ class TwoBinomials:
         """Give the log-likelihood without its constant."""
         yes = np.clip(self.design @ theta, 0.0, 1.0)
         return kernel(self.counts, np.stack([1 - yes, yes], axis=1))
+
+    def mover_interval(self, value: float, slope: Floats, level: float) -> tuple[float, float]:
+        """Give unclipped limits of a parameter that moves with theta by `slope`, from those of both frequencies."""
+        parts = []
+        for one, (no, yes) in zip(np.linalg.solve(self.design.T, slope), self.counts.tolist(), strict=True):
+            frequency = Part(yes / (no + yes), *frequency_limits(yes, no + yes, level))
+            parts.append((float(one), frequency))
+        return linear_limits(value, parts)
 
     def profile_interval(self, line: Line, best: float, level: float) -> tuple[float, float]:
         """All values in [0, 1] of a parameter whose profile likelihood is high enough; `line` gives its level sets."""

@@ -32,7 +32,6 @@ from hushpoll_analysis.shares.share_table import ShareTable
 from .fieller import Anchor, Careless, corrected_mean, corrected_share, read_anchor
 from .joint import JointReports
 from .reading import read_joint
-from .within import quantile
 
 ROUNDED = 0.005
 """How far chances with few digits may miss their sum: .333 three times."""
@@ -146,10 +145,11 @@ def anchored(
     -----
     :math:`\hat\pi = (\hat p - \hat r/K)/(1 - \hat r)`. The interval is Fieller's: all :math:`\pi` with
     :math:`|\hat p - \pi + \hat r(\pi - 1/K)| \le z \sqrt{V_p + (\pi - 1/K)^2 V_r + 2 (\pi - 1/K) C_{pr}}`, with the
-    covariance of both questions. Taking r as known would cover 89 % in place of 95 %. **Assumes** that the same people
-    are careless in both questions, and that these pick every option alike. With two options and a symmetric channel
-    (warner, crosswise) a random answer and a random report are the same, so this is the bias-corrected crosswise
-    estimate with anchor.
+    covariance of both questions; where all reports of one are the same, the limits of its share stand for its
+    standard error. The careless share has the interval that `estimate` gives the anchor's share. Taking r as known
+    would cover 89 % in place of 95 %. **Assumes** that the same people are careless in both questions, and that these
+    pick every option alike. With two options and a symmetric channel (warner, crosswise) a random answer and a random
+    report are the same, so this is the bias-corrected crosswise estimate with anchor.
 
     References
     ----------
@@ -246,12 +246,11 @@ def anchored_joint(
         options = [asked.position(option)]
     else:
         options = [1] if len(asked.labels) == 2 else list(range(len(asked.labels)))
-    z = quantile(joint, level)
     known_chances = None if chances is None else _checked(chances, asked.labels, asked.name, 1.0)
     shares = []
     for k in options:
         chance = 1.0 / len(asked.labels) if known_chances is None else float(known_chances[k])
-        careless, entry = corrected_share(joint, k, anchor, chance, z)
+        careless, entry = corrected_share(joint, k, anchor, chance, level)
         shares.append(AnchoredShare(asked.labels[k], *entry))
     return _result(joint, anchor, level, careless, shares)
 
@@ -285,7 +284,7 @@ def anchored_mean(
         )
     anchor = read_anchor(joint.variables[1], share, anchor_option)
     low, high = float(numbers.min()), float(numbers.max())
-    careless, entry = corrected_mean(joint, numbers, anchor, (low + high) / 2.0, quantile(joint, level))
+    careless, entry = corrected_mean(joint, numbers, anchor, (low + high) / 2.0, level)
     limits = (min(max(value, low), high) for value in (entry.estimate, entry.low, entry.high))
     mean = AnchoredShare("mean", *entry._replace(shown=Shown(*limits)))
     return replace(_result(joint, anchor, level, careless, [mean]), quantity="mean")
@@ -313,8 +312,8 @@ def _notes(careless: Careless, shares: Sequence[AnchoredShare]) -> list[str]:
         )
     if careless.se == 0.0 or any(share.uncorrected_se == 0.0 for share in shares):
         notes.append(
-            "All reports of the question or of the anchor are the same, so a standard error is 0 and says nothing, and "
-            "the corrected interval is too narrow."
+            "All reports of the question or of the anchor are the same, so a standard error is 0 and says nothing; "
+            "intervals of shares are made from the limits of the frequency, and that of a mean is too narrow."
         )
     if any(math.isinf(share.low) for share in shares):
         notes.append(

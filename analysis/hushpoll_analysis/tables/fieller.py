@@ -18,6 +18,8 @@ from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.result import Shown
 
 from .joint import JointReports
+from .many import ManyShares
+from .within import quantile, share_with
 
 __all__ = [
     "Anchor",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 LEAST = 1e-9
+ROUNDING = 1e-24  # a variance that is no more than what is left of 0
 
 
 @dataclass(frozen=True)
@@ -75,32 +78,33 @@ def read_anchor(known: Variable, share: float, option: Any) -> Anchor:
     return Anchor(place, share, 1.0 / (chance - share))
 
 
-def careless_of(joint: JointReports, anchor: Anchor, z: float) -> Careless:
-    """Estimate the careless share from the last variable alone."""
+def careless_of(joint: JointReports, anchor: Anchor, level: float) -> Careless:
+    """Estimate the careless share from the last variable alone; its interval is that of the anchor's share."""
     axis = len(joint.variables) - 1
     row = joint.variables[axis].weights[anchor.place]
     mean, influence = _statistic(joint, axis, row)
     slopes = _slopes(joint, {axis: anchor.place})[:, [axis]]
     variance = float(joint.covariance(influence[None], slopes)[0, 0])
-    return _careless((mean - anchor.share) * anchor.slope, variance * anchor.slope**2, z)
+    ends = _share_limits(joint, (axis, anchor.place), mean, variance, level)
+    return _careless((mean - anchor.share) * anchor.slope, variance * anchor.slope**2, anchor, ends)
 
 
 def corrected_share(
-    joint: JointReports, option: int, anchor: Anchor, chance: float, z: float
+    joint: JointReports, option: int, anchor: Anchor, chance: float, level: float
 ) -> tuple[Careless, Corrected]:
     """Correct the share of one answer of the first variable; careless people give it with this chance."""
-    return _corrected_by(joint, joint.variables[0].weights[option], option, anchor, chance, z)
+    return _corrected_by(joint, joint.variables[0].weights[option], option, anchor, chance, level)
 
 
 def corrected_mean(
-    joint: JointReports, values: Floats, anchor: Anchor, chance: float, z: float
+    joint: JointReports, values: Floats, anchor: Anchor, chance: float, level: float
 ) -> tuple[Careless, Corrected]:
     """Correct the mean of the first variable, whose answers are these numbers."""
-    return _corrected_by(joint, joint.variables[0].view.solution(values), None, anchor, chance, z)
+    return _corrected_by(joint, joint.variables[0].view.solution(values), None, anchor, chance, level)
 
 
 def _corrected_by(
-    joint: JointReports, row: Floats, option: int | None, anchor: Anchor, chance: float, z: float
+    joint: JointReports, row: Floats, option: int | None, anchor: Anchor, chance: float, level: float
 ) -> tuple[Careless, Corrected]:
     pairs = [
         _statistic(joint, 0, row),
@@ -109,9 +113,34 @@ def _corrected_by(
     slopes = _slopes(joint, {1: anchor.place} if option is None else {0: option, 1: anchor.place})
     covariance = joint.covariance(np.stack([influence for _, influence in pairs]), slopes)
     rate = (pairs[1][0] - anchor.share) * anchor.slope
-    of_rate, mixed = covariance[1, 1] * anchor.slope**2, covariance[0, 1] * anchor.slope
-    found = _corrected(chance, pairs[0][0], rate, (covariance[0, 0], of_rate, mixed), z)
-    return _careless(rate, float(of_rate), z), found
+    of_rate, mixed = float(covariance[1, 1]) * anchor.slope**2, float(covariance[0, 1]) * anchor.slope
+    own, of_anchor, z = float(covariance[0, 0]), float(covariance[1, 1]), quantile(joint, level)
+    ends = _share_limits(joint, (1, anchor.place), pairs[1][0], of_anchor, level)
+    known = _corrected(chance, pairs[0][0], rate, (own, of_rate, mixed), z)
+    careless = _careless(rate, of_rate, anchor, ends)
+    if min(own, of_anchor) > ROUNDING:
+        return careless, known
+    # All reports of one are the same: its limits stand for z standard errors, and nothing is known of a covariance.
+    if of_anchor <= ROUNDING:
+        of_rate = _width(ends, z) * anchor.slope**2
+    if own <= ROUNDING and option is not None:
+        own = _width(_share_limits(joint, (0, option), pairs[0][0], own, level), z)
+    wide = _corrected(chance, pairs[0][0], rate, (own, of_rate, 0.0), z)
+    return careless, wide._replace(uncorrected_se=known.uncorrected_se, se=known.se)
+
+
+def _share_limits(
+    joint: JointReports, place: tuple[int, int], share: float, variance: float, level: float
+) -> tuple[float, float]:
+    """Give the limits of the observed share of an answer, `place` = (axis, number), as `estimate` has them."""
+    found = share_with(joint, *place, share, math.sqrt(max(variance, 0.0)))
+    low, high = ManyShares([found]).at(np.array([level]))
+    return float(low[0]), float(high[0])
+
+
+def _width(ends: tuple[float, float], z: float) -> float:
+    """Give the variance that limits stand for."""
+    return ((ends[1] - ends[0]) / (2.0 * z)) ** 2
 
 
 def _statistic(joint: JointReports, axis: int, row: Floats) -> tuple[float, Floats]:
@@ -157,11 +186,11 @@ def _one_option(known: Variable, option: Any) -> int:
     return 1
 
 
-def _careless(rate: float, variance: float, z: float) -> Careless:
-    se = math.sqrt(max(variance, 0.0))
-    low, high = rate - z * se, rate + z * se
+def _careless(rate: float, variance: float, anchor: Anchor, ends: tuple[float, float]) -> Careless:
+    """Move the limits of the anchor's share to the careless share, which is linear in it."""
+    low, high = sorted((end - anchor.share) * anchor.slope for end in ends)
     shown = Shown(*(min(max(value, 0.0), 1.0) for value in (rate, low, high)))
-    return Careless(rate, se, low, high, shown)
+    return Careless(rate, math.sqrt(max(variance, 0.0)), low, high, shown)
 
 
 def _corrected(

@@ -188,10 +188,11 @@ def compare(
     -----
     Shares within a group are ratios of linear estimates; their covariance is that of the linearised influence values.
     Within an exact group a share has the interval of `estimate` (Wilson's, exact where a report is rare; at the
-    effective size under a sample design), within a randomized one the normal interval. Differences and ratios are
-    built from these limits (MOVER), with the covariance; for normal parts this is the normal interval and Fieller's. A
-    ratio is given only where the reference's interval lies above 0. The p-value is the level at which the difference's
-    interval reaches 0.
+    effective size under a sample design). Within a randomized one it has the normal interval, or the score interval of
+    the ratio where a joint report is rare: all R for which a score test does not reject p_gk - R p_g = 0. Differences
+    and ratios are built from these limits (MOVER), with the covariance; for normal parts this is the normal interval
+    and Fieller's. A ratio is given only where the reference's interval lies above 0. The p-value is the level at which
+    the difference's interval reaches 0.
 
     References
     ----------

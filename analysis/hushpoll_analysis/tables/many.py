@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -21,6 +22,7 @@ from hushpoll_analysis.shares.interval import (
 )
 from hushpoll_analysis.shares.quantities import Quantity
 
+from .group_ratio import ratios_together
 from .within import TableShare, shown_limits
 
 __all__ = ["ManyShares", "table_rows"]
@@ -54,10 +56,7 @@ class ManyShares:
 
     def _batches(self, places: list[int], name: str) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
         """Put what is computed together into one; a ratio of a randomized group has no quantity of its own."""
-        ratios = [k for k in places if self.shares[k].quantity is None]
-        found: list[tuple[list[int], Callable[[Floats], Limits]]] = []
-        if ratios:
-            found.append((ratios, lambda levels: self._normal(ratios, levels)))
+        found = self._ratios([k for k in places if self.shares[k].quantity is None])
         rest = [k for k in places if self.shares[k].quantity is not None]
         for chosen, how in many_limits([_quantity(self.shares[k]) for k in rest], name):
             mine = [rest[k] for k in chosen]
@@ -65,6 +64,19 @@ class ManyShares:
                 found += [([k], _alone(self.shares[k], name)) for k in mine]
             else:
                 found.append((mine, self._at_size(mine, how)))
+        return found
+
+    def _ratios(self, places: list[int]) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
+        """Put the ratios of randomized groups together that have as many joint reports; normal ones are one."""
+        lengths: dict[int, list[int]] = {}
+        for k in places:
+            ratio = self.shares[k].ratio
+            lengths.setdefault(0 if ratio is None else len(ratio.top), []).append(k)
+        found: list[tuple[list[int], Callable[[Floats], Limits]]] = []
+        for mine in lengths.values():
+            ratios = [ratio for ratio in (self.shares[k].ratio for k in mine) if ratio is not None]
+            how = self._at_size(mine, ratios_together(ratios)) if ratios else partial(self._normal, mine)
+            found.append((mine, how))
         return found
 
     def _at_size(
@@ -91,7 +103,7 @@ def _method(share: TableShare, together: bool) -> str:
     if share.note:
         return ""
     if share.quantity is None:
-        return "wald"
+        return "wald" if share.ratio is None else share.ratio.method
     if share.joint.design is not None:
         return method_for([share.quantity], "wilson")
     return method_for([share.quantity], AUTO, together)

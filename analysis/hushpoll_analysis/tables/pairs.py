@@ -25,6 +25,7 @@ SAME_REPORTS = "all reports are the same, so the standard error is 0 and says no
 SMALLEST = 1e-12  # limits at smaller levels lose their digits
 LARGEST = math.log(1.0 - 1e-9)
 CLOSE = 1e-11
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,9 @@ class _Pairs:
         covariance, scale = np.array([pair.covariance for pair in pairs]), one * other
         self.gap = np.subtract(*self.many.estimates.reshape(2, -1))
         self.se = np.sqrt(np.maximum(one**2 + other**2 - 2.0 * covariance, 0.0))
-        ratio = np.divide(covariance, scale, where=scale > 0.0, out=np.zeros(len(pairs)))
+        # Where all reports of the outcome are the same, what is left of the errors is rounding.
+        varies = np.minimum(one, other) > ROUNDING
+        ratio = np.divide(covariance, scale, where=varies, out=np.zeros(len(pairs)))
         self.correlation = np.clip(ratio, -1.0, 1.0)
 
     def figures(self, level: float, together: int) -> list[PairFigures]:

@@ -17,9 +17,19 @@ from hushpoll_analysis.data.row_designs import RowDesigns
 from hushpoll_analysis.sampling.effective import effective_quantity
 from hushpoll_analysis.shares.quantities import Quantity, quantity
 
+from .group_ratio import GroupRatio, group_ratio
 from .joint import JointReports
 
-__all__ = ["COLUMNS", "TableShare", "quantile", "share_error", "share_of", "shown_limits", "within_group"]
+__all__ = [
+    "COLUMNS",
+    "TableShare",
+    "quantile",
+    "share_error",
+    "share_of",
+    "share_with",
+    "shown_limits",
+    "within_group",
+]
 
 COLUMNS = ("estimate", "se", "low", "high", "shown_low", "shown_high", "interval", "note")
 
@@ -33,6 +43,8 @@ class TableShare:
     quantity
         What the interval is made from: all reports, or those of an exact group, at their effective size under a sample
         design. None for a randomized group, whose share is a ratio.
+    ratio
+        What the interval is made from in a randomized group where a joint report is scarce; None elsewhere.
     """
 
     estimate: float
@@ -40,6 +52,7 @@ class TableShare:
     note: str
     joint: JointReports
     quantity: Quantity | None = None
+    ratio: GroupRatio | None = None
 
 
 def quantile(joint: JointReports, level: float) -> float:
@@ -65,9 +78,13 @@ def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLik
 
 def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
     """Give the share of one answer of one variable among all respondents."""
+    return share_with(joint, axis, option, joint.mean({axis: option}), share_error(joint, axis, option))
+
+
+def share_with(joint: JointReports, axis: int, option: int, estimate: float, error: float) -> TableShare:
+    """Give that share where its estimate and standard error are known; the others may not be determined."""
     others = tuple(other for other in range(joint.counts.ndim) if other != axis)
     frequencies = joint.frequencies.sum(axis=others) * joint.n
-    estimate, error = joint.mean({axis: option}), share_error(joint, axis, option)
     return _table_share(joint, axis, option, estimate, error, frequencies, None)
 
 
@@ -92,8 +109,11 @@ def within_group(
     """Give one answer's share of the outcome within group `places` = (axis, number), from estimate and variance."""
     group, number = places
     estimate, error = found[0], math.sqrt(found[1])
-    if note or joint.variables[group].randomized:
+    if note:
         return TableShare(estimate, error, note, joint)
+    if joint.variables[group].randomized:
+        ratio = group_ratio(joint, places, outcome, option, found[1])
+        return TableShare(estimate, error, "", joint, ratio=ratio)
     others = tuple(axis for axis in range(joint.counts.ndim) if axis not in (group, outcome))
     table = joint.frequencies.sum(axis=others) * joint.n
     counts = table[number] if group < outcome else table[:, number]

@@ -26,6 +26,7 @@ __all__ = [
     "decoy_limits",
     "difference_limits",
     "least_ratio",
+    "linear_limits",
     "ratio_limits",
     "with_decoys",
 ]
@@ -160,6 +161,13 @@ def difference_limits(first: Part, second: Part, correlation: float = 0.0) -> Li
 
 def _joined(one: float, other: float, correlation: float) -> float:
     return math.sqrt(max(one * one + other * other - 2.0 * correlation * one * other, 0.0))
+
+
+def linear_limits(estimate: float, parts: Sequence[tuple[float, Part]]) -> Limits:
+    """Limits of a sum of independent parts, each times its slope."""
+    down = [slope * (part.below if slope > 0.0 else part.above) for slope, part in parts]
+    up = [slope * (part.above if slope > 0.0 else part.below) for slope, part in parts]
+    return estimate - math.hypot(*down), estimate + math.hypot(*up)
 
 
 def ratio_limits(first: Part, second: Part, correlation: float = 0.0) -> Limits:
