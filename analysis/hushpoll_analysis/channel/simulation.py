@@ -18,7 +18,7 @@ import numpy.typing as npt
 from hushpoll_client import Channel, Mechanism
 from hushpoll_client.channel import SCALE
 
-from hushpoll_analysis.data.arguments import seed_of
+from hushpoll_analysis.arguments import seed_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .base import Answers, Codes, Draws, OneDraw, Source

@@ -14,8 +14,8 @@ from hushpoll_client.mechanism.sampled import PLANNING_SHARE, best_ask
 from hushpoll_client.said import Said, constant, joined, said
 from hushpoll_client.words import at_most as rounded_up
 
+from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.spread import TARGETS, spread
-from hushpoll_analysis.data.arguments import whole_number
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 

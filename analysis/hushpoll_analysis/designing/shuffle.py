@@ -8,7 +8,7 @@ from functools import lru_cache
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_analysis.data.arguments import number
+from hushpoll_analysis.arguments import number
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
+from hushpoll_analysis.arguments import listed, seed_of
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import listed, seed_of
 from hushpoll_analysis.data.columns import check_frame
 from hushpoll_analysis.data.drawn import Drawn, rows_as_json
 from hushpoll_analysis.errors import AnalysisError

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special, stats
 
+from hushpoll_analysis.arguments import chosen
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import chosen
 
 __all__ = ["LINKS", "Chance", "chance_of"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
+from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import one_or_more
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 

@@ -10,8 +10,8 @@ import numpy as np
 from hushpoll_client.said import said
 from hushpoll_client.survey import Question
 
+from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.view import Floats, analysis_channel, sampler
-from hushpoll_analysis.data.arguments import whole_number
 from hushpoll_analysis.data.option_columns import OPTION, option_rows
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError

@@ -18,7 +18,7 @@ from hushpoll_client.group import FIELD
 from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.said import plural, said
 
-from hushpoll_analysis.data.arguments import listed, number, whole_number
+from hushpoll_analysis.arguments import listed, number, whole_number
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.engine_sums import is_engine_table
 from hushpoll_analysis.data.files import Progress, tally_records

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hushpoll_analysis.arguments import number, whole_number
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.alike import times_of
-from hushpoll_analysis.data.arguments import number, whole_number
 from hushpoll_analysis.data.columns import check_frame, read_column
 from hushpoll_analysis.errors import AnalysisError
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.arguments import number
+from hushpoll_analysis.arguments import number
 from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
+from hushpoll_analysis.arguments import listed, number
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import listed, number
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError

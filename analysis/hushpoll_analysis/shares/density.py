@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from hushpoll_analysis.arguments import chosen
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import chosen
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError

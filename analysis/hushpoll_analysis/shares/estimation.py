@@ -12,9 +12,9 @@ import numpy.typing as npt
 from hushpoll_client import Channel
 from hushpoll_client.said import constant, joined, said
 
+from hushpoll_analysis.arguments import listed
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
-from hushpoll_analysis.data.arguments import listed
 from hushpoll_analysis.data.counts import (
     Counts,
     answer_names,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from hushpoll_analysis.data.arguments import number
+from hushpoll_analysis.arguments import number
 from hushpoll_analysis.data.counts import check_level, finite_numbers, refuse_constant
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from hushpoll_client import Channel
 from hushpoll_client.said import said
 
+from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
-from hushpoll_analysis.data.arguments import whole_number
 from hushpoll_analysis.data.counts import Counts, check_level, check_population, whole_numbers
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq
 
+from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import one_or_more
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hushpoll_analysis.arguments import one_or_more, whole_number
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.arguments import one_or_more, whole_number
 from hushpoll_analysis.data.counts import finite_numbers, refuse_constant
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.data.whiskers import draw_whiskers

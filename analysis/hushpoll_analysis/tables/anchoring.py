@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Survey
 
+from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import Floats, analysis_channel
-from hushpoll_analysis.data.arguments import by_name
 from hushpoll_analysis.data.columns import Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.drawn import as_json

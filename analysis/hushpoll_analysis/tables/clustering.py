@@ -15,8 +15,8 @@ import pandas as pd
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
+from hushpoll_analysis.arguments import by_name, seed_of
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import by_name, seed_of
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing

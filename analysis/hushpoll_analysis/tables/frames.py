@@ -11,9 +11,9 @@ import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
+from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.alike import TIMES
-from hushpoll_analysis.data.arguments import by_name
 from hushpoll_analysis.data.columns import (
     ExactView,
     Mechanisms,

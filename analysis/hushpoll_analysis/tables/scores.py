@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import by_name
 from hushpoll_analysis.data.columns import (
     Codes,
     Mechanisms,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hushpoll_analysis.arguments import chosen
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import chosen
 from hushpoll_analysis.data.whiskers import draw_whiskers
 
 from .independence import IndependenceTest

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from hushpoll_analysis.arguments import seed_of
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.arguments import seed_of
 from hushpoll_analysis.shares.quantities import Quantity
 
 __all__ = ["Interval", "Limits", "ManyLimits", "Method", "Resampling"]
