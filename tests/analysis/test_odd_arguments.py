@@ -11,6 +11,7 @@ import hushpoll_analysis
 import numpy as np
 import pandas as pd
 import pytest
+from hushpoll_analysis.channel.simulation import random_bytes
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.errors import HushpollError
 
@@ -194,6 +195,9 @@ def test_what_numpy_takes_for_a_seed_and_people_for_a_third_will_do() -> None:
         assert one.equals(other)
         drawn = [hushpoll_analysis.simulate(COIN.device, [0, 1] * 40, seed=seed) for _ in range(2)]
         assert (drawn[0] == drawn[1]).all()
+        # Never the stream that answers made with the same seed came from.
+        own = np.random.default_rng(seed).bytes(16)
+        assert random_bytes(seed, 1)(16) not in (own, random_bytes(seed, 2)(16))
     three = pd.DataFrame({"k": RNG.integers(0, 3, 400), "a": RNG.integers(0, 2, 400)})
     how = {"k": mechanisms.krr(options=3, epsilon=2), "a": COIN}
     assert hushpoll_analysis.anchored(three, how, "k", "a", chances=[0.333] * 3).n == 400

@@ -173,8 +173,10 @@ def random_bytes(seed: int | np.random.Generator | None, purpose: int) -> Source
     if seed is None:
         return os.urandom
     found = seed_of(seed)
-    if isinstance(found, int | list):
-        found = [*([found] if isinstance(found, int) else found), purpose]
+    if isinstance(found, np.random.SeedSequence):
+        found = found.generate_state(4).tolist()
+    if not isinstance(found, np.random.Generator):
+        found = [*np.atleast_1d(found).tolist(), purpose]
     return np.random.default_rng(found).bytes
 
 
