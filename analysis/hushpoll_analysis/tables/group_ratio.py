@@ -19,13 +19,14 @@ from .joint import JointReports
 __all__ = ["GroupRatio", "group_ratio", "ratios_together"]
 
 MOST_REPORTS = 100_000  # joint reports beyond which the score interval costs seconds and memory
+DIGITS = 12  # weights that differ by rounding only are equal
 
 
 @dataclass(frozen=True, eq=False)
 class GroupRatio:
     """The weights of the possible joint reports in p_gk and p_g, and how many equal answers they are worth.
 
-    `slopes` says how the ratio moves with each estimated decoy share.
+    Reports of equal weights are one. `slopes` says how the ratio moves with each estimated decoy share.
     """
 
     joint: JointReports
@@ -66,7 +67,16 @@ def group_ratio(
     frequencies = joint.frequencies[possible]
     if not any(scarce(one, size) for one in (frequencies * size).tolist()):
         return None
-    return GroupRatio(joint, top[possible], bottom[possible], frequencies, size, slopes)
+    return GroupRatio(joint, *_alike(top[possible], bottom[possible], frequencies), size, slopes)
+
+
+def _alike(top: Floats, bottom: Floats, frequencies: Floats) -> tuple[Floats, Floats, Floats]:
+    """Put reports of equal weights together: of thousands of joint reports a handful of kinds may be left."""
+    weights = np.stack([top, bottom])
+    same = np.round(weights / np.max(np.abs(weights)), DIGITS)
+    _, first, kind = np.unique(same, axis=1, return_index=True, return_inverse=True)
+    together = np.bincount(kind.ravel(), weights=frequencies)
+    return top[first], bottom[first], np.asarray(together, dtype=np.float64)
 
 
 def _size(joint: JointReports, influence: Floats, variance: float) -> float:
@@ -85,10 +95,16 @@ def _size(joint: JointReports, influence: Floats, variance: float) -> float:
 
 
 def ratios_together(ratios: Sequence[GroupRatio]) -> ManyLimits:
-    """Give the limits of many ratios with as many reports; effective answers are fewer by the factor's square."""
-    top, bottom, frequencies = (
-        np.stack([getattr(one, name) for one in ratios]) for name in ("top", "bottom", "frequencies")
+    """Give the limits of many ratios; effective answers are fewer by the factor's square.
+
+    Where one has fewer kinds of reports than another, its first kind stands there again, with nobody who sent it.
+    """
+    most = max(len(one.top) for one in ratios)
+    top, bottom = (
+        np.stack([np.pad(one, (0, most - len(one)), constant_values=one[0]) for one in part])
+        for part in ([one.top for one in ratios], [one.bottom for one in ratios])
     )
+    frequencies = np.stack([np.pad(one.frequencies, (0, most - len(one.top))) for one in ratios])
     sizes = np.array([one.size for one in ratios])
 
     def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
