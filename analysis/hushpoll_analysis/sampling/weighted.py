@@ -45,7 +45,7 @@ __all__ = [
     "weighted_sample",
 ]
 
-WEIGHTED_INTERVALS = (AUTO, "wilson", "mover", "t", *SCALES)
+WEIGHTED_INTERVALS = (AUTO, "wilson", "mover", "score", "t", *SCALES)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,8 @@ def weighted_estimate(
         `Replicates`, or columns of bootstrap weights, beside `weights`: variances come from them.
     interval
         "auto" is Wilson's interval at the effective size with t in place of z, where one report frequency carries the
-        estimate ("mover" with an estimated decoy share), and "t" on the share itself elsewhere. With two reports also
+        estimate ("mover" with an estimated decoy share), and elsewhere the score interval at that size; "t" is the
+        normal one on the share itself. With two reports also
         an interval of the reported share mapped through the line: "logit", "asin", "beta" (Korn and Graubard 1998) or
         "likelihood" (Rao and Scott 1984).
 
@@ -278,11 +279,17 @@ def _estimated(
 
 
 def _method(wanted: Sequence[Quantity], interval: str, simple: bool) -> str:
-    """Choose Wilson's for weighted reports: their frequency has no lattice, on which the exact interval is needed."""
+    """Choose Wilson's for weighted reports: their frequency has no lattice, on which the exact interval is needed.
+
+    A general table has the score interval, which knows the effective size as Wilson's does: heavy weights make the
+    linearised standard error of "t" too small.
+    """
     if interval not in (AUTO, "wilson", "mover"):
         return interval
     found = method_for(wanted, interval if simple or interval != AUTO else "wilson")
-    return "t" if found in ("wald", "score") else found
+    if found != "wald":
+        return found
+    return "t" if simple else method_for(wanted, "score").replace("wald", "t")
 
 
 def _check_scale(method: str, name: str, sample: WeightedReports) -> None:
