@@ -13,7 +13,15 @@ from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.counts import Counts
 from hushpoll_analysis.errors import NotIdentifiedError
 
-__all__ = ["FinitePopulation", "OneFrequency", "Quantity", "in_population", "line_of", "quantity"]
+__all__ = [
+    "FinitePopulation",
+    "OneFrequency",
+    "Quantity",
+    "in_population",
+    "known_shares",
+    "line_of",
+    "quantity",
+]
 
 # Weights closer than this, relative to the largest, are one value: a solved b carries rounding of about 1e-15.
 SAME = 1e-9
@@ -143,6 +151,14 @@ def quantity(
         decoy,
         _design_effect(target, shares, variance, n),
     )
+
+
+def known_shares(view: ChannelView, frequencies: Floats) -> Floats | None:
+    """Give the unbiased shares; None where the channel determines only some quantities."""
+    try:
+        return view.shares(frequencies)
+    except NotIdentifiedError:
+        return None
 
 
 def _mean_noise(view: ChannelView, weights: Floats, frequencies: Floats, shares: Floats | None) -> float:
