@@ -48,7 +48,7 @@ def effective_quantity(
     # Two answers at least: a variance has n - 1.
     found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
     if plain is not None and min(plain, variance, spread, drawn) > 0.0:
-        found = replace(found, line=in_population(found, drawn, max(plain / variance, 1.0)))
+        found = in_population(found, drawn, max(plain / variance, 1.0))
     extra = 0.0
     if decoy is not None:
         assert shares is not None

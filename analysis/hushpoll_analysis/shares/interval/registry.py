@@ -76,7 +76,9 @@ def method_for(wanted: Sequence[Quantity], requested: str = AUTO, together: bool
     for name in (requested, Mover.name):
         if all(_BY_NAME[name].fits(one) for one in wanted):
             return name
-    rare = any(scarce(count, one.size) for one in wanted for count in one.counts[one.view.possible])
+    rare = any(
+        scarce(count, one.reports) for one in wanted for count in one.counts[one.view.possible] / one.growth
+    )
     return Score.name if rare and all(_BY_NAME[Score.name].fits(one) for one in wanted) else Wald.name
 
 
