@@ -47,8 +47,9 @@ def effective_quantity(
     shares = known_shares(view, frequencies)
     # Two answers at least: a variance has n - 1.
     found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
-    if plain is not None and min(plain, variance, spread, drawn) > 0.0:
-        found = in_population(found, drawn, max(plain / variance, 1.0))
+    if plain is not None and drawn > 0.0:
+        varies = min(plain, variance, spread) > 0.0
+        found = in_population(found, drawn, max(plain / variance, 1.0) if varies else 1.0)
     extra = 0.0
     if decoy is not None:
         assert shares is not None

@@ -31,7 +31,7 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
     sampling, privacy = (max(one**2 - extra, 0.0) for one in (wanted.se, wanted.se_privacy))
     variance = (1.0 - fraction) * sampling + fraction * privacy
     if variance <= 0.0:
-        return replace(wanted, se=math.sqrt(extra))
+        return in_population(replace(wanted, se=math.sqrt(extra)), fraction, 1.0)
     growth = max(sampling / variance, 1.0)
     line = wanted.line
     if line is not None:

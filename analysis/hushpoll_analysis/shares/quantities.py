@@ -130,6 +130,13 @@ class Quantity:
         """What the counts added up to, before a finite population made them worth more."""
         return self.size / self.growth
 
+    @property
+    def certain(self) -> bool:
+        """Whether nothing was left to chance: everybody in the population was asked, and directly."""
+        if self.drawn < 1.0 or self.decoy is not None:
+            return False
+        return float(np.max(np.abs(self.noise()[self.view.possible]))) <= SAME * self.heaviest**2
+
     def noise(self) -> Floats:
         """Unbiased estimates of Var(b | truth), by report; the largest where the channel determines none."""
         try:

@@ -40,6 +40,7 @@ from hushpoll_analysis.shares.quantities import known_shares, quantity
 __all__ = ["SumScore", "sum_score"]
 
 _SAME_REPORTS = "every report is the same, so the standard error is 0 and says nothing; the interval holds"
+_EVERYBODY = "everybody in the population was asked, and directly: this is its mean, without any error"
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def sum_score(
     low, high = sum_limits([part for part, _ in parts], _correlation(firsts, [e for _, e in parts], design))
     low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
-    note = "" if se > 0.0 else _SAME_REPORTS
+    note = "" if se > 0.0 else _SAME_REPORTS if design.drawn < 1.0 or high > low else _EVERYBODY
     return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
 
 

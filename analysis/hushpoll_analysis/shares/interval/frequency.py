@@ -85,6 +85,7 @@ class FrequencyMethod(ABC):
         table = np.array([(*one.reports, one.intercept, one.slope) for one in lines])
         successes, trials, intercept, slope = table.reshape(-1, 4).T
         population = Population.of(lines)
+        certain = np.array([one.certain for one in wanted])
 
         def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
             yes, of = successes * shrink**2, trials * shrink**2
@@ -93,7 +94,7 @@ class FrequencyMethod(ABC):
                 if population is None
                 else self.of_population(yes, of, levels, population)
             )
-            ends = [intercept + slope * end for end in found]
+            ends = [intercept + slope * np.where(certain, yes / of, end) for end in found]
             return np.minimum(*ends), np.maximum(*ends)
 
         return at
