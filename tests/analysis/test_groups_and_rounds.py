@@ -145,9 +145,11 @@ def test_intervals_of_centres_and_shares_hold(epsilon: float) -> None:
         found = clusters(reports, survey, ["stress", "sleep"], 2, runs=100, starts=5, seed=seed)
         near.append((found.low <= centres) & (centres <= found.high))
         right.append((found.shares_low <= shares) & (shares <= found.shares_high))
-    # The figures of the docs.
-    assert np.all((np.mean(near, axis=0) >= 0.94) & (np.mean(near, axis=0) <= 0.99))
-    assert np.all((np.mean(right, axis=0) >= 0.89) & (np.mean(right, axis=0) <= 0.96))
+    # A coverage of 95 % shows as 90 to 99 % in 200 samples, all four centres together as 93 to 98 %; of shares 93 % as
+    # 87 % and more. The docs have the figures of 600 samples.
+    assert np.mean(near, axis=0).min() >= 0.9
+    assert 0.93 <= np.mean(near) <= 0.98
+    assert np.mean(right, axis=0).min() >= 0.87
 
 
 @pytest.mark.parametrize(

@@ -269,11 +269,14 @@ def test_a_score_carries_the_error_of_a_counted_decoy() -> None:
     assert got.se == pytest.approx(np.sqrt(known.se**2 + slope**2 * 0.3 * 0.7 / 200), rel=1e-9)
 
 
-def test_a_sum_score_of_equal_reports_says_that_its_interval_says_nothing() -> None:
+def test_a_sum_score_of_equal_reports_says_that_its_error_says_nothing() -> None:
     coin = mechanisms.warner(truth="3/4")
     data = pd.DataFrame({"a": [0] * 20, "b": [0] * 20})
     found = sum_score(data, {"a": coin, "b": coin}, ["a", "b"])
     assert found.se == 0
-    assert "says nothing" in found.note
+    assert "says nothing; the interval holds" in found.note
+    # Nobody of 20 said Yes: by Clopper and Pearson up to 16.8 % would, and nobody knows how the two items go together.
+    assert found.high == pytest.approx(2 * (special.betaincinv(1, 20, 0.975) - 0.25) / 0.5)
+    assert found.low == found.mean
     assert "says nothing" in found._repr_html_()
     assert sum_score(data.assign(a=[0, 1] * 10), {"a": coin, "b": coin}, ["a", "b"]).note == ""

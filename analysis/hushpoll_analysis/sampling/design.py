@@ -92,6 +92,13 @@ class SampleDesign:
         return float(self.fractions[self.strata] @ self.squared / np.sum(self.squared))
 
     @property
+    def people(self) -> float | None:
+        """Number of people in the finite population; None where it has no end or its clusters are counted."""
+        if self.fractions is None or self.clusters is not None:
+            return None
+        return float(np.sum(self.units / self.fractions))
+
+    @property
     def heaviest(self) -> float:
         """The largest weight of one respondent."""
         return float((self.weights if self.single is None else self.single.most).max())

@@ -10,9 +10,8 @@ from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.errors import NotIdentifiedError
 from hushpoll_analysis.shares.interval import Interval, Resampling, interval
-from hushpoll_analysis.shares.quantities import Quantity, in_population, quantity
+from hushpoll_analysis.shares.quantities import Quantity, in_population, known_shares, quantity
 
 __all__ = ["effective_interval", "effective_quantity"]
 
@@ -45,15 +44,12 @@ def effective_quantity(
     size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else min(kish, n)
     if plain is not None and plain > 0.0 and spread > 0.0:
         size = max(size, min(spread / plain, kish))
-    shares: Floats | None
-    try:
-        shares = view.shares(frequencies)
-    except NotIdentifiedError:
-        shares = None
+    shares = known_shares(view, frequencies)
     # Two answers at least: a variance has n - 1.
     found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
-    if plain is not None and min(plain, variance, spread, drawn) > 0.0:
-        found = replace(found, line=in_population(found, drawn, max(plain / variance, 1.0)))
+    if plain is not None and drawn > 0.0:
+        varies = min(plain, variance, spread) > 0.0
+        found = in_population(found, drawn, max(plain / variance, 1.0) if varies else 1.0)
     extra = 0.0
     if decoy is not None:
         assert shares is not None

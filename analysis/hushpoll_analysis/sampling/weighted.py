@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,9 @@ class WeightedEstimate(ShareTable[WeightedShare]):
         frame = self.to_frame()
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
         return draw_whiskers(frame.index, *limits, f"estimated share, {self.level:.0%} interval", axes)
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
 
 
 @takes_missing

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["weighted_notes"]
 
+OTHER = 0.05
+"""Weights that add up to a population as an estimate of it may differ so much by chance."""
 HEAVY = 5.0
 """From this ratio of respondents to effective respondents on, a few people carry the estimate."""
 
@@ -29,6 +31,16 @@ def _heavy(design: SampleDesign, asked: int) -> str:
         n=asked,
         effective=design.effective_n,
         heaviest=design.heaviest / design.total,
+    )
+
+
+def _other_population(weights: float, people: float) -> str:
+    """Say whose totals are given, as R's `survey` gives them without a word."""
+    return said(
+        "The weights add up to {weights:,.0f} and the population has {people:,.0f} people: totals are those of the "
+        "weights, and only the error takes the population into account. Shares do not depend on it.",
+        weights=weights,
+        people=people,
     )
 
 
@@ -57,11 +69,20 @@ def weighted_notes(
 
     `others` is how many options have estimates of their own beside these.
     """
-    design, notes = sample.design, []
-    if np.ptp(sample.codes[design.weights > 0.0]) == 0:
+    design = sample.design
+    notes: list[str] = []
+    if design.drawn >= 1.0 and sample.quantity(sample.view.unit(0)).certain:
+        notes.append(
+            said(
+                "Everybody in the population was asked, and directly: these are its shares, without any error."
+            )
+        )
+    elif np.ptp(sample.codes[design.weights > 0.0]) == 0:
         notes.append(
             said("All reports are the same, so the standard error is 0 and says nothing; the interval holds.")
         )
+    if design.people is not None and abs(design.total / design.people - 1.0) > OTHER:
+        notes.append(_other_population(design.total, design.people))
     asked = design.n if sample.whole is None else sample.whole.n
     if asked > HEAVY * design.effective_n:
         notes.append(joined(" ", [_heavy(design, asked), _narrow(method, best)]))

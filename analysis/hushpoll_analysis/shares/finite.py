@@ -17,8 +17,9 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
 
     Its variance is (1 - f) se^2 + f se_privacy^2. Counts are scaled to the number of answers that would have this
     variance in a population without end, so that every interval method can be used; never to fewer, where by chance
-    the reports vary less than their randomization alone would let them. Wilson's and the exact interval of a share take
-    the variance at each share that they try in place of this one: near an edge all of it is the randomization's.
+    the reports vary less than their randomization alone would let them. Wilson's, the exact, the score and the
+    likelihood interval take the variance at each share that they try in place of this one: near an
+    edge all of it is the randomization's.
     """
     if fraction <= 0.0:
         return wanted
@@ -30,7 +31,7 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
     sampling, privacy = (max(one**2 - extra, 0.0) for one in (wanted.se, wanted.se_privacy))
     variance = (1.0 - fraction) * sampling + fraction * privacy
     if variance <= 0.0:
-        return replace(wanted, se=math.sqrt(extra))
+        return in_population(replace(wanted, se=math.sqrt(extra)), fraction, 1.0)
     growth = max(sampling / variance, 1.0)
     line = wanted.line
     if line is not None:
@@ -38,4 +39,4 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
     found = replace(wanted, line=line, se=math.sqrt(variance + extra))
     if growth > 1.0:
         found = replace(found, counts=np.asarray(wanted.counts * growth, dtype=np.float64))
-    return replace(found, line=in_population(found, fraction, growth))
+    return in_population(found, fraction, growth)

@@ -13,7 +13,15 @@ from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.data.counts import Counts
 from hushpoll_analysis.errors import NotIdentifiedError
 
-__all__ = ["FinitePopulation", "OneFrequency", "Quantity", "in_population", "line_of", "quantity"]
+__all__ = [
+    "FinitePopulation",
+    "OneFrequency",
+    "Quantity",
+    "in_population",
+    "known_shares",
+    "line_of",
+    "quantity",
+]
 
 # Weights closer than this, relative to the largest, are one value: a solved b carries rounding of about 1e-15.
 SAME = 1e-9
@@ -49,6 +57,15 @@ class OneFrequency:
         """Successes and trials that came in, where the others are worth more in a finite population."""
         growth = 1.0 if self.finite is None else self.finite.growth
         return self.successes / growth, self.trials / growth
+
+    def worth(self, probability: float) -> float:
+        """Give how many reports without end one report in the finite population is worth, at a probability."""
+        if self.finite is None:
+            return 1.0
+        p, (low, high) = np.array([probability]), (np.array([end]) for end in self.finite.chances)
+        variance = population_variance(p, np.array([self.finite.fraction]), low, high).item()
+        whole = probability * (1.0 - probability)
+        return whole / variance if variance > 0.0 else math.inf if whole > 0.0 else 1.0
 
     def at(self, probability: float) -> float:
         """Give the quantity that belongs to a probability of the frequency."""
@@ -93,6 +110,10 @@ class Quantity:
     design_effect: float | None
     answers: float | None = None
     """The number of reports, where the counts are others that are worth as much."""
+    drawn: float = 0.0
+    """The fraction drawn of a finite population."""
+    growth: float = 1.0
+    """By how much the counts were multiplied, to those that would have the variance in a population without end."""
 
     @property
     def n(self) -> int:
@@ -103,6 +124,33 @@ class Quantity:
     def size(self) -> float:
         """What the counts add up to: n, or an effective size."""
         return float(self.counts.sum())
+
+    @property
+    def reports(self) -> float:
+        """What the counts added up to, before a finite population made them worth more."""
+        return self.size / self.growth
+
+    @property
+    def certain(self) -> bool:
+        """Whether nothing was left to chance: everybody in the population was asked, and directly."""
+        if self.drawn < 1.0 or self.decoy is not None:
+            return False
+        return float(np.max(np.abs(self.noise()[self.view.possible]))) <= SAME * self.heaviest**2
+
+    def noise(self) -> Floats:
+        """Unbiased estimates of Var(b | truth), by report; the largest where the channel determines none."""
+        try:
+            return self.view.noise_by_report(self.weights)
+        except NotIdentifiedError:
+            return np.full(self.view.outcomes, float(self.view.noise(self.weights).max()))
+
+    def worth(self, shares: Floats) -> float:
+        """Give how many reports without end one report in the finite population is worth, at true shares."""
+        expected = self.view.forward(shares)
+        whole = float((self.weights - self.weights @ expected) ** 2 @ expected)
+        noise = min(float(self.view.noise(self.weights) @ shares), whole)
+        variance = (1.0 - self.drawn) * whole + self.drawn * noise
+        return whole / variance if variance > 0.0 else math.inf if whole > 0.0 else 1.0
 
     @property
     def heaviest(self) -> float:
@@ -145,6 +193,30 @@ def quantity(
     )
 
 
+def noise_line(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Give u and v: the randomization's variance of one report is u + v p, at a probability p of success.
+
+    `low` and `high` are the probabilities for who has a trait and who has not.
+    """
+    ends = low * (1.0 - low), high * (1.0 - high)
+    v = (ends[1] - ends[0]) / (high - low)
+    return ends[0] - v * low, v
+
+
+def population_variance(p: Floats, fraction: Floats, low: Floats, high: Floats) -> Floats:
+    """Give the variance of one report of which a fraction was drawn: never more than in a population without end."""
+    (u, v), whole = noise_line(low, high), p * (1.0 - p)
+    return np.asarray((1.0 - fraction) * whole + fraction * np.minimum(u + v * p, whole))
+
+
+def known_shares(view: ChannelView, frequencies: Floats) -> Floats | None:
+    """Give the unbiased shares; None where the channel determines only some quantities."""
+    try:
+        return view.shares(frequencies)
+    except NotIdentifiedError:
+        return None
+
+
 def _mean_noise(view: ChannelView, weights: Floats, frequencies: Floats, shares: Floats | None) -> float:
     """Give the mean of Var(b | x), a linear quantity too; its largest value where the channel does not determine it."""
     if isinstance(view, StackedView):
@@ -171,17 +243,17 @@ def line_of(weights: Floats, counts: Counts | Floats, view: ChannelView) -> OneF
     return OneFrequency(successes.item(), trials.item(), low, high - low)
 
 
-def in_population(wanted: Quantity, fraction: float, growth: float) -> OneFrequency | None:
-    """Give the line in a finite population, its counts as they are worth more already; None where there is none.
+def in_population(wanted: Quantity, fraction: float, growth: float) -> Quantity:
+    """Give the quantity with its finite population, whose counts are worth more already.
 
-    How much the randomization adds follows from the frequency where people have a trait or not; else it is not known
-    there.
+    How much the randomization adds follows from one frequency where people have a trait or not; else it is not known
+    there, and the line says nothing of it.
     """
     line = wanted.line
-    if line is None or len(np.unique(wanted.target)) != 2:
-        return line
-    low, high = (line.probability(end) for end in wanted.bounds)
-    return replace(line, finite=FinitePopulation(growth, fraction, (low, high)))
+    if line is not None and len(np.unique(wanted.target)) == 2:
+        low, high = (line.probability(end) for end in wanted.bounds)
+        line = replace(line, finite=FinitePopulation(growth, fraction, (low, high)))
+    return replace(wanted, line=line, drawn=fraction, growth=growth)
 
 
 def _design_effect(target: Floats, shares: Floats | None, variance: float, n: float) -> float | None:

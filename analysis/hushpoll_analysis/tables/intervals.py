@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.shares.interval.combination import exact_limits
 from hushpoll_analysis.shares.interval.mover import DecoyError, Mover, Part, with_decoys
-from hushpoll_analysis.shares.interval.score import Score, linear_score_limits
+from hushpoll_analysis.shares.interval.score import Drawn, Score, linear_score_limits
 from hushpoll_analysis.shares.interval.wald import Wald
 
 from .joint import JointReports, along_axes
@@ -50,8 +51,7 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
         joint.functional([one.view.possible.astype(float) for one in joint.variables]).reshape(-1)
     )
     step = max(1, BATCH // max(1, possible.size))
-    method = exact_limits if exact else linear_score_limits
-    worth = None if joint.design is None else _worth(joint)
+    worth = None if joint.design is None else _worth(joint, exact)
     lows, highs = [], []
     for start in range(0, len(cells), step):
         batch = cells[start : start + step]
@@ -62,20 +62,35 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
         weights = np.stack(rows)[:, possible]
         frequencies = np.broadcast_to(flat[possible], weights.shape)
         sizes = _sizes(joint, weights, frequencies, worth, batch, level)
-        low, high = method(weights, frequencies, sizes, level)
+        if exact:
+            low, high = exact_limits(weights, frequencies, sizes, level)
+        else:
+            drawn = _drawn(joint, rows, possible)
+            low, high = linear_score_limits(weights, frequencies, sizes, level, drawn)
         lows.append(low)
         highs.append(high)
     shape = joint.estimate.shape
     return np.concatenate(lows).reshape(shape), np.concatenate(highs).reshape(shape)
 
 
-def _worth(joint: JointReports) -> Sequence[Floats]:
-    """Give every cell's variance under the design, and where the population is finite also as if it were not."""
+def _worth(joint: JointReports, exact: bool) -> Sequence[Floats]:
+    """Give every cell's variance as if the population had no end, and for exact limits also as it is.
+
+    The score test takes what a finite population makes smaller at each value that it tries.
+    """
     assert joint.design is not None
-    return [
-        joint.report_variances(finite)
-        for finite in ((True, False) if joint.design.fractions is not None else (True,))
-    ]
+    finite = exact and joint.design.fractions is not None
+    return [joint.report_variances(one) for one in ((True, False) if finite else (False,))]
+
+
+def _drawn(joint: JointReports, rows: Sequence[Floats], possible: npt.NDArray[np.intp]) -> Drawn | None:
+    """Give the finite population of some cells, whose weights on the joint reports are `rows`."""
+    if joint.design is None or joint.design.fractions is None:
+        return None
+    influence = [row.reshape(1, *joint.counts.shape) for row in rows]
+    noise = np.stack([joint.noise_by_report(one)[possible, 0, 0] for one in influence])
+    least = np.array([joint.least_noise(one[0]) for one in influence])
+    return Drawn(np.full(len(rows), joint.design.drawn), noise, least)
 
 
 def _sizes(
@@ -93,7 +108,7 @@ def _sizes(
     means = np.einsum("ij,ij->i", weights, frequencies)
     spread = np.einsum("ij,ij,ij->i", weights, weights, frequencies) - means**2
     # What a finite population makes smaller, the linearised variance decides alone; it makes no answer worth less.
-    most = design.effective_n if design.fractions is None else math.inf
+    most = design.effective_n if len(variances) == 1 else math.inf
     worth = np.zeros(len(weights))
     for table in variances:
         variance = np.array([table[cell] for cell in cells])

@@ -120,28 +120,41 @@ class JointReports:
             result[cell] = design.covariance((values - self.estimate[cell])[:, None], noise)[0, 0]
         return result
 
-    def _noise(self, influence: Floats) -> Floats | None:
-        """Unbiased estimates of Cov(influence | truth), one a respondent (n x q x q), for a finite population."""
-        if self.design is None or self.design.fractions is None:
-            return None
+    def noise_by_report(self, influence: Floats) -> Floats:
+        """Unbiased estimates of Cov(influence | truth), one a joint report (reports x q x q)."""
         back = [matrix.T for matrix in self.matrices]
-        result = np.empty((len(self._cell), len(influence), len(influence)))
+        result = np.zeros((self.counts.size, len(influence), len(influence)))
         for forward, mine in self._by_design():
             means = [along_axes(one, forward) for one in influence]
             for a in range(len(influence)):
                 for b in range(a, len(influence)):
                     spread = along_axes(influence[a] * influence[b], forward) - means[a] * means[b]
-                    values = along_axes(spread, back).reshape(-1)[self._cell[mine]]
+                    values = along_axes(spread, back).reshape(-1)[mine]
                     result[mine, a, b] = result[mine, b, a] = values
         return result
 
+    def least_noise(self, influence: Floats) -> float:
+        """Give the smallest Var(influence | truth) over true answers and designs."""
+        found = []
+        for forward, _ in self._by_design():
+            spread = along_axes(influence**2, forward) - along_axes(influence, forward) ** 2
+            found.append(float(spread.min()))
+        return max(min(found), 0.0)
+
+    def _noise(self, influence: Floats) -> Floats | None:
+        """Give the same for each respondent (n x q x q), where the population is finite."""
+        if self.design is None or self.design.fractions is None:
+            return None
+        return self.noise_by_report(influence)[self._cell]
+
     def _by_design(self) -> Iterator[tuple[list[Floats], npt.NDArray[np.bool_]]]:
-        """Give P(report | truth) of each variable, with who was asked by these designs: mostly all, by one each."""
-        assert self.codes is not None
+        """Give P(report | truth) of each variable, with the joint reports of these designs: mostly all, by one each."""
         tables = [one.view.tables for one in self.variables]
-        used = [one.view.design_of[codes] for one, codes in zip(self.variables, self.codes, strict=True)]
+        used = np.meshgrid(*(one.view.design_of for one in self.variables), indexing="ij")
         for designs in product(*(range(len(one)) for one in tables)):
-            mine = np.all([own == number for own, number in zip(used, designs, strict=True)], axis=0)
+            mine = np.all([own == number for own, number in zip(used, designs, strict=True)], axis=0).reshape(
+                -1
+            )
             if np.any(mine):
                 yield [one[number] for one, number in zip(tables, designs, strict=True)], mine
 

@@ -29,11 +29,18 @@ from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sampling.effective import effective_interval
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sampling.weighted import WeightedReports
+from hushpoll_analysis.shares.interval import AUTO, interval
+from hushpoll_analysis.shares.interval.mover import Part, sum_limits
+from hushpoll_analysis.shares.interval.wilson import Wilson
+from hushpoll_analysis.shares.quantities import known_shares, quantity
 
 __all__ = ["SumScore", "sum_score"]
 
-_SAME_REPORTS = "every report is the same, so the standard error is 0 and the interval says nothing"
+_SAME_REPORTS = "every report is the same, so the standard error is 0 and says nothing; the interval holds"
+_EVERYBODY = "everybody in the population was asked, and directly: this is its mean, without any error"
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,14 @@ def sum_score(
     A person's score is estimated without bias by :math:`\sum_j b_j(z_j)` with :math:`C_j b_j = v_j`; the mean has the
     standard error of these sums, which contains the covariance of the items. The variance of the true scores adds up
     unbiased estimates of squares and products, since items are randomized independently.
+
+    The interval joins those of the items (exact ones where a report is scarce) by their correlation :math:`r`: the
+    upper limit is :math:`\sum_j m_j + \sqrt{\sum_{jk} r_{jk} (u_j - m_j)(u_k - m_k)}`, the lower one likewise, and
+    neither is nearer than the normal interval's. Items whose reports are all the same tell no correlation; 1 is taken.
+
+    References
+    ----------
+    Zou, Huang, Zhang (2009), Comput. Stat. Data Anal. 53, 1080-1085.
     """
     check_level(level)
     check_names(items, "items")
@@ -132,9 +147,40 @@ def sum_score(
     se = math.sqrt(max(variance, 0.0) + _decoy_variance(read, points, design))
     tail = (1.0 - level) / 2.0
     half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
+    parts = [
+        _part(one, codes, v, design, simple, level) for (one, codes), v in zip(read, points, strict=True)
+    ]
+    low, high = sum_limits([part for part, _ in parts], _correlation(firsts, [e for _, e in parts], design))
+    low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
-    note = "" if se > 0.0 else _SAME_REPORTS
-    return SumScore(tuple(items), len(data), level, mean, se, mean - half, mean + half, sd, alpha, note)
+    note = "" if se > 0.0 else _SAME_REPORTS if design.drawn < 1.0 or high > low else _EVERYBODY
+    return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
+
+
+def _part(
+    variable: Variable, codes: Codes, values: Floats, design: SampleDesign, simple: bool, level: float
+) -> tuple[Part, float]:
+    """Give one item's mean with its own limits, and its standard error."""
+    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
+    if simple:
+        counts = np.bincount(codes, minlength=variable.view.outcomes)
+        shares = known_shares(variable.view, sample.frequencies)
+        wanted = quantity(variable.view, counts, values, shares, sample.decoy)
+        found = interval(wanted, AUTO, level)
+    else:
+        wanted = sample.quantity(values)
+        # Weighted reports have no lattice, on which the exact interval is needed.
+        found, _ = effective_interval(wanted, Wilson.name, level, design.degrees_of_freedom)
+    return Part(wanted.estimate, found.low, found.high), wanted.se
+
+
+def _correlation(firsts: Floats, errors: Sequence[float], design: SampleDesign) -> Floats:
+    """Give the correlations of the items' means: 1 with one that shows no variance, which is the widest."""
+    covariance = design.covariance(firsts - design.mean(firsts))
+    scale = np.outer(errors, errors)
+    found = np.where(scale > 0.0, covariance / np.where(scale > 0.0, scale, 1.0), 1.0)
+    np.fill_diagonal(found, 1.0)
+    return np.clip(found, -1.0, 1.0)
 
 
 def _decoy_variance(

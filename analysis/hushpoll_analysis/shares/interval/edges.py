@@ -27,7 +27,7 @@ def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | No
 
     That is where it lies wholly outside the bounds, or has no width because all reports are in one cell.
     """
-    if found.high > found.low and not outside(quantity, found):
+    if quantity.certain or (found.high > found.low and not outside(quantity, found)):
         return None
     return Interval(*Likelihood().limits(quantity, level, Resampling()), Likelihood.name)
 

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.shares.quantities import FinitePopulation, OneFrequency, Quantity
+from hushpoll_analysis.shares.quantities import (
+    FinitePopulation,
+    OneFrequency,
+    Quantity,
+    noise_line,
+    population_variance,
+)
 
 from .base import Limits, ManyLimits, Resampling
 
@@ -36,15 +42,11 @@ class Population:
 
     def line(self) -> tuple[Floats, Floats]:
         """Give u and v: the randomization's variance of one report is u + v p, at a probability p of success."""
-        ends = self.low * (1.0 - self.low), self.high * (1.0 - self.high)
-        v = (ends[1] - ends[0]) / (self.high - self.low)
-        return ends[0] - v * self.low, v
+        return noise_line(self.low, self.high)
 
     def variance(self, p: Floats) -> Floats:
-        """Give the variance of one report at a probability of success: never more than in a population without end."""
-        u, v = self.line()
-        whole = p * (1.0 - p)
-        return np.asarray((1.0 - self.fraction) * whole + self.fraction * np.minimum(u + v * p, whole))
+        """Give the variance of one report at a probability of success."""
+        return population_variance(p, self.fraction, self.low, self.high)
 
 
 class FrequencyMethod(ABC):
@@ -83,6 +85,7 @@ class FrequencyMethod(ABC):
         table = np.array([(*one.reports, one.intercept, one.slope) for one in lines])
         successes, trials, intercept, slope = table.reshape(-1, 4).T
         population = Population.of(lines)
+        certain = np.array([one.certain for one in wanted])
 
         def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
             yes, of = successes * shrink**2, trials * shrink**2
@@ -91,7 +94,7 @@ class FrequencyMethod(ABC):
                 if population is None
                 else self.of_population(yes, of, levels, population)
             )
-            ends = [intercept + slope * end for end in found]
+            ends = [intercept + slope * np.where(certain, yes / of, end) for end in found]
             return np.minimum(*ends), np.maximum(*ends)
 
         return at

@@ -23,7 +23,8 @@ class Likelihood:
     """All values inside the bounds with 2 (l_max - l) <= chi2(1), the maximum taken inside the bounds too.
 
     Where the estimate depends on one frequency, l is the likelihood of that frequency alone, so that the interval
-    belongs to the estimate; elsewhere it is the profile of all reports over the simplex.
+    belongs to the estimate; elsewhere it is the profile of all reports over the simplex. In a finite population the
+    distance from the maximum is multiplied by how much less the estimate varies there, at the value that is tried.
     """
 
     name = "likelihood"
@@ -48,11 +49,17 @@ class Likelihood:
 def _on_line(line: OneFrequency, bounds: Limits, limit: float) -> Limits:
     left, right = sorted(line.probability(edge) for edge in bounds)
 
-    def value(probability: float) -> float:
-        k, n = line.successes, line.trials
+    k, n = line.reports
+
+    def whole(probability: float) -> float:
         return float(xlogy(k, probability) + xlog1py(n - k, -probability))
 
-    best = min(max(line.successes / line.trials, left), right)
+    best = min(max(k / n, left), right)
+    top = whole(best)
+
+    def value(probability: float) -> float:
+        return (whole(probability) - top) * line.worth(probability)
+
     low, high = crossings(value, best, left, right, limit)
     return line.at(low), line.at(high)
 

@@ -11,9 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from scipy.optimize import brentq
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.shares.quantities import Quantity
 
 from .adaptive import frequency_limits
@@ -28,6 +30,7 @@ __all__ = [
     "least_ratio",
     "linear_limits",
     "ratio_limits",
+    "sum_limits",
     "with_decoys",
 ]
 
@@ -168,6 +171,14 @@ def linear_limits(estimate: float, parts: Sequence[tuple[float, Part]]) -> Limit
     down = [slope * (part.below if slope > 0.0 else part.above) for slope, part in parts]
     up = [slope * (part.above if slope > 0.0 else part.below) for slope, part in parts]
     return estimate - math.hypot(*down), estimate + math.hypot(*up)
+
+
+def sum_limits(parts: Sequence[Part], correlation: Floats) -> Limits:
+    """Limits of a sum of estimates with these correlations; Zou, Huang, Zhang (2009)."""
+    below, above = (np.array([getattr(one, side) for one in parts]) for side in ("below", "above"))
+    estimate = math.fsum(one.estimate for one in parts)
+    down, up = (math.sqrt(max(float(side @ correlation @ side), 0.0)) for side in (below, above))
+    return estimate - down, estimate + up
 
 
 def ratio_limits(first: Part, second: Part, correlation: float = 0.0) -> Limits:

@@ -76,7 +76,9 @@ def method_for(wanted: Sequence[Quantity], requested: str = AUTO, together: bool
     for name in (requested, Mover.name):
         if all(_BY_NAME[name].fits(one) for one in wanted):
             return name
-    rare = any(scarce(count, one.size) for one in wanted for count in one.counts[one.view.possible])
+    rare = any(
+        scarce(count, one.reports) for one in wanted for count in one.counts[one.view.possible] / one.growth
+    )
     return Score.name if rare and all(_BY_NAME[Score.name].fits(one) for one in wanted) else Wald.name
 
 
@@ -102,7 +104,14 @@ def interval(
     Interval
     """
     name = method_for([quantity], method)
-    return Interval(*_BY_NAME[name].limits(quantity, level, resampling), name)
+    return Interval(*_limits(quantity, name, level, resampling), name)
+
+
+def _limits(quantity: Quantity, method: str, level: float, resampling: Resampling) -> Limits:
+    """Give the limits of one quantity: the estimate itself where nothing was left to chance."""
+    if quantity.certain:
+        return quantity.estimate, quantity.estimate
+    return _BY_NAME[method].limits(quantity, level, resampling)
 
 
 def intervals(
@@ -112,7 +121,7 @@ def intervals(
     found: dict[int, Limits] = {}
     for places, how in many_limits(wanted, method):
         if how is None:
-            found |= {k: _BY_NAME[method].limits(wanted[k], level, resampling) for k in places}
+            found |= {k: _limits(wanted[k], method, level, resampling) for k in places}
         else:
             low, high = how(np.full(len(places), level), np.ones(len(places)))
             found |= dict(zip(places, zip(low.tolist(), high.tolist(), strict=True), strict=True))

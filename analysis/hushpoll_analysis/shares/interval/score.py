@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,7 @@ from hushpoll_analysis.shares.quantities import Quantity
 
 from .base import Limits, ManyLimits, Resampling
 
-__all__ = ["Score", "linear_score_limits"]
+__all__ = ["Drawn", "Score", "linear_score_limits"]
 
 FURTHEST = 1e9  # how far to tilt the frequencies before the edge counts as reached
 STEPS = 120
@@ -41,19 +42,58 @@ class Score:
         """Give the limits of many quantities at once; effective answers are fewer by the factor's square."""
         possible = [one.view.possible for one in wanted]
         weights = np.stack([one.weights[where] for one, where in zip(wanted, possible, strict=True)])
-        sizes = np.array([one.size for one in wanted])
         counts = np.stack([one.counts[where] for one, where in zip(wanted, possible, strict=True)])
-        frequencies = counts / sizes[:, None]
-        return lambda levels, shrink: linear_score_limits(weights, frequencies, sizes * shrink**2, levels)
+        frequencies = counts / np.array([one.size for one in wanted])[:, None]
+        sizes = np.array([one.reports for one in wanted])
+        drawn = None
+        if any(one.drawn > 0.0 for one in wanted):
+            noise = np.stack([one.noise()[where] for one, where in zip(wanted, possible, strict=True)])
+            least = np.array([one.view.noise(one.weights).min() for one in wanted])
+            drawn = Drawn(np.array([one.drawn for one in wanted]), noise, least)
+        return lambda levels, shrink: linear_score_limits(
+            weights, frequencies, sizes * shrink**2, levels, drawn
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The fraction drawn of a finite population, and what the randomization adds to a report; one row each.
+
+    `noise` are unbiased estimates of Var(b | truth) by report, `least` is its smallest value over the true answers.
+    """
+
+    fraction: Floats
+    noise: Floats
+    least: Floats
+
+    def __getitem__(self, rows: npt.NDArray[np.bool_]) -> Drawn:
+        return Drawn(self.fraction[rows], self.noise[rows], self.least[rows])
+
+    def scaled(self, unit: Floats) -> Drawn:
+        """Give the same for weights that are divided by a unit."""
+        return Drawn(self.fraction, self.noise / unit[:, None] ** 2, self.least / unit**2)
+
+    def variance(self, shares: Floats, spread: Floats) -> Floats:
+        """Give the variance of one report, which without end is `spread`: (1 - f) of it, and f of the noise.
+
+        Reports that differ by chance from any true answers' may tell a noise that no true answer has.
+        """
+        noise = np.maximum(np.minimum(np.einsum("ij,ij->i", self.noise, shares), spread), self.least)
+        return np.asarray((1.0 - self.fraction) * spread + self.fraction * noise)
 
 
 def linear_score_limits(
-    weights: Floats, frequencies: Floats, n: npt.ArrayLike, level: npt.ArrayLike
+    weights: Floats,
+    frequencies: Floats,
+    n: npt.ArrayLike,
+    level: npt.ArrayLike,
+    drawn: Drawn | None = None,
 ) -> tuple[Floats, Floats]:
     """Score limits of b.p for multinomials of size n, one quantity a row; n and level are one for all, or one each.
 
     The most likely p with b.p = v are f_z / (alpha + beta b_z): one family, tilted away from f, along which b.p runs
-    from the estimate to the least or largest weight. For two weights this is Wilson's interval.
+    from the estimate to the least or largest weight. For two weights this is Wilson's interval. In a finite population
+    n are the reports that came in, and each v is tested with the variance that it has there.
 
     References
     ----------
@@ -64,16 +104,21 @@ def linear_score_limits(
     z = -ndtri((1.0 - levels) / 2.0)
     low = weights.min(axis=-1)
     width = weights.max(axis=-1) - low
-    scaled = (weights - low[:, None]) / np.where(width > 0.0, width, 1.0)[:, None]
-    down = 1.0 - _reach(1.0 - scaled, frequencies, sizes, z)
-    return low + width * down, low + width * _reach(scaled, frequencies, sizes, z)
+    unit = np.where(width > 0.0, width, 1.0)
+    scaled = (weights - low[:, None]) / unit[:, None]
+    if drawn is None:
+        none = np.zeros(len(weights))
+        drawn = Drawn(none, np.zeros_like(weights), none)
+    drawn = drawn.scaled(unit)
+    down = 1.0 - _reach(1.0 - scaled, frequencies, sizes, z, drawn)
+    return low + width * down, low + width * _reach(scaled, frequencies, sizes, z, drawn)
 
 
-def _reach(weights: Floats, frequencies: Floats, n: Floats, z: Floats) -> Floats:
+def _reach(weights: Floats, frequencies: Floats, n: Floats, z: Floats, drawn: Drawn) -> Floats:
     """Give the largest v that the test does not reject, row by row; weights run from 0 to 1."""
     end = _tilted(weights, frequencies, np.full(len(weights), FURTHEST))
     estimate = np.einsum("ij,ij->i", weights, frequencies)
-    within = _excess(weights, estimate, end, n, z) > 0.0
+    within = _excess(weights, estimate, end, n, z, drawn) > 0.0
     value = np.ones(len(weights))
     # Within the family, where its end is rejected. Else nobody sent the heaviest report, and beyond the end of the
     # family that one takes its share from all the others.
@@ -83,23 +128,31 @@ def _reach(weights: Floats, frequencies: Floats, n: Floats, z: Floats) -> Floats
         (beyond, _mix(weights[beyond], end[beyond]), 1.0),
     ):
         if np.any(rows):
-            excess = partial(_along, path, weights[rows], estimate[rows], n[rows], z[rows])
+            excess = partial(_along, path, weights[rows], estimate[rows], n[rows], z[rows], drawn[rows])
             value[rows] = np.einsum("ij,ij->i", weights[rows], path(_first(excess, int(rows.sum()), length)))
     return value
 
 
-def _excess(weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: Floats) -> Floats:
+def _excess(weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: Floats, drawn: Drawn) -> Floats:
     """How far beyond the estimate these shares lie, in units of the test: positive where it rejects them."""
     value = np.einsum("ij,ij->i", weights, shares)
-    spread = np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2
-    result: Floats = (value - estimate) * np.sqrt(n) - z * np.sqrt(np.maximum(spread, 0.0))
+    spread = np.maximum(np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2, 0.0)
+    if np.any(drawn.fraction):
+        spread = drawn.variance(shares, spread)
+    result: Floats = (value - estimate) * np.sqrt(n) - z * np.sqrt(spread)
     return result
 
 
 def _along(
-    path: Callable[[Floats], Floats], weights: Floats, estimate: Floats, n: Floats, z: Floats, at: Floats
+    path: Callable[[Floats], Floats],
+    weights: Floats,
+    estimate: Floats,
+    n: Floats,
+    z: Floats,
+    drawn: Drawn,
+    at: Floats,
 ) -> Floats:
-    return _excess(weights, estimate, path(at), n, z)
+    return _excess(weights, estimate, path(at), n, z, drawn)
 
 
 def _tilted(weights: Floats, frequencies: Floats, tilt: Floats) -> Floats:

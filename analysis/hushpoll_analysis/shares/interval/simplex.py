@@ -22,20 +22,31 @@ __all__ = ["simplex_limits"]
 CERTAIN = 1e-6
 # A little of everything in a start, so that no share is stuck at zero.
 WARM = 1e-3
+# In a finite population a limit and the variance there decide each other; so often they are found in turns.
+TURNS = 4
 UNSETTLED = "the likelihood interval did not settle; use the wald or bootstrap interval"
 
 
 def simplex_limits(quantity: Quantity, limit: float) -> Limits:
     """Smallest and largest a.h over the simplex where the log-likelihood is within `limit` of its maximum."""
     peak = constrained_shares(quantity.counts, quantity.view)
-    return _extreme(quantity, peak, limit, 1.0), _extreme(quantity, peak, limit, -1.0)
+    return _settled(quantity, peak, limit, 1.0), _settled(quantity, peak, limit, -1.0)
 
 
-def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> float:
+def _settled(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> float:
+    """Give the limit; in a finite population with the number of answers that the reports are worth at the limit."""
+    value, shares = _extreme(quantity, peak, limit, sign)
+    for _ in range(TURNS if quantity.drawn > 0.0 else 0):
+        value, shares = _extreme(quantity, peak, limit * quantity.growth / quantity.worth(shares), sign)
+    return value
+
+
+def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> tuple[float, Floats]:
     """Walk along the profile likelihood toward the smallest sign * a.h until it has fallen by `limit`.
 
     Charging each share 1 + lambda a (a scaled to 0..1) gives the best shares among all with the same a.h; lambda = 0
-    is the maximum, a larger one goes further down. The limit found is believed only with a certificate (`_least`).
+    is the maximum, a larger one goes further down. The limit found is believed only with a certificate (`_least`), and
+    given with its shares.
     """
     view, n = quantity.view, quantity.size
     frequencies = quantity.counts / n
@@ -58,13 +69,13 @@ def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> fl
         return max(kernel(frequencies, view.forward(found)), -1e6) - floor
 
     if float(scaled @ peak.shares) <= CERTAIN:
-        return sign * min(low, high)
+        return sign * min(low, high), peak.shares
     # Where the likelihood is nearly normal, it has fallen by `limit` at the charge sqrt(2 limit) / (n se).
     usual = math.sqrt(2 * limit) * abs(high - low) / (n * max(quantity.se, 1e-9))
     inner, outer = 0.0, min(max(1.2 * usual, 1e-6), 1.0)
     while at(outer) >= 0:
         if float(scaled @ sides[True]) <= CERTAIN / 10:
-            return sign * min(low, high)
+            return sign * min(low, high), sides[True]
         if outer > 1e12:
             raise AnalysisError(UNSETTLED)
         inner, outer = outer, 4 * outer
@@ -81,7 +92,7 @@ def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> fl
         )
         bound = _least(scaled, slope, float(slope @ reached) - over(reached))
         if float(scaled @ reached) - bound <= CERTAIN:
-            return sign * (min(low, high) + abs(high - low) * float(scaled @ reached))
+            return sign * (min(low, high) + abs(high - low) * float(scaled @ reached)), reached
     raise AnalysisError(UNSETTLED)
 
 

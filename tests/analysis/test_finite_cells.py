@@ -1,0 +1,150 @@
+"""Coverage of cells, means and likelihood limits in a finite population: true answers stay, the devices draw anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hushpoll_analysis import crosstab, estimate
+from hushpoll_client import mechanisms
+from scipy.stats import multinomial
+
+from tests.analysis.test_finite_coverage import chances as chances_of_reports
+
+PAIRS = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
+
+
+def tables(n: int, cells: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
+    """Give all counts of n equal answers' reports that are likely, with their chances."""
+    spread = np.sqrt(n * cells * (1.0 - cells))
+    ends = zip(n * cells[1:] - 4 * spread[1:], n * cells[1:] + 5 * spread[1:], strict=True)
+    for counts in product(*(range(max(0, int(low)), int(high) + 2) for low, high in ends)):
+        table = np.array([n - sum(counts), *counts])
+        chance = float(multinomial.pmf(table, n, cells)) if table[0] >= 0 else 0.0
+        if chance >= 1e-5:
+            yield table, chance
+
+
+def covered(n: int, cells: np.ndarray, holds: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Add up the chances of all counts whose intervals hold the truth."""
+    inside, seen = np.zeros(1), 0.0
+    for table, chance in tables(n, cells):
+        inside, seen = inside + chance * holds(table), seen + chance
+    assert seen > 0.98
+    return inside / seen
+
+
+def census_cells(n: int, epsilon: float) -> np.ndarray:
+    """Give the exact coverage of the four cells of a census where nobody has either trait."""
+    coin, lie = mechanisms.warner(epsilon=epsilon), 1.0 / (1.0 + np.exp(epsilon))
+    truth = np.array([1.0, 0.0, 0.0, 0.0])
+
+    def holds(table: np.ndarray) -> np.ndarray:
+        data = pd.DataFrame(np.repeat(PAIRS, table, axis=0), columns=["x", "y"])
+        got = crosstab(data, {"x": coin, "y": coin}, "x", "y", population=n)
+        return (np.ravel(got.low) - 1e-9 <= truth) & (truth <= np.ravel(got.high) + 1e-9)
+
+    return covered(n, np.outer([1.0 - lie, lie], [1.0 - lie, lie]).ravel(), holds)
+
+
+def simulated_cells(
+    n: int, people: int, share: float, epsilon: float, open_groups: bool, samples: int
+) -> np.ndarray:
+    """Give the coverage of the four cells by redrawing people and devices; the groups may be asked openly."""
+    rng = np.random.default_rng([n, people, int(100 * share), int(epsilon), open_groups])
+    coin, keep = mechanisms.warner(epsilon=epsilon), 1.0 / (1.0 + np.exp(-epsilon))
+    group = np.arange(people) % 2 if open_groups else (np.arange(people) < share * people).astype(int)
+    trait = (np.arange(people) < share * people).astype(int)
+    truth = np.bincount(2 * group + trait, minlength=4) / people
+    how = {"y": coin} if open_groups else {"x": coin, "y": coin}
+    inside = np.zeros(4)
+    for _ in range(samples):
+        drawn = rng.choice(people, n, replace=False)
+        flips = rng.random((2, n)) >= keep
+        x = group[drawn] if open_groups else group[drawn] ^ flips[0]
+        data = pd.DataFrame({"x": x, "y": trait[drawn] ^ flips[1]})
+        got = crosstab(data, how, "x", "y", population=people)
+        inside += (np.ravel(got.low) - 1e-9 <= truth) & (truth <= np.ravel(got.high) + 1e-9)
+    return inside / samples
+
+
+def census_mean(n: int, epsilon: float, interval: str = "auto") -> float:
+    """Give the exact coverage of the mean of a scale of three points in a census where everybody is at the first."""
+    three = mechanisms.krr(options=3, epsilon=epsilon)
+    keep = np.exp(epsilon) / (np.exp(epsilon) + 2.0)
+
+    def holds(table: np.ndarray) -> np.ndarray:
+        got = estimate(table, three, population=n, interval=interval).mean([0, 1, 2])
+        return np.array([got.low - 1e-9 <= 0.0 <= got.high + 1e-9])
+
+    return float(covered(n, np.array([keep, (1.0 - keep) / 2.0, (1.0 - keep) / 2.0]), holds)[0])
+
+
+def likelihood_coverage(n: int, people: int, share: float, epsilon: float) -> float:
+    """Give the exact coverage of the likelihood interval of a share."""
+    coin, carriers = mechanisms.warner(epsilon=epsilon), round(people * share)
+    weight = chances_of_reports(n, people, carriers, 1.0 / (1.0 + np.exp(-epsilon)))
+    inside = 0.0
+    for k in np.flatnonzero(weight > 1e-5):
+        got = estimate([n - k, k], coin, population=people, interval="likelihood")["Yes"]
+        inside += weight[k] * (got.low - 1e-9 <= carriers / people <= got.high + 1e-9)
+    return float(inside / weight[weight > 1e-5].sum())
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(60, 4.0), (100, 4.0), (100, 3.0)])
+def test_cells_of_a_census_cover_at_the_edge(n: int, epsilon: float) -> None:
+    assert census_cells(n, epsilon).min() >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("n", "people", "share", "open_groups"),
+    [(100, 100, 0.05, False), (100, 100, 0.05, True), (40, 50, 0.1, True)],
+)
+def test_cells_of_a_finite_population_cover(n: int, people: int, share: float, open_groups: bool) -> None:
+    found = simulated_cells(n, people, share, 3.0, open_groups, 400)
+    # 93 % less two standard errors of 400 samples.
+    assert found.min() >= 0.905
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(60, 4.0), (100, 3.0), (200, 2.0)])
+def test_means_of_a_census_cover_at_the_edge(n: int, epsilon: float) -> None:
+    assert 0.93 <= census_mean(n, epsilon) <= 0.975
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(60, 4.0), (100, 3.0)])
+def test_likelihood_limits_of_means_cover_at_the_edge(n: int, epsilon: float) -> None:
+    assert 0.93 <= census_mean(n, epsilon, "likelihood") <= 0.975
+
+
+@pytest.mark.parametrize(
+    ("n", "people", "share", "epsilon"),
+    [(100, 100, 0.02, 4.0), (60, 60, 0.0, 4.0), (80, 100, 0.3, 2.0), (250, 500, 0.0, 3.0)],
+)
+def test_likelihood_limits_cover(n: int, people: int, share: float, epsilon: float) -> None:
+    # At share 0 there is one limit only.
+    assert 0.93 <= likelihood_coverage(n, people, share, epsilon) <= (0.98 if share else 0.985)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("people", [60, 300])
+def test_they_cover_over_a_grid(people: int, epsilon: float, share: float) -> None:
+    for fraction in (0.5, 1.0):
+        n = round(fraction * people)
+        assert likelihood_coverage(n, people, share, epsilon) >= 0.93
+        for open_groups in (False, True):
+            assert simulated_cells(n, people, share, epsilon, open_groups, 400).min() >= 0.9
+
+
+def test_a_population_without_end_has_the_same_limits() -> None:
+    three = mechanisms.krr(options=3, epsilon=3)
+    for how in ("score", "likelihood"):
+        plain, got = (
+            estimate([55, 3, 2], three, population=size, interval=how).mean([0, 1, 2])
+            for size in (None, 10**13)
+        )
+        assert (got.low, got.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
