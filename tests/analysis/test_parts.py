@@ -418,3 +418,51 @@ def test_a_truth_that_does_not_fit_is_refused(question: str, truth: Any, problem
 def test_a_channel_without_a_table_sends_people_to_its_parts() -> None:
     with pytest.raises(AnalysisError, match=r"question\[option\]"):
         channel_view(mechanisms.subset(6, 1, 2))
+
+
+def ticks(epsilon: float, asked: int, options: int, n: int, shares: list[float], draws: int) -> list[Any]:
+    """Mean numbers of ticks, from people drawn anew each time."""
+    channel = mechanisms.sampled(sizes=[2] * options, epsilon=epsilon, ask=asked).device
+    rng = np.random.default_rng(51)
+    found = []
+    for _ in range(draws):
+        people = (rng.random((n, options)) < shares).astype(int)
+        cells = sampler(channel).tally(simulate(channel, people, seed=rng))
+        found.append(estimate(cells, channel).number_ticked())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "asked", "n", "shares"),
+    [(4, 2, 60, [0, 0, 0, 0]), (4, 3, 60, [0, 0, 0, 0]), (4, 2, 100, [0.02, 0, 0, 0])],
+)
+def test_the_number_ticked_covers_where_ticks_are_rare(
+    epsilon: float, asked: int, n: int, shares: list[float]
+) -> None:
+    """The normal interval covered 86, 91 and 88 %."""
+    found = ticks(epsilon, asked, len(shares), n, shares, 300)
+    got = np.mean([one.low <= sum(shares) <= one.high for one in found])
+    assert got >= 0.93 - 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert {one.interval for one in found} == {"mover"}
+
+
+def test_the_number_ticked_covers_no_more_than_it_says_where_ticks_are_many() -> None:
+    found = ticks(2, 2, 4, 2000, [0.5, 0.3, 0.2, 0.4], 300)
+    got = np.mean([one.low <= 1.4 <= one.high for one in found])
+    assert 0.93 - 3 * np.sqrt(0.05 * 0.95 / 300) <= got <= 0.975 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+
+@pytest.mark.parametrize("options", [2, 3])
+def test_the_privacy_error_of_the_number_ticked_is_that_of_coins_drawn_anew(options: int) -> None:
+    """Items of one report are randomized together, so their errors add up more than independent ones."""
+    channel = mechanisms.sampled(sizes=[2] * options, epsilon=2, ask=options).device
+    people = np.zeros((400, options), dtype=int)
+    people[::4] = 1
+    rng = np.random.default_rng(52)
+    drawn = [sampler(channel).tally(simulate(channel, people, seed=rng)) for _ in range(600)]
+    found = [estimate(cells, channel).number_ticked() for cells in drawn]
+    census = [estimate(cells, channel, population=400).number_ticked() for cells in drawn[:100]]
+    scatter = np.std([one.estimate for one in found])
+    assert np.mean([one.se_privacy for one in found]) == pytest.approx(scatter, rel=0.1)
+    assert np.mean([one.se for one in census]) == pytest.approx(scatter, rel=0.1)
+    assert np.mean([one.se for one in found]) > 1.05 * scatter

@@ -178,6 +178,24 @@ def test_who_got_which_design_is_no_association() -> None:
     assert 2 <= small <= 20
 
 
+def test_a_sample_design_beside_designs_a_row_keeps_the_test_of_independence(people: pd.DataFrame) -> None:
+    """There was none, and no word of it."""
+    rng = np.random.default_rng(6)
+    small = 0
+    for _ in range(100):
+        arm = rng.choice(["direct", "strong"], 500)
+        y = randomized((rng.random(500) < 0.3).astype(int), arm, rng)
+        data = pd.DataFrame({"g": rng.integers(0, 3, 500), "arm": arm, "y": y, "w": rng.gamma(2, 1, 500)})
+        test = crosstab(data, {"y": "arm"}, "g", "y", designs=ARMS, weights="w").test
+        assert test is not None
+        small += test.p_value < 0.05
+    assert small <= 12
+    found = crosstab(people, {"y": "arm"}, "g", "y", designs=ARMS, weights="w").test
+    assert found is not None
+    assert found.method == "Wald F"
+    assert found.p_value < 0.01
+
+
 def test_surveys_as_designs_are_waves() -> None:
     def wave(epsilon: float) -> Survey:
         return Survey.from_draft(

@@ -164,6 +164,28 @@ def test_every_surface_shows_it(
     assert parts[name]["estimates"] or parts[name]["mean"]["se"] > 0
 
 
+def test_under_weights_dishonest_people_are_told_by_their_weight(people: pd.DataFrame) -> None:
+    """The heaviest 1 % of the people carry more than 1 % of the weights."""
+    plain, weighted = (report(KINDS, people, weights=one).to_text() for one in (None, "w"))
+    assert "If 1 % of the respondents were dishonest" in plain
+    assert "If 1 % of the respondents" not in weighted
+    assert "If dishonest respondents carried 1 % of the weights, the mean could move by" in weighted
+    made = report(KINDS, people, weights="w")["mood"]
+    line = made.lines[0]
+    weights = channel_view(made.question.mechanism).solution([1, 0, 0, 0, 0])
+    furthest = max(weights.max() - line.entry.estimate, line.entry.estimate - weights.min())
+    assert line.dishonest_shift == pytest.approx(0.01 * furthest)
+
+
+def test_a_weighted_report_says_what_it_leaves_out(people: pd.DataFrame) -> None:
+    plain, weighted = (report(KINDS, people, weights=one)["used"] for one in (None, "w"))
+    assert plain.ticked is not None
+    assert weighted.ticked is None
+    told = "neither pairs of options nor the number of options ticked"
+    assert any(told in note for note in weighted.estimate.notes)
+    assert not any(told in note for note in report(KINDS, people, weights="w")["town"].estimate.notes)
+
+
 @pytest.mark.parametrize("counts", [(59, 1), (58, 2), (40, 20)])
 @pytest.mark.parametrize("population", [60, 61, 100, 10_000])
 def test_counts_and_rows_agree_on_a_finite_population(counts: tuple[int, int], population: int) -> None:

@@ -110,6 +110,8 @@ class QuestionResults(Drawn):
     """The reports of the smallest group that is shown beside the total, where groups are."""
     batch: float | None = None
     """The fewest reports that were released together; infinite where all were; None where nobody knows."""
+    weighted: bool = False
+    """Whether respondents stand for different numbers of people."""
 
     @property
     def id(self) -> str:
@@ -296,7 +298,7 @@ def question_results(
         return QuestionResults(question, counted.n, counts, (), None)
     labels = None if question.kind.yes_or_no and question.after is None else question.labels
     if respondents is not None:
-        return _of_rows(question, counted, counts, respondents, level, interval)
+        return replace(_of_rows(question, counted, counts, respondents, level, interval), weighted=True)
     if not question.channel.listed:
         return _in_parts(question, counted.n, counts, level, interval, population)
     n = total_of(question, cells)

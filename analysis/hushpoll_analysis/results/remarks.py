@@ -99,16 +99,29 @@ def _share_remarks(part: QuestionResults) -> list[str]:
     # Rounded, so that of equal shifts the first option of the question is named.
     worst = max(part.lines, key=lambda line: round(line.dishonest_shift, 12))
     whose = said("this figure") if len(part.lines) == 1 else said("“{option}”", option=worst.option)
-    points = 100 * worst.dishonest_shift
-    second = said(
+    second = _dishonest(part, whose, at_most(100 * worst.dishonest_shift))
+    third = open_question(part)
+    return [first, second, *([third] if third else [])]
+
+
+def _dishonest(part: QuestionResults, whose: str, points: str) -> str:
+    """Say how far dishonest people can move a share; of the heaviest 1 % of respondents no bound is known."""
+    weight = at_most(part.dishonest_weight)
+    if part.weighted:
+        return said(
+            "If dishonest respondents carried 1 % of the weights, {whose} could move by {points} percentage points; "
+            "one dishonest report weighs up to {weight} honest ones.",
+            whose=whose,
+            points=points,
+            weight=weight,
+        )
+    return said(
         "If 1 % of the respondents were dishonest, {whose} could move by {points} percentage points; one dishonest "
         "report weighs up to {weight} honest ones.",
         whose=whose,
-        points=at_most(points),
-        weight=at_most(part.dishonest_weight),
+        points=points,
+        weight=weight,
     )
-    third = open_question(part)
-    return [first, second, *([third] if third else [])]
 
 
 def _number_remarks(part: QuestionResults) -> list[str]:
@@ -136,10 +149,13 @@ def _dishonest_mean(part: QuestionResults, numbers: Numbers) -> str:
     low, high = _ends(part.question, values)
     middle = numbers.mean.shown.estimate
     shift = DISHONEST * max(high - middle, middle - low)
-    return said(
-        "If 1 % of the respondents were dishonest, the mean could move by {shift}.",
-        shift=in_unit(at_most(shift), numbers.unit),
-    )
+    moved = in_unit(at_most(shift), numbers.unit)
+    if part.weighted:
+        return said(
+            "If dishonest respondents carried 1 % of the weights, the mean could move by {shift}.",
+            shift=moved,
+        )
+    return said("If 1 % of the respondents were dishonest, the mean could move by {shift}.", shift=moved)
 
 
 def _ends(question: Question, values: Floats) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from hushpoll_client.said import said
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import whole_number
-from hushpoll_analysis.channel.view import Floats, analysis_channel, sampler
+from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, sampler
 from hushpoll_analysis.data.option_columns import OPTION, option_rows
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
@@ -163,7 +163,7 @@ def sample_parts(
                 _entry(one, sample, 1, option, None)
                 for (one, sample), option in zip(found, options, strict=True)
             ),
-            "notes": (_worth(first), *asked_notes(whole), *notes),
+            "notes": (_worth(first), *asked_notes(whole), *_left_out(question, whole), *notes),
             "worth": tuple(sample.worth(1, level) for _, sample in found),
         }
     )
@@ -224,6 +224,18 @@ def _largest(
             )
         )
     return tuple(found)
+
+
+def _left_out(question: Question, whole: Sampler) -> tuple[str, ...]:
+    """Say what reports without a design have beside the shares."""
+    if not whole.pairs or not question.channel.several:
+        return ()
+    return (
+        said(
+            "Under a sample design neither pairs of options nor the number of options ticked are estimated; a report "
+            "without one has them."
+        ),
+    )
 
 
 def _worth(found: WeightedEstimate) -> str:

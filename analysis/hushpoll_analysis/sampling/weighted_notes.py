@@ -48,8 +48,6 @@ def _narrow(method: str, best: str) -> str:
     """Say what heavy weights do to the interval: made at the effective size it allows for them, others do not."""
     if method != "t" and method not in SCALES:
         return said("Standard errors are too small then; the interval allows for it.")
-    if method == best:
-        return said("Standard errors and intervals are too small then; trim the weights.")
     return said(
         "Standard errors and {method} intervals are too small then; use the {best} interval, or trim the weights.",
         method=method,

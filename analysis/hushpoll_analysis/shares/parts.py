@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 from hushpoll_client.said import said
+from scipy.special import ndtri
 
 from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.parts import Part
@@ -24,8 +25,10 @@ from .constrained import nearest_on_simplex
 from .finite import finite_population
 from .interval import AUTO, Resampling, check_method, intervals, method_for
 from .interval.listed import listed_interval
+from .interval.mover import Mover, correlations, sum_limits
+from .interval.mover import Part as Limited
 from .quantities import Quantity, quantity
-from .result import LinearEstimate, linear_estimate, with_interval
+from .result import LinearEstimate, Shown, linear_estimate, with_interval
 from .sample import read_sample
 
 if TYPE_CHECKING:
@@ -305,47 +308,60 @@ def _quantity(part: Part, cells: Counts, fraction: float) -> Quantity:
 
 
 def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> LinearEstimate:
-    """Give the mean number ticked: the sum of the shares, whose covariances come from the pairs asked together."""
-    mean = float(found.shares.sum())
-    variance = sum(entry.se**2 for entry in found.estimates)
-    weights = found.report_weights(found.options[0])
-    for pair in whole.pairs:
-        counts = pair.counts(cells).reshape(2, 2)
-        n = int(counts.sum())
-        if n < 2:
-            continue
-        frequencies = counts / n
-        # Two items of one report are randomized together: their covariance is that of the weights as they came.
-        together = float(weights @ frequencies @ weights)
-        apart = float(weights @ frequencies.sum(axis=1)) * float(weights @ frequencies.sum(axis=0))
-        i, j = pair.members
-        variance += 2 * n * (together - apart) / (found.asked[i] * found.asked[j])
-    se = math.sqrt(max(variance, 0.0))
-    from scipy.stats import norm
-
-    half = float(norm.ppf(0.5 + found.level / 2)) * se
-    base = found.estimates[0]
-    most = float(len(found.options))
-    shown = replace(
-        base.shown,
-        estimate=min(most, max(0.0, mean)),
-        low=min(most, max(0.0, mean - half)),
-        high=min(most, max(0.0, mean + half)),
-    )
+    """Give the mean number ticked: the sum of the shares, with the limits of each joined by their correlation."""
+    alone = (found.level, found.interval_requested, False, found.resampling, found.fraction)
+    entries, _ = _entries(cells, found.channel, found.options, *alone)
+    errors = np.array([entry.se for entry in entries])
+    sampling, privacy = _covariances(whole, cells, found)
+    np.fill_diagonal(sampling, errors**2)
+    np.fill_diagonal(privacy, [entry.se_privacy**2 for entry in entries])
+    mean, se = float(found.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
+    half = float(-ndtri((1.0 - found.level) / 2.0)) * se
+    parts = [Limited(entry.estimate, entry.low, entry.high) for entry in entries]
+    low, high = sum_limits(parts, correlations(sampling, errors))
+    # Rare ticks in each of many options have limits that are too near when they are added up.
+    low, high = min(low, mean - half), max(high, mean + half)
+    base, most = entries[0], float(len(found.options))
+    inside = (min(most, max(0.0, one)) for one in (mean, low, high))
     return replace(
         base,
         option="number ticked",
         estimate=mean,
         se=se,
-        low=mean - half,
-        high=mean + half,
-        shown=shown,
-        se_privacy=math.sqrt(sum(entry.se_privacy**2 for entry in found.estimates)),
-        interval="wald",
+        low=low,
+        high=high,
+        shown=Shown(*inside),
+        se_privacy=math.sqrt(max(float(privacy.sum()), 0.0)),
+        interval=Mover.name,
         misfit=None,
         design_effect=None,
         n_effective=None,
     )
+
+
+def _covariances(whole: Sampler, cells: Counts, found: PartsEstimate) -> tuple[Floats, Floats]:
+    """Give the covariances of two options' shares, and what the randomization makes of each, off the diagonal.
+
+    Two items of one report are randomized together: the mean product of their weights exceeds the share of both by
+    what the coins add. Of N people n_i were asked about one option, n_j about the other and n_ij about both: the people
+    themselves add S (n_ij / (n_i n_j) - 1 / N), with S the covariance of their true answers.
+    """
+    sampling, privacy = np.zeros((2, len(found.options), len(found.options)))
+    weights = found.report_weights(found.options[0])
+    for pair in whole.pairs:
+        counts = pair.counts(cells).reshape(2, 2)
+        n, (i, j) = int(counts.sum()), pair.members
+        if n < 2:
+            continue
+        frequencies, view = counts / n, channel_view(pair.channel)
+        together = float(weights @ frequencies @ weights)
+        both = float(view.shares(frequencies.reshape(-1))[-1])
+        apart = float(weights @ frequencies.sum(axis=1)) * float(weights @ frequencies.sum(axis=0))
+        overlap = n / (found.asked[i] * found.asked[j])
+        coins, people = together - both, both - apart
+        privacy[i, j] = privacy[j, i] = overlap * coins
+        sampling[i, j] = sampling[j, i] = overlap * coins + (overlap - found.fraction / found.n) * people
+    return sampling, privacy
 
 
 def asked_notes(whole: Sampler) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def independence_test(joint: JointReports) -> IndependenceTest | None:
 
 
 def _of_pair(joint: JointReports) -> IndependenceTest | None:
-    """Test two answers that were randomized together: their reports are not independent when the answers are.
+    """Test the estimated cells, where reports are not independent when the answers are: randomized together, say.
 
     The differences of the estimated cells from the products of their margins are held against the covariance that they
     have where the products are the truth (a score test; with a sample design its own covariance, in the F form).
@@ -98,9 +98,12 @@ def _possible(shares: Floats) -> Floats:
 
 
 def _within_designs(joint: JointReports) -> IndependenceTest | None:
-    """Give the sum of the chi-squares within every combination of designs: who got which design must not count."""
+    """Give the sum of the chi-squares within every combination of designs: who got which design must not count.
+
+    Under a sample design the estimated cells are tested, which are right whoever got which.
+    """
     if joint.design is not None:
-        return None
+        return _of_pair(joint) if joint.counts.ndim == 2 and joint.estimate.size <= _MOST_CELLS else None
     parts: list[list[Codes]] = []
     for one in joint.variables:
         view = one.view

@@ -33,7 +33,7 @@ from hushpoll_analysis.sampling.effective import effective_interval
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 from hushpoll_analysis.sampling.weighted import WeightedReports
 from hushpoll_analysis.shares.interval import AUTO, interval
-from hushpoll_analysis.shares.interval.mover import Part, sum_limits
+from hushpoll_analysis.shares.interval.mover import Part, correlations, sum_limits
 from hushpoll_analysis.shares.interval.wilson import Wilson
 from hushpoll_analysis.shares.quantities import known_shares, quantity
 
@@ -150,7 +150,9 @@ def sum_score(
     parts = [
         _part(one, codes, v, design, simple, level) for (one, codes), v in zip(read, points, strict=True)
     ]
-    low, high = sum_limits([part for part, _ in parts], _correlation(firsts, [e for _, e in parts], design))
+    covariance = design.covariance(firsts - design.mean(firsts))
+    correlation = correlations(covariance, np.array([error for _, error in parts]))
+    low, high = sum_limits([part for part, _ in parts], correlation)
     low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
     note = "" if se > 0.0 else _SAME_REPORTS if design.drawn < 1.0 or high > low else _EVERYBODY
@@ -172,15 +174,6 @@ def _part(
         # Weighted reports have no lattice, on which the exact interval is needed.
         found, _ = effective_interval(wanted, Wilson.name, level, design.degrees_of_freedom)
     return Part(wanted.estimate, found.low, found.high), wanted.se
-
-
-def _correlation(firsts: Floats, errors: Sequence[float], design: SampleDesign) -> Floats:
-    """Give the correlations of the items' means: 1 with one that shows no variance, which is the widest."""
-    covariance = design.covariance(firsts - design.mean(firsts))
-    scale = np.outer(errors, errors)
-    found = np.where(scale > 0.0, covariance / np.where(scale > 0.0, scale, 1.0), 1.0)
-    np.fill_diagonal(found, 1.0)
-    return np.clip(found, -1.0, 1.0)
 
 
 def _decoy_variance(

@@ -25,6 +25,7 @@ __all__ = [
     "DecoyError",
     "Mover",
     "Part",
+    "correlations",
     "decoy_limits",
     "difference_limits",
     "least_ratio",
@@ -179,6 +180,14 @@ def sum_limits(parts: Sequence[Part], correlation: Floats) -> Limits:
     estimate = math.fsum(one.estimate for one in parts)
     down, up = (math.sqrt(max(float(side @ correlation @ side), 0.0)) for side in (below, above))
     return estimate - down, estimate + up
+
+
+def correlations(covariance: Floats, errors: Floats) -> Floats:
+    """Give the correlations of estimates: 1 with one that shows no variance, which is the widest."""
+    scale = np.outer(errors, errors)
+    found = np.where(scale > 0.0, covariance / np.where(scale > 0.0, scale, 1.0), 1.0)
+    np.fill_diagonal(found, 1.0)
+    return np.clip(found, -1.0, 1.0)
 
 
 def ratio_limits(first: Part, second: Part, correlation: float = 0.0) -> Limits:
