@@ -26,6 +26,7 @@ from .fit import ModelFit
 from .fitting import INFORMATION, NEVER, PENALTIES, WHERE_NEEDED, fit_model
 from .formula import given_predictors, needs_all_rows, parse_formula, variables_of
 from .mixed import POINTS, fit_mixed, refuse_random
+from .moments import ANY, ERRORS, NORMAL, MomentFit, fit_moments, with_check
 from .option_fits import fit_options, option_formula, outcome_options
 from .pseudo import formula_options, unbiased_outcome
 from .reading import ModelData, read_model
@@ -218,20 +219,25 @@ def linear(
     *,
     predictors: str | None = None,
     information: str = "observed",
+    errors: str = NORMAL,
     level: float = 0.95,
     designs: Designs | None = None,
     sample: SampleKeys,
-) -> ModelFit:
-    """Fit a linear regression of an exact number on randomized and exact predictors, with normal errors.
+) -> ModelFit | MomentFit:
+    """Fit a linear regression of an exact number on randomized and exact predictors.
 
-    Parameters are those of `logit`. The true predictors are summed out of a normal mixture; its last coefficient is the
-    log of the errors' standard deviation.
+    Parameters are those of `logit`. With `errors="normal"` the true predictors are summed out of a normal mixture, as
+    RRreg's RRlin does; its last coefficient is the log of the errors' standard deviation. Errors of another shape, or
+    of a spread that differs between answers, mislead it: `notes` say so where the data show it. `errors="any"` fits by
+    moments instead, which assume neither a shape of the errors nor a model of the predictors, and gives a `MomentFit`.
 
     A scale or a number of a survey may be the outcome too, with exact predictors: each report z then stands for b_z
     with C b = v, whose mean given the true answer is that number, so least squares are unbiased. Standard errors are
     the robust (linearised) ones, because the randomization's noise is not normal and differs between answers.
     """
     _check(level, information, NEVER)
+    if errors not in ERRORS:
+        raise AnalysisError(f"errors {errors!r} is not one of {', '.join(ERRORS)}")
     if isinstance(data, pd.DataFrame):
         data, keys = sample.in_frame(data)
         sample = SampleKeys(**keys)
@@ -243,7 +249,12 @@ def linear(
             sample = SampleKeys(weights=times_of(data))
     model, design = _read(formula, data, channels, designs, family, predictors, sample)
     refuse_random(model, f"the {family.name} model")
-    return fit_model(formula, model, family, level, information, design)
+    if errors == ANY:
+        return fit_moments(formula, model, level, design)
+    fit = fit_model(formula, model, family, level, information, design)
+    if not model.randomized:
+        return fit
+    return replace(fit, remarks=(*fit.remarks, *with_check(fit, design)))
 
 
 def _read(

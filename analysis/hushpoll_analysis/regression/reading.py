@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeGuard
 
 import numpy as np
 import pandas as pd
+from hushpoll_client import Channel
+from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler
 from hushpoll_analysis.data.alike import AlikeRows
 from hushpoll_analysis.data.columns import (
     Codes,
@@ -69,6 +72,8 @@ class ModelData:
     random: str | None
     rows: AlikeRows
     """The different rows of the table that was given, and for how many respondents each stands."""
+    members: Callable[[], Floats]
+    """Unbiased weights of each respondent's reports for every class of the randomized predictors (n x J)."""
 
     @property
     def n(self) -> int:
@@ -157,6 +162,7 @@ def read_model(
         scale,
         random,
         rows,
+        partial(_members, randomized, codes, terms.levels, len(data)),
     )
 
 
@@ -191,6 +197,25 @@ def _seen(
     for number, ((name, one), reports) in enumerate(zip(randomized, codes, strict=True)):
         seen *= seen_chances(one, reports, name)[:, [level[number] for level in levels]]
     return seen
+
+
+def _members(
+    randomized: list[tuple[str, Variable]], codes: list[Codes], levels: tuple[tuple[int, ...], ...], n: int
+) -> Floats:
+    """Give b_j(z) with mean 1 where the true predictors are in class j, else 0; reports are drawn independently."""
+    members = np.ones((n, len(levels)))
+    for number, ((_, one), reports) in enumerate(zip(randomized, codes, strict=True)):
+        if _is_set(one):
+            assert isinstance(one.source, Mechanism | Channel)
+            parts = sampler(analysis_channel(one.source)).parts
+            own = [
+                channel_view(part.channel).solution([0.0, 1.0])[reports[:, k].astype(int)]
+                for k, part in enumerate(parts)
+            ]
+        else:
+            own = [one.view.solution(one.view.unit(k))[reports] for k in range(one.view.options)]
+        members *= np.stack(own, axis=1)[:, [level[number] for level in levels]]
+    return members
 
 
 def _is_set(variable: Variable | None) -> TypeGuard[SetVariable]:

@@ -1,0 +1,221 @@
+"""Linear regression on randomized predictors by their moments: no assumption on the errors, nor on the predictors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.whiskers import draw_whiskers
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sampling.design import SampleDesign
+
+from .fit import ModelFit
+from .likelihood import Likelihood
+from .outcomes import GaussianOutcome
+from .reading import ModelData
+
+__all__ = ["ANY", "ERRORS", "NORMAL", "MomentFit", "fit_moments", "with_check"]
+
+NORMAL, ANY = ERRORS = ("normal", "any")
+_UNLIKELY = 0.01
+DISAGREE = (
+    "the fit with normal errors and the one without any assumption on them differ by more than chance (p = {p:.2g}): "
+    "the errors may not be normal, or their spread may differ between answers; use errors='any'"
+)
+_WIDER = 1.25
+TOO_SMALL = (
+    "standard errors that assume nothing of the errors are up to {times:.1f} times these: the errors may not be "
+    "normal, or their spread may differ between answers; use errors='any'"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentFit:
+    """A linear regression fitted by moments.
+
+    Attributes
+    ----------
+    names, coef, se, covariance
+        Coefficients, with robust (linearised) standard errors.
+    degrees_of_freedom
+        Of the t intervals under a sample design; None means normal intervals.
+    """
+
+    formula: str
+    n: int
+    names: tuple[str, ...]
+    coef: Floats
+    covariance: Floats = field(repr=False)
+    level: float
+    randomized: tuple[str, ...]
+    degrees_of_freedom: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def se(self) -> Floats:
+        """Standard errors."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def vcov(self) -> pd.DataFrame:
+        """The covariance of all estimates, with their names; R's vcov."""
+        return pd.DataFrame(self.covariance, index=list(self.names), columns=list(self.names))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give coefficients with Wald intervals and tests."""
+        df, tail = self.degrees_of_freedom, (1.0 - self.level) / 2.0
+        shape = stats.norm if df is None else stats.t(df)
+        z = self.coef / self.se
+        half = float(shape.isf(tail)) * self.se
+        columns = {
+            "coef": self.coef,
+            "se": self.se,
+            "z": z,
+            "p_value": 2.0 * shape.sf(np.abs(z)),
+            "low": self.coef - half,
+            "high": self.coef + half,
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.names, name="term"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fit as JSON values."""
+        return {
+            "formula": self.formula,
+            "family": "linear",
+            "errors": ANY,
+            "n": self.n,
+            "level": self.level,
+            "randomized": list(self.randomized),
+            "notes": list(self.notes),
+            "coefficients": self.to_frame().reset_index().to_dict(orient="records"),
+        }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["coef"], frame["low"], frame["high"])
+        return draw_whiskers(frame.index, *limits, f"coefficient, {self.level:.0%} interval", axes, zero=True)
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Unbiased products of the true predictors with each other (n x p x p) and with the outcome (n x p)."""
+
+    squares: Floats
+    products: Floats
+
+    def solve(self, weights: Floats) -> Floats:
+        """Give the coefficients under these weights."""
+        inner = np.einsum("n,nab->ab", weights, self.squares)
+        try:
+            return np.linalg.solve(inner, weights @ self.products)
+        except np.linalg.LinAlgError:
+            raise NotIdentifiedError(
+                "the moments do not determine the coefficients", "simplify the model or collect more reports"
+            ) from None
+
+    def influence(self, weights: Floats, coef: Floats) -> Floats:
+        """Give what each respondent adds to the coefficients, times the number of people they stand for."""
+        inner = np.linalg.inv(np.einsum("n,nab->ab", weights, self.squares))
+        return np.asarray((self.products - self.squares @ coef) @ inner, dtype=np.float64)
+
+
+def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesign | None) -> MomentFit:
+    r"""Fit by moments: each answer's indicator is replaced by an unbiased weight of the report, also in products.
+
+    Notes
+    -----
+    With :math:`b_j(z)` unbiased for "the true predictors are in class j" and :math:`x_j` their row of the model matrix,
+    :math:`\hat\beta = (\sum_i \sum_j b_j x_j x_j')^{-1} \sum_i \sum_j b_j x_j y_i`.
+
+    References
+    ----------
+    Nakamura (1990), Biometrika 77, 127-137 (corrected scores); Fuller, "Measurement error models" (1987).
+    """
+    _refuse(data, design)
+    moments, likelihood = _moments(data), _likelihood(data)
+    weights, width = likelihood.weights, len(data.names)
+    coef = moments.solve(weights)
+    if design is not None and design.replicates is not None:
+        again = [moments.solve(np.asarray(one, dtype=np.float64)) for one in design.replicates.weights.T]
+        covariance = design.replicates.spread(np.stack(again), coef)
+    else:
+        covariance = _spread(moments.influence(weights, coef), data, design)
+    df = None if design is None else design.degrees_of_freedom + 1 - width
+    if df is not None and df < 1:
+        raise AnalysisError(f"{width} coefficients are too many for the clusters and strata of this design")
+    scale = data.scale[:width]
+    inside = covariance / np.outer(scale, scale)
+    return MomentFit(
+        formula, data.n, data.names, coef / scale, inside, level, data.randomized, df, data.notes
+    )
+
+
+def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
+    """Say where the data contradict normal errors: other coefficients (Hausman 1978), or larger standard errors."""
+    data = fit.data
+    try:
+        _refuse(data, design)
+        moments = _moments(data)
+    except AnalysisError:
+        return ()
+    likelihood, width = _likelihood(data), len(data.names)
+    coef = moments.solve(likelihood.weights)
+    evaluation = likelihood.evaluate(fit.theta)
+    inverse = np.linalg.inv(evaluation.information)
+    own = (evaluation.scores @ inverse)[:, :width]
+    spread = _spread(own - moments.influence(likelihood.weights, coef), data, design)
+    gap = fit.theta[:width] - coef
+    rank = int(np.linalg.matrix_rank(spread, hermitian=True))
+    statistic = float(gap @ np.linalg.pinv(spread, hermitian=True) @ gap)
+    p = float(stats.chi2.sf(statistic, max(rank, 1)))
+    if p < _UNLIKELY:
+        return (DISAGREE.format(p=p),)
+    if design is None:
+        times = float(np.sqrt(np.max(np.diag(_spread(own, data, None)) / np.diag(inverse)[:width])))
+        return (TOO_SMALL.format(times=times),) if times > _WIDER else ()
+    return ()
+
+
+def _refuse(data: ModelData, design: SampleDesign | None) -> None:
+    if data.decoys:
+        raise AnalysisError(
+            f"the decoy share of {data.decoys[0].name} was counted, which errors={ANY!r} cannot take in",
+            "give it as decoy_share, or use normal errors",
+        )
+    if design is not None and design.fractions is not None:
+        raise AnalysisError(
+            f"errors={ANY!r} knows no finite population", "leave population out, or use normal errors"
+        )
+
+
+def _likelihood(data: ModelData) -> Likelihood:
+    assert isinstance(data.likelihood, Likelihood)
+    return data.likelihood
+
+
+def _moments(data: ModelData) -> _Moments:
+    likelihood = _likelihood(data)
+    assert isinstance(likelihood.outcome, GaussianOutcome)
+    members, design = data.members(), likelihood.design
+    squares = np.einsum("nj,jna,jnb->nab", members, design, design, optimize=True)
+    first = np.einsum("nj,jna->na", members, design)
+    return _Moments(squares, first * likelihood.outcome.values[:, None])
+
+
+def _spread(influence: Floats, data: ModelData, design: SampleDesign | None) -> Floats:
+    """Give the covariance of what respondents add up to."""
+    if design is not None:
+        return design.total_covariance(influence)
+    times = data.rows.times
+    people = float(times.sum())
+    found = (influence * times[:, None]).T @ influence * (people / max(people - 1.0, 1.0))
+    return np.asarray(found, dtype=np.float64)
