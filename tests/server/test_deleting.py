@@ -6,11 +6,13 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError
 from hushpoll_server.collect import closing
-from hushpoll_server.collect.retention import delete_reports
+from hushpoll_server.collect.retention import delete_due, delete_reports
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.collect.tidying import DELETED, is_left
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.workspace_schema import mailings
+from hushpoll_server.workspace import mailing
 from sqlalchemy import func, select
 
 from tests.linkage import files_of
@@ -67,6 +69,28 @@ def test_no_deleted_report_stays_however_long_somebody_read(client: FlaskClient,
     assert not is_left(store, DELETED)
     assert place.found() == 0
     assert store.count(place.other.hash) == 60
+
+
+def test_no_box_of_addresses_is_left_in_any_file_after_closing(store: Store) -> None:
+    survey = signed_survey("By mail", invitation=True)
+    store.publish(survey)
+    boxes = []
+    for part in range(3):  # the box is written anew each time
+        mailing.add(store, survey.hash, [f"{part}-{number}@example.org" for number in range(40)])
+        with store.read() as tx:
+            boxes.append(bytes(tx.execute(select(mailings.c.box)).scalar_one()))
+
+    def found() -> list[bool]:
+        contents = [content for _, content in files_of(store)]
+        # Both databases cut long values into pieces.
+        pieces = [[box[place : place + 32] for place in range(0, len(box), 512)] for box in boxes]
+        return [any(piece in content for piece in mine for content in contents) for mine in pieces]
+
+    assert found()[-1]
+    closing.close(store, survey.hash)
+    delete_due(store)
+    seal_due(store)  # the keeper does both
+    assert not any(found())
 
 
 def test_reports_that_a_cut_off_closing_left_waiting_are_deleted_too(

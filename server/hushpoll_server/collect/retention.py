@@ -22,7 +22,7 @@ from hushpoll_server.store.workspace_schema import audit_log, keeping, mailings,
 
 from .closing import close
 from .seal import seal_due
-from .tidying import DELETED, INBOX, mark, tidy
+from .tidying import ADDRESSES, DELETED, INBOX, mark, tidy
 
 __all__ = [
     "Keeping",
@@ -160,4 +160,5 @@ def delete_due(store: Store, reports: bool = True) -> None:
     if finished:
         with store.write() as tx:
             tx.execute(delete(mailings).where(mailings.c.hash.in_(finished)))
+            mark(tx, ADDRESSES)
         store.database.truncate_wal()

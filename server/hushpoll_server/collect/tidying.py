@@ -22,6 +22,7 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import mailings, server_state
 
 __all__ = [
+    "ADDRESSES",
     "COMPANIONS",
     "DELETED",
     "INBOX",
@@ -33,12 +34,17 @@ __all__ = [
     "write_again",
 ]
 
-INBOX, COMPANIONS, DELETED = "inbox is worn", "companions are dead", "deleted reports are dead"
+INBOX, COMPANIONS = "inbox is worn", "companions are dead"
+DELETED, ADDRESSES = "deleted reports are dead", "addresses are dead"
 _LOG = "log holds the order"
 # Which tables hold dead rows of each.
-_DEAD_IN = {COMPANIONS: (sealed, counts), DELETED: (sealed, counts, invitations, spent, mailings)}
+_DEAD_IN = {
+    COMPANIONS: (sealed, counts),
+    DELETED: (sealed, counts, invitations, spent, mailings),
+    ADDRESSES: (mailings,),
+}
 # Seconds between two attempts to remove what could not be removed, because somebody still read it.
-PAUSES = {INBOX: 10.0, COMPANIONS: 60.0, DELETED: 60.0, _LOG: 5.0}
+PAUSES = {INBOX: 10.0, COMPANIONS: 60.0, DELETED: 60.0, ADDRESSES: 60.0, _LOG: 5.0}
 _LOCK_NOT_AVAILABLE = "55P03"
 
 # A value of its own each time: what is marked again while it is being removed stays marked.
