@@ -183,7 +183,7 @@ def _remove_dead_rows(store: Store, tables: tuple[Table, ...]) -> bool:
         # Whoever reads results waits behind this.
         tx.execute(text("SET lock_timeout = '300ms'"))
         try:
-            if any([_dead_rows(tx, table) for table in tables]):
+            if any(_dead_rows(tx, table) for table in tables):
                 return False
             for table in tables:
                 tx.execute(text(f"VACUUM (FULL) {table.name}"))
