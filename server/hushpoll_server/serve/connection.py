@@ -24,7 +24,7 @@ REQUEST_SECONDS = Config.from_environment().request_seconds
 _SEND_BUFFER = 512 * 1024
 # What the kernel does not take of an answer is kept for the poller to send: all of most answers. Threads write longer
 # ones, such as exports, as fast as they are read; so many of them may wait for that at a time.
-MOST_KEPT = 4 << 20
+MOST_KEPT = 16 << 20
 _MAY_WAIT = BoundedSemaphore(max(1, Config.from_environment().threads // 4))
 
 
