@@ -124,7 +124,7 @@ def _left(tx: object, state: SurveyState) -> int:
 
 
 def is_day_believed(store: Store, steady_seconds: float) -> bool:
-    """Tell whether the clock may be believed so far that reports are deleted by it, and keep the day where it may.
+    """Tell whether the clock may be believed so far that dates are kept by it, and keep the day where it may.
 
     A server that starts with a clock that is ahead sees no jump. Its day is believed where it is close to the last
     one that was believed, or after the clock has gone on steadily for a day, in which somebody can mend it.
