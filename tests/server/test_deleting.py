@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError
-from hushpoll_server.collect import closing
+from hushpoll_server.collect import closing, tidying
 from hushpoll_server.collect.retention import delete_due, delete_reports
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.collect.tidying import DELETED, is_left
@@ -13,7 +13,9 @@ from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import mailings
 from hushpoll_server.workspace import mailing
+from psycopg.errors import DiskFull
 from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
 
 from tests.linkage import files_of
 from tests.prove.crowd import fresh_report
@@ -69,6 +71,27 @@ def test_no_deleted_report_stays_however_long_somebody_read(client: FlaskClient,
     assert not is_left(store, DELETED)
     assert place.found() == 0
     assert store.count(place.other.hash) == 60
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_a_full_disk_puts_the_removal_off(
+    client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Writing a table anew takes as much room again; the reports are deleted, and their bytes a minute later."""
+    place = Sealed(client, store)
+
+    def full(*_: object) -> None:
+        raise OperationalError("VACUUM", {}, DiskFull("no space left"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tidying, "_dead_rows", full)
+        assert delete_reports(store, place.survey.hash, "test") == 60
+    assert "dead rows were not removed yet: DiskFull" in caplog.text
+    assert is_left(store, DELETED)
+    store.tidy_after.clear()
+    seal_due(store)
+    assert place.found() == 0
 
 
 def test_no_box_of_addresses_is_left_in_any_file_after_closing(store: Store) -> None:

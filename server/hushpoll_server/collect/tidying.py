@@ -6,6 +6,7 @@ it, also where a command sealed, somebody read the table just then, and the comm
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -33,6 +34,8 @@ __all__ = [
     "tidy",
     "write_again",
 ]
+
+log = logging.getLogger(__name__)
 
 INBOX, COMPANIONS = "inbox is worn", "companions are dead"
 DELETED, ADDRESSES = "deleted reports are dead", "addresses are dead"
@@ -188,9 +191,10 @@ def _remove_dead_rows(store: Store, tables: tuple[Table, ...]) -> bool:
             for table in tables:
                 tx.execute(text(f"VACUUM (FULL) {table.name}"))
         except OperationalError as error:
-            if is_read_by_somebody(error):
-                return False
-            raise
+            if not is_read_by_somebody(error):
+                # A full disk perhaps. What asked for this is done all the same, and it is tried again.
+                log.error("dead rows were not removed yet: %s", type(error.orig).__name__)
+            return False
     return True
 
 
