@@ -69,8 +69,9 @@ class Memory:
         return kept
 
     def sent(self, survey: Survey, report: Report) -> None:
-        """Note that a report has arrived."""
+        """Note that a report has arrived; which questions of a block were asked is not needed any more."""
         os.replace(self._write(survey, Kept(report, "sent")), self._path(survey))
+        (self.folder / f"{survey.hash}.drawn").unlink(missing_ok=True)
         self._sync()
 
     def ranks(self, survey: Survey) -> tuple[int, ...]:

@@ -106,6 +106,8 @@ def test_the_page_asks_what_was_drawn_and_keeps_it(
     told = page.locator("details ul li").all_inner_texts()
     assert told[1].startswith("Questions 2 and 3. Recorded as")
     page.screenshot(path=ARTEFACTS / f"block-sent-{width}.png", full_page=True)
+    # Which questions were asked is not needed any more, and is nobody else's business.
+    assert page.evaluate("() => Object.keys(localStorage).filter((key) => key.endsWith('drawn'))") == []
     page.reload()
     heading(page, "Sent")
     context.close()

@@ -27,7 +27,7 @@ ANSWERED_BY = {
     "logs": "no log holds what was sent",
     "timing and length": "the time does not tell the answer",
     "a retry, a double click, a crash": "an acknowledged report is stored, once",
-    "connections that are silent or drip": "silent or dripping connections stall nobody",
+    "connections that are silent, drip": "connections that are silent, drip or do not read stall nobody",
     "dishonest reports (poisoning)": "one dishonest report counts what is said",
     "hostile text in a survey, hostile CSV cells": "hostile text is text",
     "a stolen account": "a stolen password or session opens little",

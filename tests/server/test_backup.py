@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shutil
 import sqlite3
 import stat
 import threading
@@ -16,16 +18,17 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Report, Survey
 from hushpoll_server import create_app
-from hushpoll_server.cli import main
+from hushpoll_server.cli import hushpoll, main
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts
 from hushpoll_server.store import backup, copies
-from hushpoll_server.store.restore import restore_backup
+from hushpoll_server.store.restore import give_to_owner, restore_backup
 from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
@@ -372,6 +375,36 @@ def test_a_database_that_sorts_texts_by_language_is_backed_up_and_restored(
     restored = open_store(second)
     assert sorted(user.name for user in accounts.all_users(restored)) == ["Ben", "Zoe", "ada", "eve"]
     restored.close()
+
+
+def test_what_root_restores_belongs_to_the_owner_of_the_folder(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server runs as that user, and would not start on files of root's; what is linked there stays as it is."""
+    file, data = tmp_path / "backup", tmp_path / "restored"
+    backup.write_backup(store.database, file)
+    data.mkdir(0o700)
+    shutil.copy(store.config.key_path, data / "secret.key")
+    (data / "hushpoll.sqlite3-old").symlink_to(file)
+    given: dict[str, tuple[int, int]] = {}
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(
+        os,
+        "fchown",
+        lambda handle, *owner: given.update({Path(f"/proc/self/fd/{handle}").readlink().name: owner}),
+    )
+    monkeypatch.setattr("hushpoll_server.store.restore._owner", lambda folder: (4711, 4712))
+    monkeypatch.setenv("DATA", str(data))
+    for name in ("DATABASE_URL", "SECRET_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    done = CliRunner().invoke(hushpoll, ["restore", str(file)])
+    assert done.exit_code == 0, done.output
+    assert given == dict.fromkeys(("hushpoll.sqlite3", "hushpoll.sqlite3.turn", "secret.key"), (4711, 4712))
+    assert "hushpoll.sqlite3, hushpoll.sqlite3.turn, secret.key: given to " in done.output
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    given.clear()
+    assert give_to_owner(replace(store.config, data=data, secret_key_file="")) == []
+    assert given == {}
 
 
 def test_a_restore_that_was_interrupted_goes_on(

@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError
-from hushpoll_server.collect import closing
-from hushpoll_server.collect.retention import delete_reports
+from hushpoll_server.collect import closing, tidying
+from hushpoll_server.collect.retention import delete_due, delete_reports
 from hushpoll_server.collect.seal import seal_due
-from hushpoll_server.store.schema import inbox
+from hushpoll_server.collect.tidying import DELETED, is_left
+from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
-from sqlalchemy import select
+from hushpoll_server.store.workspace_schema import mailings
+from hushpoll_server.workspace import mailing
+from psycopg.errors import DiskFull
+from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
 
 from tests.linkage import files_of
 from tests.prove.crowd import fresh_report
@@ -18,29 +23,97 @@ from tests.prove.places import signed_survey
 from tests.serving import post
 
 
+class Sealed:
+    """A survey with sealed reports, between which those of another survey lie."""
+
+    def __init__(self, client: FlaskClient, store: Store) -> None:
+        self.store = store
+        self.survey, self.other = signed_survey("Deleted", width=12), signed_survey("Kept", width=12)
+        self.reports = [fresh_report(self.survey) for _ in range(60)]
+        store.publish(self.survey, minimum_batch=10)
+        store.publish(self.other, minimum_batch=10)
+        for number, report in enumerate(self.reports):
+            assert post(client, self.survey, report.to_bytes()).status_code == 201
+            assert post(client, self.other, fresh_report(self.other).to_bytes()).status_code == 201
+            if number % 20 == 19:
+                assert seal_due(store)
+
+    def found(self) -> int:
+        """How many of the reports stand in any file."""
+        form = self.store.record_format(self.survey.hash)
+        contents = [content for _, content in files_of(self.store)]
+        packed = [form.pack(report.reports) for report in self.reports]
+        return sum(any(record in content for content in contents) for record in packed)
+
+
 def test_no_deleted_report_is_left_in_any_file(client: FlaskClient, store: Store) -> None:
-    survey, other = signed_survey("Deleted", width=12), signed_survey("Kept", width=12)
-    reports = [fresh_report(survey) for _ in range(60)]
-    form = store.record_format(survey.hash) if store.publish(survey, minimum_batch=10) else None
-    assert form is not None
-    store.publish(other, minimum_batch=10)
-    # Those of another survey lie between them and stay.
-    for number, report in enumerate(reports):
-        assert post(client, survey, report.to_bytes()).status_code == 201
-        assert post(client, other, fresh_report(other).to_bytes()).status_code == 201
-        if number % 20 == 19:
-            assert seal_due(store)
-    sealed = store.sealed_count(survey.hash)
-
-    def found() -> int:
-        contents = [content for _, content in files_of(store)]
-        return sum(any(form.pack(report.reports) in content for content in contents) for report in reports)
-
-    assert found() == sealed == 50  # the same search finds those that are sealed; the others wait, locked
-    assert delete_reports(store, survey.hash, "test") == 60
+    place = Sealed(client, store)
+    # The same search finds those that are sealed; the others wait, locked.
+    assert place.found() == store.sealed_count(place.survey.hash) == 50
+    assert delete_reports(store, place.survey.hash, "test") == 60
     seal_due(store)  # as the keeper does every second; there is nothing to seal
-    assert found() == 0
-    assert store.count(other.hash) == 60
+    assert place.found() == 0
+    assert store.count(place.other.hash) == 60
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_no_deleted_report_stays_however_long_somebody_read(client: FlaskClient, store: Store) -> None:
+    """PostgreSQL keeps what an older reader may look at, also in a table that is written anew: it is done again."""
+    place = Sealed(client, store)
+    with store.engine.connect().execution_options(isolation_level="REPEATABLE READ") as reader:
+        reader.execute(select(func.count()).select_from(surveys)).scalar_one()
+        assert delete_reports(store, place.survey.hash, "test") == 60
+        assert place.found() == 60
+        assert is_left(store, DELETED)
+    store.tidy_after.clear()  # as after the pause
+    seal_due(store)
+    assert not is_left(store, DELETED)
+    assert place.found() == 0
+    assert store.count(place.other.hash) == 60
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_a_full_disk_puts_the_removal_off(
+    client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Writing a table anew takes as much room again; the reports are deleted, and their bytes a minute later."""
+    place = Sealed(client, store)
+
+    def full(*_: object) -> None:
+        raise OperationalError("VACUUM", {}, DiskFull("no space left"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tidying, "_dead_rows", full)
+        assert delete_reports(store, place.survey.hash, "test") == 60
+    assert "dead rows were not removed yet: DiskFull" in caplog.text
+    assert is_left(store, DELETED)
+    store.tidy_after.clear()
+    seal_due(store)
+    assert place.found() == 0
+
+
+def test_no_box_of_addresses_is_left_in_any_file_after_closing(store: Store) -> None:
+    survey = signed_survey("By mail", invitation=True)
+    store.publish(survey)
+    boxes = []
+    for part in range(3):  # the box is written anew each time
+        mailing.add(store, survey.hash, [f"{part}-{number}@example.org" for number in range(40)])
+        with store.read() as tx:
+            boxes.append(bytes(tx.execute(select(mailings.c.box)).scalar_one()))
+
+    def found() -> list[bool]:
+        contents = [content for _, content in files_of(store)]
+        # Both databases cut long values into pieces.
+        pieces = [[box[place : place + 32] for place in range(0, len(box), 512)] for box in boxes]
+        return [any(piece in content for piece in mine for content in contents) for mine in pieces]
+
+    assert found()[-1]
+    closing.close(store, survey.hash)
+    delete_due(store)
+    seal_due(store)  # the keeper does both
+    assert not any(found())
 
 
 def test_reports_that_a_cut_off_closing_left_waiting_are_deleted_too(

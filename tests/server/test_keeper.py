@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.collect import keeper, retention
+from hushpoll_server.collect import closing, keeper, retention
 from hushpoll_server.collect.closing import Steadiness
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.store.workspace_schema import server_state
 
 from tests.prove.crowd import fresh_report, send
 from tests.prove.places import signed_survey
-from tests.serving import LONGEST, LiveServer
+from tests.serving import LONGEST, LiveServer, make_survey
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -42,19 +42,29 @@ def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServ
 
 def ahead(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     then = today() + datetime.timedelta(days=days)
-    monkeypatch.setattr(retention, "today", lambda: then)
+    for module in (retention, closing):
+        monkeypatch.setattr(module, "today", lambda: then)
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_nothing_for_a_day(
+def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_and_closes_nothing_for_a_day(
     store: Store,
     survey: Survey,
     kept: bool,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Everything that was due by a clock 400 days ahead was deleted within four seconds."""
+    """All that was due by a clock 400 days ahead was deleted, and surveys were closed, within four seconds."""
     retention.set_day(store, survey.hash, today() + datetime.timedelta(days=300), "ada")
+    dated = make_survey("Dated")
+    store.publish(dated)
+    closing.close(store, dated.hash, on=today() + datetime.timedelta(days=300))
+
+    def is_closed() -> bool:
+        state = store.state(dated.hash)
+        assert state is not None
+        return state.was_closed
+
     if kept:  # otherwise an older version ran here
         assert retention.is_day_believed(store, 0)
     ahead(monkeypatch, 400)
@@ -78,10 +88,12 @@ def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_nothing_for_a_d
 
     look()
     assert retention.keeping_of(store, survey.hash).deleted_on is None
-    assert caplog.text.count("deleted after a day of running") == 1
+    assert not is_closed()
+    assert caplog.text.count("after a day of running") == 1
     monkeypatch.setattr(Steadiness, "seconds", lambda _: 24 * 3600.0)
     look()
     assert retention.keeping_of(store, survey.hash).deleted_on is not None
+    assert is_closed()
     again.close()
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from hushpoll_analysis.results import survey as survey_results
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing
+from hushpoll_server.collect.retention import set_embeddable
 from hushpoll_server.results import paging
+from hushpoll_server.results.pages import FORMATS
+from hushpoll_server.results.public_files import PublicFiles
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 
@@ -98,6 +105,88 @@ def test_public_results_and_files(
     # A file is whole: it is kept, not scrolled.
     csv = ada.get(f"/surveys/{survey.hash}/report.csv").text
     assert {line.split(",")[0] for line in csv.splitlines()[1:]} == {f"q{n}" for n in range(1, QUESTIONS + 1)}
+
+
+def test_embedded_results_come_in_pages_that_stay_in_their_frame(
+    client: FlaskClient, store: Store, survey: Survey
+) -> None:
+    store.set_results_public(survey.hash, True)
+    set_embeddable(store, survey.hash, True, "ada")
+    address = f"/results/{survey.hash}/embed"
+    found = [shown(client.get(address, query_string={"page": page}).text) for page in (1, 2, 3)]
+    assert found == [["q1", "q2", "q3"], ["q4", "q5", "q6"], ["q7"]]
+    first = client.get(address)
+    assert len(first.data) < 2_000_000
+    assert re.search(rf'href="{address}\?page=2&amp;lang=en" target="_self"', first.text)
+    assert client.get(address, query_string={"page": "4"}).status_code == 422
+
+
+PUBLIC_FILES = [f"/results/{{}}/report.{form}" for form in FORMATS] + ["/api/surveys/{}/results"]
+
+
+@pytest.mark.parametrize("address", PUBLIC_FILES)
+def test_strangers_have_a_file_made_once(
+    client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """One of a hundred questions of 300 options takes five seconds; whatever it is made of makes another."""
+    store.set_results_public(survey.hash, True)
+    address = address.format(survey.hash)
+    made: list[str] = []
+    monkeypatch.setattr(survey_results, "report", counting(survey_results.report, made))
+    first = client.get(address)
+    again = client.get(address, headers={"Accept-Encoding": "gzip"})
+    assert (first.status_code, len(made)) == (200, 1)
+    assert again.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(again.data) == first.data
+    assert len(again.data) < len(first.data) / 3
+    for header in ("Content-Disposition", "Cache-Control", "Content-Type"):
+        assert first.headers.get(header) == again.headers.get(header), header
+    closing.reopen(store, survey.hash)
+    post_batch(client, survey, Report("0" * 32, (1,) * QUESTIONS).to_bytes())
+    closing.close(store, survey.hash)
+    assert client.get(address).data != first.data
+    assert len(made) == 2
+
+
+def counting(work: Callable[..., object], made: list[str]) -> Callable[..., object]:
+    def counted(*arguments: object, **more: object) -> object:
+        made.append("")
+        return work(*arguments, **more)
+
+    return counted
+
+
+def test_few_threads_make_files_for_strangers(
+    app: Flask, ada: FlaskClient, client: FlaskClient, store: Store, survey: Survey
+) -> None:
+    """Who comes when they are all busy is told when to come back; accounts, and what is kept, do not wait."""
+    store.set_results_public(survey.hash, True)
+    address = f"/results/{survey.hash}/report.csv"
+    files = app.extensions["hushpoll_public_files"] = PublicFiles(1)
+    with files._places:
+        answer = client.get(address)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+        assert ada.get(f"/surveys/{survey.hash}/report.csv").status_code == 200
+        assert ada.get(f"/api/surveys/{survey.hash}/results").status_code == 200
+    assert client.get(address).status_code == 200
+    with files._places:
+        assert client.get(address).status_code == 200
+
+
+def test_no_more_files_are_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hushpoll_server.results.public_files.MOST_BYTES", 250)
+    files, made = PublicFiles(1), []
+
+    def make() -> bytes:
+        made.append("")
+        return os.urandom(100)  # does not get smaller
+
+    first = [files.get(key, make) for key in "abab"]
+    assert (first[:2], len(made)) == (first[2:], 2)
+    files.get("c", make)  # "a" goes
+    assert files.get("b", make) == first[1]
+    assert len(made) == 3
+    assert files.get("a", make) != first[0]
 
 
 def test_a_rehearsal_keeps_its_truth_from_page_to_page(

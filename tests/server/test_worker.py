@@ -12,18 +12,19 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from types import SimpleNamespace
 
 import pytest
 from gunicorn.config import Config as GunicornConfig
+from hushpoll_client import Survey
 from hushpoll_server.serve.arrival import LARGEST, Arrival, arrived
-from hushpoll_server.serve.connection import ClientSocket, Connection
+from hushpoll_server.serve.connection import MOST_KEPT, ClientSocket, Connection
 from hushpoll_server.serve.door import shut_when_told_to_stop
 from hushpoll_server.serve.worker import Worker
 
-from tests.serving import LONGEST, LiveServer, first_line
+from tests.serving import DRAFT, LONGEST, LiveServer, first_line
 
 
 @pytest.fixture
@@ -158,6 +159,50 @@ def test_clients_that_ask_and_do_not_read_hold_nobody_up(live: Callable[..., Liv
             answers += part
         sent.join()
     assert answers.count(b"HTTP/1.1 200 OK") == 51
+
+
+def large_survey() -> Survey:
+    """A survey whose document is nearly as large as one may be, and larger than what the system takes at once."""
+    options = [f"{number} {'long ' * 38}" for number in range(100)]
+    question = {
+        "kind": "choice",
+        "text": "?",
+        "options": [option.strip() for option in options],
+        "mechanism": {"name": "krr", "epsilon": "0.1"},
+    }
+    questions = [{"id": f"q{number}", **question} for number in range(46)]
+    return Survey.from_draft({**DRAFT, "title": "Large", "questions": questions})
+
+
+def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(live: Callable[..., LiveServer]) -> None:
+    """Each thread would wait ten minutes for one of them; who reads slowly gets the whole document."""
+    server = live(THREADS="2", REQUEST_SECONDS="600")
+    survey = large_survey()
+    server.store.publish(survey)
+    path = f"/api/surveys/{survey.hash}".encode()
+    document = ask(server.port, b"GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n" % path)[2]
+    assert len(document) > 900_000
+    one = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path
+    last = b"GET /docs/threat-model HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1\r\n\r\n"
+    with ExitStack() as stack:
+        clients = []
+        for _ in range(12):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.settimeout(LONGEST)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(one)
+            clients.append(client)
+        for client in clients:
+            assert client.recv(1) == b"H"  # each answer has begun
+        assert ask(server.port, last)[0] == 200
+        answer = bytearray()
+        while len(answer.partition(b"\r\n\r\n")[2]) < len(document):
+            answer += clients[0].recv(16384)
+        assert answer.partition(b"\r\n\r\n")[2] == document
+        # Its connection is kept, as for everybody.
+        clients[0].sendall(last)
+        assert first_line(clients[0]).startswith(b"HTTP/1.1 200")
 
 
 def test_when_there_are_too_many_the_silent_make_room(live: Callable[..., LiveServer]) -> None:
@@ -316,3 +361,86 @@ def test_a_connection_that_ends_twice_is_counted_once() -> None:
 )
 def test_how_much_of_a_request_is_there(received: bytes, stage: Arrival) -> None:
     assert arrived(bytearray(received)) is stage
+
+
+class Reader:
+    """A worker with one connection, and the client at its other end, who reads when told to."""
+
+    def __init__(self, worker: Worker) -> None:
+        ours, self.client = socket.socketpair()
+        self.connection = Connection(worker.cfg, ClientSocket(ours), "", "")
+        worker.nr_conns += 1
+        self.worker = worker
+
+    def answer(self, size: int) -> None:
+        """Send an answer as a thread does, and end it as the poller does."""
+        self.connection.sock.sendall(bytes(size))
+        done: Future[bool] = Future()
+        done.set_result(False)
+        self.worker.finish_request(self.connection, done)
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """A worker that nobody runs."""
+    worker = Worker(0, os.getpid(), [], None, 30, GunicornConfig(), None)
+    worker.poller = selectors.DefaultSelector()
+    yield worker
+    worker.poller.close()
+    worker.tmp.close()
+
+
+def test_who_has_not_read_for_longest_is_let_go_when_too_much_is_kept(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hushpoll_server.serve.worker.MOST_KEPT_BY_ALL", 5 << 20)
+    first, second, third = (Reader(worker) for _ in range(3))
+    first.answer(3 << 20)
+    second.answer(3 << 20)
+    assert first.client.recv(1 << 16)
+    worker._send_kept(first.connection, first.connection.sock)  # it has read, and is behind the second now
+    third.answer(3 << 20)
+    assert [one.connection.is_gone for one in (first, second, third)] == [False, True, False]
+    assert worker.nr_conns == 2
+    for one in (first, second, third):
+        one.client.close()
+        worker._drop(one.connection)
+
+
+def test_who_reads_slowly_is_given_more_time_and_who_does_not_is_not(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hushpoll_server.serve.worker.REQUEST_SECONDS", 0)
+    slow, still = Reader(worker), Reader(worker)
+    unread = {slow: iter([900, 800]), still: iter([900, 900])}
+    for one, told in unread.items():
+        monkeypatch.setattr(one.connection.sock, "unread", lambda told=told: next(told, 800))
+        one.answer(3 << 20)
+    for one in (slow, still):
+        worker._end_unless_read(one.connection)
+    assert [one.connection.is_gone for one in (slow, still)] == [False, True]
+    for one in (slow, still):
+        one.client.close()
+        worker._drop(one.connection)
+
+
+def test_threads_that_wait_for_readers_of_long_answers_are_few(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may wait gets through when the client reads; who comes when as many wait as may is given up."""
+    may_wait = threading.BoundedSemaphore(1)
+    monkeypatch.setattr("hushpoll_server.serve.connection._MAY_WAIT", may_wait)
+    first, second = Reader(worker), Reader(worker)
+    with may_wait, pytest.raises(ConnectionResetError):
+        second.connection.sock.sendall(bytes(MOST_KEPT * 2))
+    first.client.settimeout(0.1)
+    with ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(first.connection.sock.sendall, bytes(MOST_KEPT * 2))
+        while not sent.done():
+            with suppress(TimeoutError):
+                first.client.recv(1 << 16)
+    assert sent.exception() is None
+    assert 0 < first.connection.sock.kept <= MOST_KEPT
+    for one in (first, second):
+        one.client.close()
+        one.connection.sock.close()

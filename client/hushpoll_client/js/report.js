@@ -105,6 +105,7 @@ export class Memory {
     this.#attempt((storage) => {
       storage.setItem(this.key, JSON.stringify(state === "sent" ? { id, state } : record));
       this.#volatile = null;
+      if (state === "sent") storage.removeItem(`${this.key}:drawn`); // nobody is asked again
     });
   }
 

@@ -13,7 +13,7 @@ from hushpoll_server.config import Config
 from hushpoll_server.people.log import COMMAND_LINE, record
 from hushpoll_server.store.backup import write_backup
 from hushpoll_server.store.copies import Told
-from hushpoll_server.store.restore import restore_backup
+from hushpoll_server.store.restore import give_to_owner, restore_backup
 from hushpoll_server.store.surveys import open_store
 
 from .output import json_option, print_json
@@ -63,7 +63,8 @@ def backup(file: Path, as_json: bool) -> None:
 def restore(file: Path, as_json: bool) -> None:
     """Put the backup FILE into an empty database (DATA or DATABASE_URL, of either kind) and read it back.
 
-    The database's secret key must be in its place first. If it is interrupted, the same command goes on.
+    The database's secret key must be in its place first. If it is interrupted, the same command goes on. Where root
+    runs it, the database and the key in DATA are given to the owner of that folder.
 
     \b
     Example:
@@ -75,9 +76,20 @@ def restore(file: Path, as_json: bool) -> None:
     store = open_store(config)
     record(store, COMMAND_LINE, "restored", file.name, "")
     store.close()
+    given = give_to_owner(config)
     if as_json:
         print_json({"file": str(file), "rows": copied.rows, "tables": copied.tables})
         return
     click.echo(
         f"{file}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
     )
+    if given:
+        names = ", ".join(path.name for path in given)
+        click.echo(f"{names}: given to {_owner_of(config.data)}, who owns {config.data}.")
+
+
+def _owner_of(folder: Path) -> str:
+    try:
+        return folder.owner()
+    except KeyError:
+        return f"user {folder.stat().st_uid}"

@@ -154,7 +154,7 @@ class Steadiness:
 
 
 def close_due(store: Store) -> None:
-    """Close the surveys whose last day is over; for the keeper alone, who knows whether the clock was steady."""
+    """Close the surveys whose last day is over; for the keeper alone, who knows whether the clock can be believed."""
     over = (surveys.c.closed_on.is_(None), surveys.c.closes_on < today())
     with store.read() as tx:
         if tx.execute(select(surveys.c.number).where(*over)).first() is None:

@@ -55,19 +55,22 @@ class Keeper:
                 if time.monotonic() - tidied >= self._store.config.seal_every:
                     tidied = time.monotonic()
                     if clock.is_steady():
-                        close_due(self._store)
-                        self._delete_due(clock)
+                        self._keep_to_dates(clock)
                         seal_due(self._store, wait=False, over=self._over)
             except (SQLAlchemyError, OSError, sqlite3.Error) as error:
                 # Tried again later; nothing is lost.
                 log.error("reports were not sealed yet: %s", type(error).__name__)
 
-    def _delete_due(self, clock: Steadiness) -> None:
+    def _keep_to_dates(self, clock: Steadiness) -> None:
+        """Close and delete what is due, where the day can be believed."""
         believed = is_day_believed(self._store, clock.seconds())
-        if not believed and not self._told:
+        if believed:
+            close_due(self._store)
+        elif not self._told:
             log.warning(
                 "the clock is more than a week beyond the last day that this server ran; check it:"
-                " reports that are due are deleted after a day of running"
+                " surveys whose last day is over are closed, and reports that are due are deleted,"
+                " after a day of running"
             )
         self._told = not believed
         delete_due(self._store, reports=believed)

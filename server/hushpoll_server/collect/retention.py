@@ -8,23 +8,21 @@ deleted as soon as a survey is closed.
 from __future__ import annotations
 
 import datetime
-from contextlib import suppress
 from dataclasses import dataclass
 
 from hushpoll_client import HushpollError
 from hushpoll_client.said import said
 from sqlalchemy import delete, func, insert, select, text, update
-from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.people.log import note
 from hushpoll_server.store.counts import forget_counts
-from hushpoll_server.store.schema import counts, inbox, invitations, sealed, seen, spent, surveys
+from hushpoll_server.store.schema import inbox, invitations, sealed, seen, spent, surveys
 from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_survey
 from hushpoll_server.store.workspace_schema import audit_log, keeping, mailings, server_state
 
 from .closing import close
 from .seal import seal_due
-from .tidying import COMPANIONS, INBOX, mark, tidy
+from .tidying import ADDRESSES, DELETED, INBOX, mark, tidy
 
 __all__ = [
     "Keeping",
@@ -112,26 +110,11 @@ def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
         assert not _left(tx, state)
         note(tx, actor, "reports deleted", survey_hash, receipt)
         # What was deleted must not stay readable in SQLite's log, nor as dead rows of PostgreSQL.
-        for left in (INBOX, COMPANIONS):
+        for left in (INBOX, DELETED):
             mark(tx, left)
     store.database.truncate_wal()
-    if not store.database.is_sqlite:
-        _write_anew(store)
     tidy(store)
     return reports
-
-
-def _write_anew(store: Store) -> None:
-    """Write PostgreSQL's tables anew: a vacuum gives the room of dead rows away and leaves their bytes in the pages.
-
-    Where somebody reads them for long, an ordinary vacuum follows.
-    """
-    with (
-        suppress(DBAPIError),
-        store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx,
-    ):
-        for table in (sealed, counts, invitations, spent, mailings):
-            tx.execute(text(f"VACUUM (FULL) {table.name}"))
 
 
 def _left(tx: object, state: SurveyState) -> int:
@@ -141,7 +124,7 @@ def _left(tx: object, state: SurveyState) -> int:
 
 
 def is_day_believed(store: Store, steady_seconds: float) -> bool:
-    """Tell whether the clock may be believed so far that reports are deleted by it, and keep the day where it may.
+    """Tell whether the clock may be believed so far that dates are kept by it, and keep the day where it may.
 
     A server that starts with a clock that is ahead sees no jump. Its day is believed where it is close to the last
     one that was believed, or after the clock has gone on steadily for a day, in which somebody can mend it.
@@ -177,4 +160,5 @@ def delete_due(store: Store, reports: bool = True) -> None:
     if finished:
         with store.write() as tx:
             tx.execute(delete(mailings).where(mailings.c.hash.in_(finished)))
+            mark(tx, ADDRESSES)
         store.database.truncate_wal()

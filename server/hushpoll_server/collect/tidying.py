@@ -6,6 +6,7 @@ it, also where a command sealed, somebody read the table just then, and the comm
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -17,12 +18,14 @@ from sqlalchemy import Connection, Table, delete, insert, select, text
 from sqlalchemy.exc import OperationalError
 
 from hushpoll_server.store.database import SEAL_LOCK
-from hushpoll_server.store.schema import PLACES, binary, counts, inbox, sealed, spent, whole
+from hushpoll_server.store.schema import PLACES, binary, counts, inbox, invitations, sealed, spent, whole
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.store.workspace_schema import server_state
+from hushpoll_server.store.workspace_schema import mailings, server_state
 
 __all__ = [
+    "ADDRESSES",
     "COMPANIONS",
+    "DELETED",
     "INBOX",
     "is_left",
     "is_read_by_somebody",
@@ -32,10 +35,19 @@ __all__ = [
     "write_again",
 ]
 
+log = logging.getLogger(__name__)
+
 INBOX, COMPANIONS = "inbox is worn", "companions are dead"
+DELETED, ADDRESSES = "deleted reports are dead", "addresses are dead"
 _LOG = "log holds the order"
+# Which tables hold dead rows of each.
+_DEAD_IN = {
+    COMPANIONS: (sealed, counts),
+    DELETED: (sealed, counts, invitations, spent, mailings),
+    ADDRESSES: (mailings,),
+}
 # Seconds between two attempts to remove what could not be removed, because somebody still read it.
-PAUSES = {INBOX: 10.0, COMPANIONS: 60.0, _LOG: 5.0}
+PAUSES = {INBOX: 10.0, COMPANIONS: 60.0, DELETED: 60.0, ADDRESSES: 60.0, _LOG: 5.0}
 _LOCK_NOT_AVAILABLE = "55P03"
 
 # A value of its own each time: what is marked again while it is being removed stays marked.
@@ -62,7 +74,7 @@ def is_left(store: Store, what: str) -> bool:
 
 
 def _left(store: Store) -> dict[str, str]:
-    query = select(server_state).where(server_state.c.name.in_([INBOX, COMPANIONS]))
+    query = select(server_state).where(server_state.c.name.in_([INBOX, *_DEAD_IN]))
     with store.read() as tx:
         return {row.name: row.value for row in tx.execute(query)}
 
@@ -89,9 +101,9 @@ def lock_inbox(store: Store, tx: Connection, wait: bool) -> bool:
 
 
 def tidy(store: Store) -> None:
-    """Remove what sealing left behind: also what an earlier one, or another process, could not."""
+    """Remove what sealing or deleting left behind: also what an earlier one, or another process, could not."""
     for what, value in _left(store).items():
-        remove = _write_inbox_again if what == INBOX else _vacuum
+        remove = _write_inbox_again if what == INBOX else partial(_remove_dead_rows, tables=_DEAD_IN[what])
         if _try(store, what, partial(remove, store)):
             with store.write() as tx:
                 mine = (server_state.c.name == what, server_state.c.value == value)
@@ -161,18 +173,42 @@ def _empty(tx: Connection, table: Table) -> None:
     tx.execute(delete(table) if tx.dialect.name == "sqlite" else text(f"TRUNCATE TABLE {table.name}"))
 
 
-def _vacuum(store: Store) -> bool:
-    """Remove the old copies of the companions, which would tell them from the reports they keep company.
+def _remove_dead_rows(store: Store, tables: tuple[Table, ...]) -> bool:
+    """Write PostgreSQL's tables anew without the dead rows; False where some have to stay, or somebody reads for long.
 
-    False where some stay: PostgreSQL keeps what an older reader, a backup perhaps, may still look at.
+    PostgreSQL keeps what an older reader, a backup perhaps, may still look at, and would copy it: a vacuum first tells
+    whether there is such a thing. A vacuum alone gives the room of dead rows away and leaves their bytes in the pages.
     """
     if store.database.is_sqlite:
         return True  # what is deleted there is overwritten
-    with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:
-        left = 0
-        # Counts of before and after would tell the last few just as well.
-        for table in (sealed, counts):
-            tx.execute(text(f"VACUUM {table.name}"))
-            dead = text("SELECT pg_stat_get_dead_tuples(cast(:name AS regclass))")
-            left += tx.execute(dead, {"name": table.name}).scalar_one()
-        return not left
+    with store.database.autocommit() as tx:
+        tx.detach()  # its limit ends with it
+        # Whoever reads results waits behind this.
+        tx.execute(text("SET lock_timeout = '300ms'"))
+        try:
+            if any(_dead_rows(tx, table) for table in tables):
+                return False
+            for table in tables:
+                tx.execute(text(f"VACUUM (FULL) {table.name}"))
+        except OperationalError as error:
+            if not is_read_by_somebody(error):
+                # A full disk perhaps. What asked for this is done all the same, and it is tried again.
+                log.error("dead rows were not removed yet: %s", type(error.orig).__name__)
+            return False
+    return True
+
+
+def _dead_rows(tx: Connection, table: Table) -> int:
+    """Vacuum a table and count the dead rows that PostgreSQL still keeps for somebody.
+
+    Its sessions report what they deleted up to some seconds later, and rows that are gone are counted then: a second
+    vacuum corrects that.
+    """
+    query = text("SELECT pg_stat_get_dead_tuples(cast(:name AS regclass))")
+    found = 0
+    for _ in range(2):
+        tx.execute(text(f"VACUUM {table.name}"))
+        found = tx.execute(query, {"name": table.name}).scalar_one()
+        if not found:
+            break
+    return found

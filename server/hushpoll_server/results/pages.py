@@ -6,7 +6,7 @@ The analysis is imported when a report is first asked for: a worker that only co
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ from hushpoll_client.series import changed_groups
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.collect.retention import keeping_of
-from hushpoll_server.collect.seal import read_sealed
+from hushpoll_server.collect.seal import read_sealed, seal_due
 from hushpoll_server.fields import option
 from hushpoll_server.files import serve
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, guard_forms, signed_in
@@ -45,6 +45,7 @@ from hushpoll_server.store.surveys import SurveyState, get_store
 
 from .paging import shown_page
 from .planned import planned_margins
+from .public_files import PublicFiles, file_answer
 from .tallies import Tallies
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ PUBLIC_LEVEL = 0.95
 
 
 bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_tallies", Tallies()))
+bp.record_once(
+    lambda state: state.app.extensions.setdefault(
+        "hushpoll_public_files", PublicFiles(max(1, state.app.config["HUSHPOLL"].threads // 4))
+    )
+)
 
 
 @bp.errorhandler(HushpollError)
@@ -263,7 +269,8 @@ def download(survey_hash: str, form: str) -> Page:
         return away
     survey = _survey(survey_hash)
     planned = planned_margins(get_store(), survey)
-    return _file(_report(survey, _question(survey_hash, "by"), _level(), needed=planned), form)
+    made = _report(survey, _question(survey_hash, "by"), _level(), needed=planned)
+    return _as_download(Response(_file_data(made, form), content_type=FORMATS[form][0]), survey_hash, form)
 
 
 @bp.get("/surveys/<survey_hash>/report/<question>.svg")
@@ -328,11 +335,12 @@ def embedded(survey_hash: str) -> Page:
     state = _public_state(survey_hash)
     if not keeping_of(get_store(), survey_hash).embeddable:
         abort(404, "the owner of this survey does not let other sites show its results")
-    made = _report(_survey(survey_hash), None, PUBLIC_LEVEL)
+    shown = shown_page(_survey(survey_hash))
+    made = _report(_survey(survey_hash), None, PUBLIC_LEVEL, questions=shown.ids)
     g.csp = {"frame-ancestors": "*", "script-src": "'none'", "form-action": "'none'", "connect-src": "'none'"}
     body = _body(made, "results.public_picture", language())
     return _for_everybody(
-        render_template("results/embed.html", state=state, body=body, **_texts(made.survey))
+        render_template("results/embed.html", state=state, body=body, shown=shown, **_texts(made.survey))
     )
 
 
@@ -347,7 +355,11 @@ def public_picture(survey_hash: str, question: str) -> Page:
 def public_download(survey_hash: str, form: str) -> Page:
     """Send the public results as a file."""
     _public_state(survey_hash)
-    return _file(_report(_survey(survey_hash), None, PUBLIC_LEVEL), form)
+
+    def make() -> bytes:
+        return _file_data(_report(_survey(survey_hash), None, PUBLIC_LEVEL), form)
+
+    return _as_download(_made_once(survey_hash, form, PUBLIC_LEVEL, None, make), survey_hash, form)
 
 
 @bp.get("/api/surveys/<survey_hash>/results")
@@ -360,8 +372,15 @@ def results(survey_hash: str) -> Response:
         raise Problem(
             403, "the results of this survey are not public; sign in with an account that may read them"
         )
-    made = _report(_survey(survey_hash), _question(survey_hash, "by"), _level())
-    response = Response(made.to_json(), content_type="application/json")
+    by, level = _question(survey_hash, "by"), _level()
+
+    def make() -> bytes:
+        return _report(_survey(survey_hash), by, level).to_json().encode()
+
+    if can_read_survey(signed_in(), survey_hash):
+        response = Response(make(), content_type=FORMATS["json"][0])
+    else:
+        response = _made_once(survey_hash, "json", level, by, make)
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -524,7 +543,7 @@ def _frame(state: SurveyState, survey: Survey) -> dict[str, Any]:
     }
 
 
-def _file(made: SurveyResults, form: str) -> Response:
+def _file_data(made: SurveyResults, form: str) -> bytes:
     if form == "html":
         from hushpoll_analysis.results.rendering import as_html
 
@@ -532,10 +551,23 @@ def _file(made: SurveyResults, form: str) -> Response:
     else:
         text = {"csv": made.to_csv, "json": made.to_json, "txt": made.to_text}[form]()
     # A spreadsheet takes UTF-8 for what it is only behind a byte order mark.
-    data = text.encode("utf-8-sig" if form == "csv" else "utf-8")
-    response = Response(data, content_type=FORMATS[form][0])
-    name = f"report-{made.survey.hash[:12]}.{form}"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return text.encode("utf-8-sig" if form == "csv" else "utf-8")
+
+
+def _made_once(
+    survey_hash: str, form: str, level: float, by: str | None, make: Callable[[], bytes]
+) -> Response:
+    """Send a file of public results to a stranger, for whom nothing is made twice."""
+    files: PublicFiles = current_app.extensions["hushpoll_public_files"]
+    seal_due(get_store(), wait=False)
+    state = _state(survey_hash)
+    # Only the one to read or print is written in words of the reader's language.
+    spoken = (language(), speech().language) if form == "html" else ()
+    return file_answer(files.get((state, form, level, by, spoken), make), FORMATS[form][0])
+
+
+def _as_download(response: Response, survey_hash: str, form: str) -> Response:
+    response.headers["Content-Disposition"] = f'attachment; filename="report-{survey_hash[:12]}.{form}"'
     response.headers["Cache-Control"] = "no-store"
     return response
 

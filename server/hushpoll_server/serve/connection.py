@@ -1,14 +1,17 @@
-"""A client's connection: what has come of its next request, and how long anybody waits for it."""
+"""A client's connection: what has come of its next request, what is left of its answer, how long anybody waits."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import select
 import socket
 import sys
 import termios
 import time
+from collections import deque
 from contextlib import suppress
+from threading import BoundedSemaphore
 from typing import Any
 
 from gunicorn.http.unreader import SocketUnreader  # type: ignore[import-untyped]
@@ -19,8 +22,10 @@ from hushpoll_server.config import Config
 REQUEST_SECONDS = Config.from_environment().request_seconds
 # A thread hands most answers to the kernel in one go and is free before the client has read a byte.
 _SEND_BUFFER = 512 * 1024
-# Who has so much left to read of earlier answers asks without reading: the next one could hold a thread.
-MOST_UNREAD = 64 * 1024
+# What the kernel does not take of an answer is kept for the poller to send: all of most answers. Threads write longer
+# ones, such as exports, as fast as they are read; so many of them may wait for that at a time.
+MOST_KEPT = 16 << 20
+_MAY_WAIT = BoundedSemaphore(max(1, Config.from_environment().threads // 4))
 
 
 class ClientSocket(socket.socket):
@@ -33,6 +38,9 @@ class ClientSocket(socket.socket):
     def __init__(self, accepted: socket.socket) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
         super().setblocking(False)
+        # What is left to send, and how many bytes that are.
+        self._kept: deque[memoryview] = deque()
+        self.kept = 0
         with suppress(OSError):
             self.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
 
@@ -46,15 +54,41 @@ class ClientSocket(socket.socket):
         """Say that there is no time limit of the socket itself."""
 
     def sendall(self, data: Any, flags: int = 0) -> None:
-        """Send everything; a client that has not read it in the time of a request is given up."""
-        deadline = time.monotonic() + REQUEST_SECONDS
-        left = memoryview(data)
-        while left:
+        """Send what the system takes at once and keep the rest for the poller; wait only where that is too much."""
+        self._kept.append(memoryview(data))
+        self.kept += len(data)
+        self.send_kept()
+        if self.kept > MOST_KEPT:
+            self._wait_for_reader()
+
+    def send_kept(self) -> None:
+        """Send as much of what was kept as the system takes."""
+        while self._kept:
             try:
-                left = left[self.send(left, flags) :]
+                sent = self.send(self._kept[0])
             except BlockingIOError:
-                if not self.wait(select.POLLOUT, deadline):
-                    raise TimeoutError from None
+                return
+            self.kept -= sent
+            self._kept[0] = self._kept[0][sent:]
+            if not self._kept[0]:
+                self._kept.popleft()
+
+    def _wait_for_reader(self) -> None:
+        """Wait until half of what is kept is read; who has not made room in the time of a request is given up.
+
+        So is, at once, who comes when as many threads wait as may: they can stop each other, and nobody else.
+        """
+        deadline = time.monotonic() + REQUEST_SECONDS
+        if _MAY_WAIT.acquire(blocking=False):
+            try:
+                while self.kept > MOST_KEPT // 2 and self.wait(select.POLLOUT, deadline):
+                    self.send_kept()
+            finally:
+                _MAY_WAIT.release()
+        if self.kept > MOST_KEPT:
+            self._kept.clear()
+            self.kept = 0
+            raise ConnectionResetError(errno.ECONNRESET, "the answer was not read")
 
     def unread(self) -> int:
         """Give how many bytes of what was sent the other side has not taken yet; 0 where the system does not tell."""
@@ -83,6 +117,9 @@ class Connection(TConn):  # type: ignore[misc]
         self.is_polled = False
         self.is_busy = False
         self.is_long = False
+        # Whether another request may follow the one that was just answered, and how much was unread at the last look.
+        self.goes_on = False
+        self.unread = 0
         # Nothing more can be read from it: it ended, or its time was up.
         self.is_over = False
         self.is_gone = False

@@ -4,7 +4,8 @@ A browser opens connections that it may never use, a phone loses its network in 
 such things on purpose. gunicorn gives each of them a thread for seconds; a few dozen stop the server. Here a request is
 collected by the poller and gets a thread when all of it has come. It has one deadline, from its first byte to its last:
 a client that sends a byte now and then does not extend it. Bodies too long to be collected are read by threads of
-which there are only a few, so that they can stop each other and nothing else.
+which there are only a few, so that they can stop each other and nothing else. What a client has not read of its answer
+the poller sends, as long as the client goes on reading.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import selectors
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -24,7 +26,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 from hushpoll_server.problems import HEALTH
 
 from .arrival import Arrival, arrived
-from .connection import MOST_UNREAD, REQUEST_SECONDS, ClientSocket, Connection
+from .connection import REQUEST_SECONDS, ClientSocket, Connection
 from .refusal import refusal, refusal_of
 
 # A client may go on sending while it is told why it is refused; it is listened to so long, or it would not get to read.
@@ -33,6 +35,8 @@ LEAVING_SECONDS = 2.0
 # have those that were promised meanwhile that they would be kept.
 LAST_CALL_SECONDS = 0.5
 _PIECE = 64 * 1024
+# Bytes of answers that are kept for clients to read; beyond them whoever has not read for longest is let go.
+MOST_KEPT_BY_ALL = 64 << 20
 _PROBES = tuple(f"GET {path} ".encode() for path in HEALTH)
 _TOO_SLOW = (408, f"the request took longer than {REQUEST_SECONDS} seconds to arrive; send it again")
 
@@ -49,6 +53,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         # When each must have done what is expected of it. All of one kind get the same time: the first is due first.
         self.silent: dict[Connection, float] = {}
         self.sending: dict[Connection, float] = {}
+        self.reading: dict[Connection, float] = {}
         self.leaving: dict[Connection, float] = {}
         self.last_call = 0.0
 
@@ -100,16 +105,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._wait(conn)
         self._poll(conn)
 
-    def _poll(self, conn: Connection) -> None:
+    def _poll(
+        self, conn: Connection, event: int = selectors.EVENT_READ, react: Callable[..., None] | None = None
+    ) -> None:
         if conn.is_polled:
             return
-        react = partial(self._react, conn)
+        react = partial(react or self._react, conn)
         try:
-            self.poller.register(conn.sock, selectors.EVENT_READ, react)
+            self.poller.register(conn.sock, event, react)
         except KeyError:
             # Somebody else's, closed by a thread; the system has given its number away again.
             self.poller.unregister(conn.sock.fileno())
-            self.poller.register(conn.sock, selectors.EVENT_READ, react)
+            self.poller.register(conn.sock, event, react)
         conn.is_polled = True
 
     def _unpoll(self, conn: Connection) -> None:
@@ -148,14 +155,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.silent[conn] = due
 
     def _begin(self, conn: Connection, stage: Arrival) -> None:
-        """Give a request a thread; a long one waits until one of the few for long ones is free.
-
-        Browsers and proxies have read an answer when they ask again. Who has not is let go: his next answer would not
-        fit beside the last one, and a thread would wait for him.
-        """
-        if not conn.is_busy and conn.initialized and conn.sock.unread() > MOST_UNREAD:
-            self._drop(conn)
-            return
+        """Give a request a thread; a long one waits until one of the few for long ones is free."""
         conn.is_busy = True
         conn.is_long = stage is Arrival.LONG
         if conn.is_long:
@@ -173,9 +173,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if self.long_queue:
                 self._begin(self.long_queue.popleft(), Arrival.LONG)
         conn.is_busy = False
-        goes_on = not future.cancelled() and not future.exception() and future.result()
+        conn.goes_on = bool(not future.cancelled() and not future.exception() and future.result())
+        if conn.sock.kept:
+            self._watch_reading(conn)
+        else:
+            self._end_answer(conn)
+
+    def _end_answer(self, conn: Connection) -> None:
+        """Wait for the next request, or for the end of the connection."""
         try:
-            if goes_on and not conn.is_over:
+            if conn.goes_on and not conn.is_over:
                 # Also when told to stop: its client has read `keep-alive` and may have sent the next request, which is
                 # answered with `close`.
                 self.last_call = time.monotonic() + LAST_CALL_SECONDS
@@ -184,6 +191,42 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             else:
                 self._leave(conn)
         except (OSError, ValueError):
+            self._drop(conn)
+
+    # Answers that are not read at once --------------------------------------------------------------------------
+
+    def _watch_reading(self, conn: Connection) -> None:
+        """Send what is left of an answer when there is room for it; nobody listens to the client meanwhile."""
+        self._unpoll(conn)
+        self._poll(conn, selectors.EVENT_WRITE, self._send_kept)
+        self._give_time(conn)
+        while sum(one.sock.kept for one in self.reading) > MOST_KEPT_BY_ALL:
+            self._drop(next(iter(self.reading)))
+
+    def _send_kept(self, conn: Connection, client: ClientSocket) -> None:
+        try:
+            client.send_kept()
+        except OSError:
+            self._drop(conn)
+            return
+        if client.kept:
+            self._give_time(conn)
+            return
+        del self.reading[conn]
+        self._unpoll(conn)
+        self._end_answer(conn)
+
+    def _give_time(self, conn: Connection) -> None:
+        """Wait on for somebody who reads: those who have not for longest come first."""
+        self.reading.pop(conn, None)
+        self.reading[conn] = time.monotonic() + REQUEST_SECONDS
+        conn.unread = conn.sock.unread()
+
+    def _end_unless_read(self, conn: Connection) -> None:
+        """Give up who has read nothing in the time of a request."""
+        if conn.sock.unread() < conn.unread:
+            self._give_time(conn)
+        else:
             self._drop(conn)
 
     # Endings ----------------------------------------------------------------------------------------------------
@@ -199,7 +242,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             # The poller may have had two pieces of news about it at once.
             return
         conn.is_gone = True
-        for group in (self.silent, self.sending, self.leaving):
+        for group in (self.silent, self.sending, self.reading, self.leaving):
             group.pop(conn, None)
         self._unpoll(conn)
         self.nr_conns -= 1
@@ -219,6 +262,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for group, end in (
             (self.silent, self._drop),
             (self.sending, self._refuse_slow),
+            (self.reading, self._end_unless_read),
             (self.leaving, self._drop),
         ):
             while group and next(iter(group.values())) <= now:
@@ -227,11 +271,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._refuse_slow(self.long_queue.popleft())
 
     def _has_room(self) -> bool:
-        return self.nr_conns < self.worker_connections or bool(self.leaving or self.silent or self.sending)
+        return self.nr_conns < self.worker_connections or bool(
+            self.leaving or self.silent or self.sending or self.reading
+        )
 
     def _make_room(self) -> None:
         """End the connection that has kept us waiting longest."""
-        group = self.leaving or self.silent or self.sending
+        group = self.leaving or self.silent or self.sending or self.reading
         if group:
             self._drop(next(iter(group)))
 

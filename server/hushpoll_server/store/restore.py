@@ -6,12 +6,14 @@ Until it is finished, no server starts on the database.
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from pathlib import Path
 
 from hushpoll_client import HushpollError
 from sqlalchemy import Connection, Table, create_engine, delete, func, insert, inspect, select, text
 
-from hushpoll_server.config import Config
+from hushpoll_server.config import SQLITE_FILE, Config
 
 from . import key
 from .copies import Copied, Told, digest_of, named, read_parts, tables_of, verify
@@ -48,6 +50,36 @@ def restore_backup(config: Config, source: Path, told: Told = lambda name, rows:
         engine.dispose()
         database.close()
     return Copied(len(facts) - 2, sum(rows for rows, _ in facts.values()))
+
+
+def give_to_owner(config: Config) -> list[Path]:
+    """Give what root has written to whoever owns the data folder, as whom the server runs; list these files."""
+    if os.geteuid() != 0:
+        return []
+    files = [*config.data.glob(f"{SQLITE_FILE}*"), config.key_path]
+    owner = _owner(config.data)
+    return [path for path in sorted(files) if path.parent == config.data and _give(path, *owner)]
+
+
+def _owner(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_uid, found.st_gid
+
+
+def _give(path: Path, user: int, group: int) -> bool:
+    """Give a file to somebody, unless it is theirs; a link that they put there leads to a file of somebody else's."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid == user:
+            return False
+        os.fchown(handle, user, group)
+    finally:
+        os.close(handle)
+    return True
 
 
 def refuse_half_restored(database: Database) -> None:

@@ -1,0 +1,73 @@
+"""Files of public results: strangers may ask for them as often as they like, and each is made once.
+
+The file of a hundred questions of 300 options takes five seconds to make. It is kept, compressed, as long as nothing
+changes; few threads make such files or wait for one, so that reports always find another.
+"""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+from flask import Response, request
+
+from hushpoll_server.compression import compressible
+from hushpoll_server.problems import Problem
+
+__all__ = ["PublicFiles", "file_answer"]
+
+MOST_BYTES = 32 << 20
+"""Compressed files in memory of one process; the ones that were asked for longest ago go first."""
+_RETRY_SECONDS = "5"
+
+
+class PublicFiles:
+    """Files by everything that they are made of."""
+
+    def __init__(self, most_threads: int) -> None:
+        self._lock = threading.Lock()
+        self._files: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._making = threading.Lock()
+        self._places = threading.BoundedSemaphore(most_threads)
+
+    def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """Give a file, compressed: from memory, or made now, where not too many wait for one."""
+        kept = self._kept(key)
+        if kept is not None:
+            return kept
+        if not self._places.acquire(blocking=False):
+            raise Problem(
+                503,
+                "files of results are being made for others just now; ask again in a few seconds",
+                {"Retry-After": _RETRY_SECONDS},
+            )
+        try:
+            with self._making:
+                return self._kept(key) or self._make(key, make)
+        finally:
+            self._places.release()
+
+    def _kept(self, key: Hashable) -> bytes | None:
+        with self._lock:
+            if key in self._files:
+                self._files.move_to_end(key)
+            return self._files.get(key)
+
+    def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        made = gzip.compress(make(), 6, mtime=0)
+        with self._lock:
+            self._files[key] = made
+            while sum(map(len, self._files.values())) > MOST_BYTES:
+                self._files.popitem(last=False)
+        return made
+
+
+def file_answer(compressed: bytes, content_type: str) -> Response:
+    """Send a file as it is kept, or as it was where the other side does not take that."""
+    if request.accept_encodings["gzip"] > 0:
+        return compressible(b"", content_type, compressed)
+    response = Response(gzip.decompress(compressed), content_type=content_type)
+    response.vary.add("Accept-Encoding")
+    return response
