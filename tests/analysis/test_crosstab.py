@@ -14,6 +14,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
 from hushpoll_analysis.shares.interval.score import linear_score_limits
 from hushpoll_analysis.shares.interval.score_ratio import ratio_score_limits
+from hushpoll_analysis.tables.group_ratio import group_ratio
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from hypothesis import assume, given, settings, strategies
@@ -569,3 +570,22 @@ def test_a_group_of_one_is_named() -> None:
     data = pd.DataFrame({"warner75": [0, 1, 0, 1, 1], "town": ["a", "a", "b", "b", "c"]})
     notes = compare(data, WARNERS, "warner75", "town").shares["note"]
     assert "1 respondents, too few" in notes.loc[("c", "Yes")]
+
+
+def test_ratios_of_randomized_groups_put_reports_with_equal_weights_together() -> None:
+    """12 groups and 8 answers have 96 joint reports, and four pairs of weights: group or not, answer or not."""
+    rng = np.random.default_rng(5)
+    how = {"g": mechanisms.krr(options=12, epsilon=4), "y": mechanisms.krr(options=8, epsilon=4)}
+    data = pd.DataFrame({"g": rng.integers(0, 12, 900), "y": rng.integers(0, 8, 900)})
+    joint = crosstab(data, how, "g", "y").joint
+    ratio = group_ratio(joint, (0, 3), 1, 2, 0.01)
+    assert ratio is not None
+    assert len(ratio.top) == 4
+    assert ratio.frequencies.sum() == pytest.approx(1.0)
+    flat = (
+        joint.functional([joint.matrices[0][3], row]).reshape(1, -1)
+        for row in (joint.matrices[1][2], np.ones(8))
+    )
+    whole = ratio_score_limits(*flat, joint.frequencies.reshape(1, -1), 900, 0.95)
+    merged = ratio_score_limits(ratio.top[None], ratio.bottom[None], ratio.frequencies[None], 900, 0.95)
+    assert np.ravel(merged) == pytest.approx(np.ravel(whole), abs=1e-9)

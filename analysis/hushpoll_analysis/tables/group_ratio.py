@@ -18,6 +18,7 @@ from .joint import JointReports
 
 __all__ = ["GroupRatio", "group_ratio", "ratios_together"]
 
+SAME = 1e-9  # weights nearer than this, relative to the largest, are one
 MOST_REPORTS = 100_000  # joint reports beyond which the score interval costs seconds and memory
 
 
@@ -66,7 +67,18 @@ def group_ratio(
     frequencies = joint.frequencies[possible]
     if not any(scarce(one, size) for one in (frequencies * size).tolist()):
         return None
-    return GroupRatio(joint, top[possible], bottom[possible], frequencies, size, slopes)
+    return GroupRatio(joint, *_merged(top[possible], bottom[possible], frequencies), size, slopes)
+
+
+def _merged(top: Floats, bottom: Floats, frequencies: Floats) -> tuple[Floats, Floats, Floats]:
+    """Put reports with the same weights together: the test depends on their sum alone."""
+    pairs = np.stack([top, bottom])
+    scale = np.max(np.abs(pairs), axis=1, keepdims=True) * SAME
+    _, first, group = np.unique(
+        np.round(pairs / np.where(scale > 0.0, scale, 1.0)), axis=1, return_index=True, return_inverse=True
+    )
+    summed = np.asarray(np.bincount(group.reshape(-1), frequencies), dtype=np.float64)
+    return top[first], bottom[first], summed
 
 
 def _size(joint: JointReports, influence: Floats, variance: float) -> float:
