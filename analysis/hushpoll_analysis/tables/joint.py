@@ -23,6 +23,7 @@ from hushpoll_analysis.data.columns import (
 )
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sampling.weighted_notes import heavy_notes
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 __all__ = ["JointReports", "along_axes"]
@@ -224,7 +225,7 @@ class JointReports:
 
     def notes(self) -> tuple[str, ...]:
         """Say what to know about the standard errors."""
-        return tuple(
+        decoys = tuple(
             said(
                 "the decoy share of {question} was estimated from {answers:,} answers; its uncertainty is part of "
                 "these standard errors",
@@ -233,6 +234,7 @@ class JointReports:
             )
             for axis, decoy in self.decoys
         )
+        return (*decoys, *heavy_notes(self.design, allowed=True))
 
     def axis(self, name: str) -> int:
         """Find a variable by its name."""
