@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,15 +14,45 @@ from hushpoll_analysis.channel.view import Floats
 
 from .roots import roots
 
-__all__ = ["ratio_score_limits"]
+__all__ = ["RatioDrawn", "ratio_score_limits"]
 
 NEAREST, FARTHEST = 1e-6, 8.0
-CLOSE = 1e-12
+CLOSE, TILT_CLOSE = 1e-12, 1e-10
 FIRST = (0.7, 1.4)  # where the limit is mostly found, in distances of the normal one
 
 
+@dataclass(frozen=True, eq=False)
+class RatioDrawn:
+    """The fraction drawn of a finite population, and what the randomization adds to a report; one row a ratio.
+
+    `noise` are Var(a), Cov(a, c) and Var(c) given the truth, estimated by report, and `truths` the same of each true
+    answer (three rows of each).
+    """
+
+    fraction: Floats
+    noise: Floats
+    truths: Floats
+
+    def twice(self) -> RatioDrawn:
+        """Give every row twice."""
+        return RatioDrawn(*(np.concatenate([one, one]) for one in (self.fraction, self.noise, self.truths)))
+
+    def variance(self, ratio: Floats, shares: Floats, spread: Floats) -> Floats:
+        """Give the variance of a report's a - R c, which without end is `spread`; the noise is one that can be."""
+        signs = np.stack([np.ones_like(ratio), -2.0 * ratio, ratio**2], axis=1)
+        noise = np.einsum("ik,ikj,ij->i", signs, self.noise, shares)
+        least = np.maximum(np.einsum("ik,ikj->ij", signs, self.truths).min(axis=1), 0.0)
+        noise = np.maximum(np.minimum(noise, spread), least)
+        return np.asarray((1.0 - self.fraction) * spread + self.fraction * noise)
+
+
 def ratio_score_limits(
-    top: Floats, bottom: Floats, frequencies: Floats, n: npt.ArrayLike, level: npt.ArrayLike
+    top: Floats,
+    bottom: Floats,
+    frequencies: Floats,
+    n: npt.ArrayLike,
+    level: npt.ArrayLike,
+    drawn: RatioDrawn | None = None,
 ) -> tuple[Floats, Floats]:
     """Give the ratios R for which a score test does not reject (a - R c).p = 0, one ratio a row.
 
@@ -41,7 +72,8 @@ def ratio_score_limits(
     # Both limits in one search: twice the rows cost less than twice the calls.
     twice = [np.concatenate([one, one]) for one in (top, bottom, frequencies, reach, best, normal)]
     side = np.repeat([-1.0, 1.0], len(best))
-    ends = twice[4] + side * _limit(partial(_excess, *twice[:4]), twice[4], side, twice[5])
+    test = _excess if drawn is None else partial(_excess_of_population, drawn.twice())
+    ends = twice[4] + side * _limit(partial(test, *twice[:4]), twice[4], side, twice[5])
     low, high = ends.reshape(2, -1)
     return low, high
 
@@ -77,3 +109,32 @@ def _excess(top: Floats, bottom: Floats, frequencies: Floats, reach: Floats, rat
     moved = tilt[:, None] * weights
     past = np.einsum("ij,ij->i", frequencies, moved / np.maximum(1.0 + moved, 1e-12))
     return np.asarray(np.where((gap == 0.0) | (np.min(moved, axis=1) <= -1.0), -1.0, np.maximum(past, -1.0)))
+
+
+def _excess_of_population(
+    drawn: RatioDrawn, top: Floats, bottom: Floats, frequencies: Floats, reach: Floats, ratio: Floats
+) -> Floats:
+    """Give the same in a finite population: (b.f)^2 - reach V, with V at the most likely p."""
+    weights = top - ratio[:, None] * bottom
+    gap = np.einsum("ij,ij->i", weights, frequencies)
+    weights = np.where(gap >= 0.0, 1.0, -1.0)[:, None] * weights
+    lowest = -np.min(weights, axis=1)
+    # Where no report pulls the other way, no shares have this ratio.
+    possible = lowest > 0.0
+    most = 1.0 / np.where(possible, lowest, 1.0)
+
+    def pull(part: Floats) -> Floats:
+        tilted = 1.0 + (part * most)[:, None] * weights
+        return np.asarray(np.einsum("ij,ij->i", frequencies, weights / np.maximum(tilted, 1e-12)))
+
+    ends = np.zeros(len(gap)), np.full(len(gap), 1.0 - 1e-9)
+    inside = pull(ends[1]) < 0.0
+    part = roots(lambda at: np.where(inside, pull(at), 0.5 - at), *ends, TILT_CLOSE)
+    part = np.where(inside, part, 1.0)
+    shares = frequencies / np.maximum(1.0 + (part * most)[:, None] * weights, 1e-12)
+    # A report that nobody sent takes its share from the others.
+    rest = np.where(inside, 0.0, np.maximum(1.0 - shares.sum(axis=1), 0.0))
+    shares[np.arange(len(shares)), np.argmin(weights, axis=1)] += rest
+    spread = np.einsum("ij,ij,ij->i", weights, weights, shares)
+    excess = gap**2 - reach * drawn.variance(ratio, shares, spread)
+    return np.asarray(np.where(possible, excess, 1.0))
