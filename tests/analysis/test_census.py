@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import compare, crosstab, sum_score, weighted_estimate
+from hushpoll_analysis import AnalysisError, compare, crosstab, logit, sum_score, weighted_estimate
 from hushpoll_client import mechanisms
 
 COIN = mechanisms.warner(epsilon=2)
@@ -75,3 +75,27 @@ def test_weights_of_another_population_are_named(weight: float, said: bool) -> N
     alone = weighted_estimate(data, {"y": COIN}, "y", population=400)
     assert found["Yes"].se == pytest.approx(alone["Yes"].se)
     assert not any("add up to" in note for note in alone.notes)
+
+
+def test_heavy_weights_are_named_wherever_they_carry_a_result() -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({name: rng.integers(0, 2, 60) for name in "yvx"}).assign(w=[1.0] * 59 + [1e5])
+    how = {"y": COIN, "v": COIN}
+    notes = {
+        "compare": compare(data, how, "y", "x", weights="w").notes,
+        "crosstab": crosstab(data, how, "x", "y", weights="w").notes,
+        "score": (sum_score(data, how, ["y", "v"], weights="w").note,),
+        "model": logit("y ~ x", data, {"y": COIN}, weights="w").notes,
+    }
+    for name, found in notes.items():
+        assert any("60 respondents are worth 1 with equal weights" in note for note in found), name
+    even = data.assign(w=1.0)
+    assert not any("heavy" in note for note in crosstab(even, how, "x", "y", weights="w").notes)
+    assert not any("heavy" in note for note in logit("y ~ x", even, {"y": COIN}, weights="w").notes)
+
+
+def test_a_predictor_of_one_category_is_refused_not_left_out() -> None:
+    data = asked(30).assign(town="a")
+    with pytest.raises(AnalysisError, match="town has the same value in all rows") as refused:
+        logit("y ~ town + v", data, {"y": COIN})
+    assert "leave it out" in refused.value.remedy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.shares.interval.mover import Part, difference_limits, ratio_limits
 from hushpoll_analysis.shares.interval.score import linear_score_limits
 from hushpoll_analysis.shares.interval.score_ratio import ratio_score_limits
-from hushpoll_analysis.tables.group_ratio import group_ratio, ratios_together
+from hushpoll_analysis.tables.group_ratio import group_ratio
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from hypothesis import assume, given, settings, strategies
@@ -348,40 +347,6 @@ def test_the_ratio_of_a_group_is_what_the_score_test_does_not_reject() -> None:
     assert (ends[0][0], ends[1][0]) == pytest.approx((many["low"], many["high"]), abs=1e-4)
 
 
-def test_joint_reports_of_equal_weights_are_put_together_and_change_nothing() -> None:
-    """Of 480 joint reports of two long questions a handful of kinds is left; the limits are those of all 480."""
-    long, short = mechanisms.krr(options=24, epsilon=3), mechanisms.krr(options=20, epsilon=2)
-    weights = [np.linalg.inv(np.array(one.analysis.rows) / SCALE) for one in (long, short)]
-    counts = np.random.default_rng(5).integers(0, 9, (24, 20)) + 200 * np.eye(24, 20, dtype=int)
-    joint = crosstab(counts, {"g": long, "y": short}, "g", "y").joint
-    found = [group_ratio(joint, (0, group), 1, 2, 0.001) for group in (2, 3)]
-    ratios = [one for one in found if one is not None]
-    assert [len(one.top) for one in ratios] == [4, 4]
-    low, high = ratios_together(ratios)(np.full(2, 0.95), np.ones(2))
-    for k, group in enumerate((2, 3)):
-        bottom = np.outer(weights[0][:, group], np.ones(20)).reshape(1, -1)
-        top = np.outer(weights[0][:, group], weights[1][:, 2]).reshape(1, -1)
-        ends = ratio_score_limits(top, bottom, (counts / counts.sum()).reshape(1, -1), counts.sum(), 0.95)
-        assert (low[k], high[k]) == pytest.approx((ends[0][0], ends[1][0]), abs=1e-10)
-
-
-def test_ratios_with_fewer_kinds_of_reports_stand_beside_those_with_more() -> None:
-    joint = crosstab(
-        [[60, 3], [40, 12]], {"g": mechanisms.warner(epsilon=3), "y": mechanisms.warner(epsilon=1)}, "g", "y"
-    ).joint
-    short = group_ratio(joint, (0, 1), 1, 1, 0.001)
-    assert short is not None
-    longer = replace(
-        short,
-        top=np.append(short.top, 2.0),
-        bottom=np.append(short.bottom, 3.0),
-        frequencies=np.append(short.frequencies, 0.0),
-    )
-    alone = [ratios_together([one])(np.array([0.9]), np.ones(1)) for one in (short, longer)]
-    both = ratios_together([short, longer])(np.full(2, 0.9), np.ones(2))
-    assert np.concatenate(alone, axis=1) == pytest.approx(np.array(both), abs=1e-12)
-
-
 def test_weights_and_decoys_widen_the_share_within_a_randomized_group() -> None:
     how, decoy = mechanisms.warner(epsilon=3), mechanisms.or_poll(decoy_counts=(12, 30))
     counts = np.array([[60, 3], [40, 12]])
@@ -605,3 +570,22 @@ def test_a_group_of_one_is_named() -> None:
     data = pd.DataFrame({"warner75": [0, 1, 0, 1, 1], "town": ["a", "a", "b", "b", "c"]})
     notes = compare(data, WARNERS, "warner75", "town").shares["note"]
     assert "1 respondents, too few" in notes.loc[("c", "Yes")]
+
+
+def test_ratios_of_randomized_groups_put_reports_with_equal_weights_together() -> None:
+    """12 groups and 8 answers have 96 joint reports, and four pairs of weights: group or not, answer or not."""
+    rng = np.random.default_rng(5)
+    how = {"g": mechanisms.krr(options=12, epsilon=4), "y": mechanisms.krr(options=8, epsilon=4)}
+    data = pd.DataFrame({"g": rng.integers(0, 12, 900), "y": rng.integers(0, 8, 900)})
+    joint = crosstab(data, how, "g", "y").joint
+    ratio = group_ratio(joint, (0, 3), 1, 2, 0.01)
+    assert ratio is not None
+    assert len(ratio.top) == 4
+    assert ratio.frequencies.sum() == pytest.approx(1.0)
+    flat = (
+        joint.functional([joint.matrices[0][3], row]).reshape(1, -1)
+        for row in (joint.matrices[1][2], np.ones(8))
+    )
+    whole = ratio_score_limits(*flat, joint.frequencies.reshape(1, -1), 900, 0.95)
+    merged = ratio_score_limits(ratio.top[None], ratio.bottom[None], ratio.frequencies[None], 900, 0.95)
+    assert np.ravel(merged) == pytest.approx(np.ravel(whole), abs=1e-9)

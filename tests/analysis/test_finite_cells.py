@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import crosstab, estimate
+from hushpoll_analysis import compare, crosstab, estimate
 from hushpoll_client import mechanisms
 from scipy.stats import multinomial
 
@@ -148,3 +148,33 @@ def test_a_population_without_end_has_the_same_limits() -> None:
             for size in (None, 10**13)
         )
         assert (got.low, got.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
+
+
+def shares_in_groups(n: int, group_share: float, epsilon: float, samples: int) -> np.ndarray:
+    """Give the coverage of a trait that nobody has, within two randomized groups of a census."""
+    rng = np.random.default_rng(1)
+    coin, keep = mechanisms.warner(epsilon=epsilon), 1.0 / (1.0 + np.exp(-epsilon))
+    group, inside = (np.arange(n) < group_share * n).astype(int), np.zeros(2)
+    for _ in range(samples):
+        flips = rng.random((2, n)) >= keep
+        data = pd.DataFrame({"x": group ^ flips[0], "y": flips[1].astype(int)})
+        found = compare(data, {"x": coin, "y": coin}, "y", "x", population=n).shares
+        inside += (found["low"].to_numpy() <= 1e-9) & (found["high"].to_numpy() >= -1e-9)
+    return inside / samples
+
+
+def test_shares_within_randomized_groups_of_a_census_cover() -> None:
+    # 93 % less two standard errors of 100 samples.
+    assert shares_in_groups(200, 0.2, 4.0, 100).min() >= 0.879
+
+
+def test_ratios_of_a_population_without_end_have_the_same_limits() -> None:
+    rng = np.random.default_rng(2)
+    coin = mechanisms.warner(epsilon=3)
+    data = pd.DataFrame({"x": rng.integers(0, 2, 120), "y": (rng.random(120) < 0.1).astype(int)})
+    plain, got = (
+        compare(data, {"x": coin, "y": coin}, "y", "x", weights=[1.0] * 120, population=size).shares
+        for size in (None, 10**13)
+    )
+    assert (plain["interval"] == "score").all()
+    assert got[["low", "high"]].to_numpy() == pytest.approx(plain[["low", "high"]].to_numpy(), abs=1e-7)

@@ -12,6 +12,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.replicates import ReplicateWeights
+from hushpoll_analysis.sampling.weighted_notes import heavy_notes
 
 from .families import Family
 from .fit import ModelFit
@@ -109,7 +110,7 @@ def fit_model(
         slope=slope,
         held=held,
         penalized=bool(note),
-        remarks=(*((note,) if note else ()), *remarks),
+        remarks=(*((note,) if note else ()), *remarks, *heavy_notes(design, allowed=False)),
     )
 
 

@@ -225,6 +225,7 @@ def read_terms(
             f"the randomized predictors have {len(levels)} joint answers, more than {_MOST_CLASSES}"
         )
     found = _matrix(right, stacked_frame(frame, randomized, levels))
+    _refuse_one_value(found)
     names = tuple(map(str, found.columns))
     kept = tuple(i for i, name in enumerate(names) if intercept or name != INTERCEPT)
     if not kept:
@@ -242,6 +243,16 @@ def read_terms(
     )
     matrix = np.asarray(found, dtype=np.float64).reshape(len(levels), len(frame), -1)[:, :, list(kept)]
     return terms, matrix, covariates
+
+
+def _refuse_one_value(found: Any) -> None:
+    """Refuse a term that has no column: a category of one value, which the library leaves out without a word."""
+    for part in found.model_spec.structure:
+        if not part.columns:
+            raise NotIdentifiedError(
+                f"{part.term} has the same value in all rows, so its coefficient is not identified",
+                "leave it out",
+            )
 
 
 def stacked_frame(

@@ -16,12 +16,24 @@ if TYPE_CHECKING:
     from .design import SampleDesign
     from .weighted import WeightedReports, WeightedShare
 
-__all__ = ["weighted_notes"]
+__all__ = ["heavy_notes", "weighted_notes"]
 
 OTHER = 0.05
 """Weights that add up to a population as an estimate of it may differ so much by chance."""
 HEAVY = 5.0
 """From this ratio of respondents to effective respondents on, a few people carry the estimate."""
+
+
+def heavy_notes(design: SampleDesign | None, allowed: bool) -> tuple[str, ...]:
+    """Say that a few people carry a result; `allowed` where its interval is made at the effective size."""
+    if design is None or design.n <= HEAVY * design.effective_n:
+        return ()
+    words = (
+        said("Standard errors are too small then; the interval allows for it.")
+        if allowed
+        else said("Standard errors and intervals are too small then; trim the weights.")
+    )
+    return (joined(" ", [_heavy(design, design.n), words]),)
 
 
 def _heavy(design: SampleDesign, asked: int) -> str:

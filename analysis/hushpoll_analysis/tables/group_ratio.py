@@ -12,21 +12,21 @@ from hushpoll_analysis.shares.interval.adaptive import scarce
 from hushpoll_analysis.shares.interval.base import ManyLimits
 from hushpoll_analysis.shares.interval.mover import DecoyError, Mover, Part, with_decoys
 from hushpoll_analysis.shares.interval.score import Score
-from hushpoll_analysis.shares.interval.score_ratio import ratio_score_limits
+from hushpoll_analysis.shares.interval.score_ratio import RatioDrawn, ratio_score_limits
 
 from .joint import JointReports
 
 __all__ = ["GroupRatio", "group_ratio", "ratios_together"]
 
+SAME = 1e-9  # weights nearer than this, relative to the largest, are one
 MOST_REPORTS = 100_000  # joint reports beyond which the score interval costs seconds and memory
-DIGITS = 12  # weights that differ by rounding only are equal
 
 
 @dataclass(frozen=True, eq=False)
 class GroupRatio:
     """The weights of the possible joint reports in p_gk and p_g, and how many equal answers they are worth.
 
-    Reports of equal weights are one. `slopes` says how the ratio moves with each estimated decoy share.
+    `slopes` says how the ratio moves with each estimated decoy share.
     """
 
     joint: JointReports
@@ -35,6 +35,9 @@ class GroupRatio:
     frequencies: Floats
     size: float
     slopes: Floats
+    noise: Floats | None = None
+    """In a finite population Var(a), Cov(a, c) and Var(c) given the truth, by report; `truths` by true answer."""
+    truths: Floats | None = None
 
     @property
     def method(self) -> str:
@@ -67,16 +70,27 @@ def group_ratio(
     frequencies = joint.frequencies[possible]
     if not any(scarce(one, size) for one in (frequencies * size).tolist()):
         return None
-    return GroupRatio(joint, *_alike(top[possible], bottom[possible], frequencies), size, slopes)
+    if joint.design is None or joint.design.fractions is None:
+        (first, second), summed = _merged(np.stack([top[possible], bottom[possible]]), frequencies)
+        return GroupRatio(joint, first, second, summed, size, slopes)
+    both_weights = np.stack([top, bottom])
+    noise, truths = (
+        np.stack([one[:, 0, 0], one[:, 0, 1], one[:, 1, 1]])
+        for one in (joint.noise_by_report(both_weights), joint.noise_by_truth(both_weights))
+    )
+    table = np.concatenate([both_weights[:, possible], noise[:, possible.reshape(-1)]])
+    table, summed = _merged(table, frequencies)
+    return GroupRatio(joint, table[0], table[1], summed, size, slopes, table[2:], truths)
 
 
-def _alike(top: Floats, bottom: Floats, frequencies: Floats) -> tuple[Floats, Floats, Floats]:
-    """Put reports of equal weights together: of thousands of joint reports a handful of kinds may be left."""
-    weights = np.stack([top, bottom])
-    same = np.round(weights / np.max(np.abs(weights)), DIGITS)
-    _, first, kind = np.unique(same, axis=1, return_index=True, return_inverse=True)
-    together = np.bincount(kind.ravel(), weights=frequencies)
-    return top[first], bottom[first], np.asarray(together, dtype=np.float64)
+def _merged(pairs: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
+    """Put reports with the same weights, a column each, together: the test depends on their sum alone."""
+    scale = np.max(np.abs(pairs), axis=1, keepdims=True) * SAME
+    _, first, group = np.unique(
+        np.round(pairs / np.where(scale > 0.0, scale, 1.0)), axis=1, return_index=True, return_inverse=True
+    )
+    summed = np.asarray(np.bincount(group.reshape(-1), frequencies), dtype=np.float64)
+    return pairs[:, first], summed
 
 
 def _size(joint: JointReports, influence: Floats, variance: float) -> float:
@@ -85,36 +99,43 @@ def _size(joint: JointReports, influence: Floats, variance: float) -> float:
     if design is None:
         return float(joint.n)
     spread = float(np.sum(influence**2 * joint.frequencies))
-    variances = [variance]
     if design.fractions is not None:
+        # The test takes what a finite population makes smaller at each ratio that it tries.
         alone = replace(joint, design=design.without_population)
-        variances.append(float(alone.covariance(influence[None])[0, 0]))
-    known = [spread / one for one in variances if one > 0.0 and spread > 1e-15]
-    worth = max(known, default=float(joint.n))
-    return max(worth if design.fractions is not None else min(worth, design.effective_n), 2.0)
+        variance = float(alone.covariance(influence[None])[0, 0])
+    worth = spread / variance if variance > 0.0 and spread > 1e-15 else float(joint.n)
+    return max(min(worth, design.effective_n), 2.0)
 
 
 def ratios_together(ratios: Sequence[GroupRatio]) -> ManyLimits:
-    """Give the limits of many ratios; effective answers are fewer by the factor's square.
-
-    Where one has fewer kinds of reports than another, its first kind stands there again, with nobody who sent it.
-    """
-    most = max(len(one.top) for one in ratios)
-    top, bottom = (
-        np.stack([np.pad(one, (0, most - len(one)), constant_values=one[0]) for one in part])
-        for part in ([one.top for one in ratios], [one.bottom for one in ratios])
+    """Give the limits of many ratios with as many reports; effective answers are fewer by the factor's square."""
+    top, bottom, frequencies = (
+        np.stack([getattr(one, name) for one in ratios]) for name in ("top", "bottom", "frequencies")
     )
-    frequencies = np.stack([np.pad(one.frequencies, (0, most - len(one.top))) for one in ratios])
     sizes = np.array([one.size for one in ratios])
+    drawn = _drawn(ratios)
 
     def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
-        low, high = ratio_score_limits(top, bottom, frequencies, sizes * shrink**2, levels)
+        low, high = ratio_score_limits(top, bottom, frequencies, sizes * shrink**2, levels, drawn)
         for k, one in enumerate(ratios):
             if one.slopes.size:
                 low[k], high[k] = _beside_decoys(one, float(low[k]), float(high[k]), float(levels[k]))
         return low, high
 
     return at
+
+
+def _drawn(ratios: Sequence[GroupRatio]) -> RatioDrawn | None:
+    """Give the finite populations of some ratios, which all have one or none."""
+    noise = [one.noise for one in ratios if one.noise is not None]
+    truths = [one.truths for one in ratios if one.truths is not None]
+    if not noise:
+        return None
+    most = max(one.shape[1] for one in truths)
+    fractions = [0.0 if one.joint.design is None else one.joint.design.drawn for one in ratios]
+    # As many columns for all: one more of the last true answer changes no minimum.
+    padded = [np.pad(one, ((0, 0), (0, most - one.shape[1])), mode="edge") for one in truths]
+    return RatioDrawn(np.array(fractions), np.stack(noise), np.stack(padded))
 
 
 def _beside_decoys(ratio: GroupRatio, low: float, high: float, level: float) -> tuple[float, float]:

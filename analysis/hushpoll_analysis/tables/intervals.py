@@ -89,7 +89,7 @@ def _drawn(joint: JointReports, rows: Sequence[Floats], possible: npt.NDArray[np
         return None
     influence = [row.reshape(1, *joint.counts.shape) for row in rows]
     noise = np.stack([joint.noise_by_report(one)[possible, 0, 0] for one in influence])
-    least = np.array([joint.least_noise(one[0]) for one in influence])
+    least = np.array([max(float(joint.noise_by_truth(one).min()), 0.0) for one in influence])
     return Drawn(np.full(len(rows), joint.design.drawn), noise, least)
 
 

@@ -23,6 +23,7 @@ from hushpoll_analysis.data.columns import (
 )
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sampling.weighted_notes import heavy_notes
 from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 __all__ = ["JointReports", "along_axes"]
@@ -133,13 +134,16 @@ class JointReports:
                     result[mine, a, b] = result[mine, b, a] = values
         return result
 
-    def least_noise(self, influence: Floats) -> float:
-        """Give the smallest Var(influence | truth) over true answers and designs."""
+    def noise_by_truth(self, influence: Floats) -> Floats:
+        """Give Cov(influence | truth) for each true answer and design (answers x q x q)."""
         found = []
         for forward, _ in self._by_design():
-            spread = along_axes(influence**2, forward) - along_axes(influence, forward) ** 2
-            found.append(float(spread.min()))
-        return max(min(found), 0.0)
+            means = np.stack([along_axes(one, forward).reshape(-1) for one in influence], axis=1)
+            products = [
+                [along_axes(one * other, forward).reshape(-1) for other in influence] for one in influence
+            ]
+            found.append(np.moveaxis(np.array(products), -1, 0) - means[:, :, None] * means[:, None, :])
+        return np.concatenate(found)
 
     def _noise(self, influence: Floats) -> Floats | None:
         """Give the same for each respondent (n x q x q), where the population is finite."""
@@ -224,7 +228,7 @@ class JointReports:
 
     def notes(self) -> tuple[str, ...]:
         """Say what to know about the standard errors."""
-        return tuple(
+        decoys = tuple(
             said(
                 "the decoy share of {question} was estimated from {answers:,} answers; its uncertainty is part of "
                 "these standard errors",
@@ -233,6 +237,7 @@ class JointReports:
             )
             for axis, decoy in self.decoys
         )
+        return (*decoys, *heavy_notes(self.design, allowed=True))
 
     def axis(self, name: str) -> int:
         """Find a variable by its name."""

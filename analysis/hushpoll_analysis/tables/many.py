@@ -67,14 +67,16 @@ class ManyShares:
         return found
 
     def _ratios(self, places: list[int]) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
-        """Put the ratios of randomized groups together, and the normal ones."""
-        known = {k: ratio for k in places if (ratio := self.shares[k].ratio) is not None}
-        normal = [k for k in places if k not in known]
+        """Put the ratios of randomized groups together that have as many joint reports; normal ones are one."""
+        lengths: dict[int, list[int]] = {}
+        for k in places:
+            ratio = self.shares[k].ratio
+            lengths.setdefault(0 if ratio is None else len(ratio.top), []).append(k)
         found: list[tuple[list[int], Callable[[Floats], Limits]]] = []
-        if known:
-            found.append((list(known), self._at_size(list(known), ratios_together(list(known.values())))))
-        if normal:
-            found.append((normal, partial(self._normal, normal)))
+        for mine in lengths.values():
+            ratios = [ratio for ratio in (self.shares[k].ratio for k in mine) if ratio is not None]
+            how = self._at_size(mine, ratios_together(ratios)) if ratios else partial(self._normal, mine)
+            found.append((mine, how))
         return found
 
     def _at_size(

@@ -32,6 +32,7 @@ from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.effective import effective_interval
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 from hushpoll_analysis.sampling.weighted import WeightedReports
+from hushpoll_analysis.sampling.weighted_notes import heavy_notes
 from hushpoll_analysis.shares.interval import AUTO, interval
 from hushpoll_analysis.shares.interval.mover import Part, correlations, sum_limits
 from hushpoll_analysis.shares.interval.wilson import Wilson
@@ -156,6 +157,7 @@ def sum_score(
     low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
     note = "" if se > 0.0 else _SAME_REPORTS if design.drawn < 1.0 or high > low else _EVERYBODY
+    note = " ".join(filter(None, [note, *heavy_notes(design, allowed=True)]))
     return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
 
 
