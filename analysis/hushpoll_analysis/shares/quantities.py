@@ -20,6 +20,8 @@ __all__ = [
     "in_population",
     "known_shares",
     "line_of",
+    "noise_line",
+    "population_variance",
     "quantity",
 ]
 
