@@ -1,0 +1,149 @@
+"""Results for strangers, where the owner wants it: the page, its pictures and files, the frame, and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from flask import (
+    Response,
+    abort,
+    current_app,
+    g,
+    render_template,
+)
+
+from hushpoll_server.collect.retention import keeping_of
+from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.people.access import can_read_survey, signed_in
+from hushpoll_server.problems import Problem
+from hushpoll_server.respond.languages import LANGUAGES, language
+from hushpoll_server.said.speech import speech
+from hushpoll_server.store.surveys import SurveyState, get_store
+
+from .paging import shown_page
+from .public_files import PublicFiles, file_answer
+from .shared import (
+    FORMATS,
+    PUBLIC_LEVEL,
+    Page,
+    as_download,
+    body_of,
+    bp,
+    file_data,
+    level_asked,
+    picture_of,
+    question_asked,
+    results_of,
+    state_of,
+    survey_of,
+    words_for,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@bp.get("/results/<survey_hash>")
+def public(survey_hash: str) -> Page:
+    """Show the results for everybody, where the owner has published them."""
+    state = _public_state(survey_hash)
+    survey = survey_of(survey_hash)
+    shown = shown_page(survey)
+    made = results_of(survey, None, PUBLIC_LEVEL, questions=shown.ids)
+    page = render_template(
+        "results/public.html",
+        state=state,
+        report=made,
+        body=body_of(made, "results.public_picture", language()),
+        formats=FORMATS,
+        shown=shown,
+        **words_for(survey),
+        languages=LANGUAGES,
+    )
+    return _for_everybody(page)
+
+
+@bp.get("/results/<survey_hash>/embed")
+def embedded(survey_hash: str) -> Page:
+    """Show the public results inside a page of another site, where the owner allows it: no other page may be framed."""
+    state = _public_state(survey_hash)
+    if not keeping_of(get_store(), survey_hash).embeddable:
+        abort(404, "the owner of this survey does not let other sites show its results")
+    shown = shown_page(survey_of(survey_hash))
+    made = results_of(survey_of(survey_hash), None, PUBLIC_LEVEL, questions=shown.ids)
+    g.csp = {"frame-ancestors": "*", "script-src": "'none'", "form-action": "'none'", "connect-src": "'none'"}
+    body = body_of(made, "results.public_picture", language())
+    return _for_everybody(
+        render_template("results/embed.html", state=state, body=body, shown=shown, **words_for(made.survey))
+    )
+
+
+@bp.get("/results/<survey_hash>/<question>.svg")
+def public_picture(survey_hash: str, question: str) -> Page:
+    """Send the picture of one question of public results as a file."""
+    _public_state(survey_hash)
+    return picture_of(survey_hash, question, PUBLIC_LEVEL)
+
+
+@bp.get("/results/<survey_hash>/report.<any(html, csv, json, txt):form>")
+def public_download(survey_hash: str, form: str) -> Page:
+    """Send the public results as a file."""
+    _public_state(survey_hash)
+
+    def make() -> bytes:
+        return file_data(results_of(survey_of(survey_hash), None, PUBLIC_LEVEL), form)
+
+    return as_download(_made_once(survey_hash, form, PUBLIC_LEVEL, None, make), survey_hash, form)
+
+
+@bp.get("/api/surveys/<survey_hash>/results")
+def results(survey_hash: str) -> Response:
+    """Estimates as `hushpoll report --format json` prints them."""
+    state = get_store().state(survey_hash)
+    if state is None:
+        raise Problem(404, "there is no survey with this hash here; check the address")
+    if not state.is_public and not can_read_survey(signed_in(), survey_hash):
+        raise Problem(
+            403, "the results of this survey are not public; sign in with an account that may read them"
+        )
+    by, level = question_asked(survey_hash, "by"), level_asked()
+
+    def make() -> bytes:
+        return results_of(survey_of(survey_hash), by, level).to_json().encode()
+
+    if can_read_survey(signed_in(), survey_hash):
+        response = Response(make(), content_type=FORMATS["json"][0])
+    else:
+        response = _made_once(survey_hash, "json", level, by, make)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _public_state(survey_hash: str) -> SurveyState:
+    state = get_store().state(survey_hash)
+    if state is None or not state.results_public:
+        abort(404, "there are no public results at this address; its owner can publish them")
+    if not state.is_public:
+        abort(403, "these results are public when the survey is closed; come back then")
+    return state
+
+
+def _made_once(
+    survey_hash: str, form: str, level: float, by: str | None, make: Callable[[], bytes]
+) -> Response:
+    """Send a file of public results to a stranger, for whom nothing is made twice."""
+    files: PublicFiles = current_app.extensions["hushpoll_public_files"]
+    seal_due(get_store(), wait=False)
+    state = state_of(survey_hash)
+    # Only the one to read or print is written in words of the reader's language.
+    spoken = (language(), speech().language) if form == "html" else ()
+    return file_answer(files.get((state, form, level, by, spoken), make), FORMATS[form][0])
+
+
+def _for_everybody(page: str) -> Response:
+    """Let caches between here and the reader keep a page for readers of the same language, if they ask each time."""
+    response = Response(page)
+    response.headers["Cache-Control"] = "no-cache"
+    response.vary.update(("Cookie", "Accept-Language"))
+    return response

@@ -1,0 +1,221 @@
+"""What the pages of results share: who may read, what is asked for, the results, and the pieces of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    current_app,
+    redirect,
+    request,
+    url_for,
+)
+from flask_babel import lazy_gettext as later
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.group import FIELD
+from werkzeug.wrappers import Response as BaseResponse
+
+from hushpoll_server.people.access import can_read_survey, guard_forms, signed_in
+from hushpoll_server.problems import Problem, respond
+from hushpoll_server.respond.languages import language
+from hushpoll_server.said.speech import speech
+from hushpoll_server.spoken import in_words
+from hushpoll_server.store.surveys import SurveyState, get_store
+
+from .public_files import PublicFiles
+from .tallies import Tallies
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.data.tally import Tally
+    from hushpoll_analysis.results.survey import SurveyResults
+
+bp = Blueprint("results", __name__, template_folder="templates")
+bp.before_request(guard_forms)
+
+Page = str | BaseResponse
+LEVELS = {"80": 0.8, "90": 0.9, "95": 0.95, "99": 0.99}
+FORMATS = {
+    "html": ("text/html; charset=utf-8", later("One file to keep or print (HTML)")),
+    "csv": ("text/csv; charset=utf-8", later("Table (CSV)")),
+    "json": ("application/json", later("Everything (JSON)")),
+    "txt": ("text/plain; charset=utf-8", later("Plain text")),
+}
+PUBLIC_LEVEL = 0.95
+
+
+bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_tallies", Tallies()))
+bp.record_once(
+    lambda state: state.app.extensions.setdefault(
+        "hushpoll_public_files", PublicFiles(max(1, state.app.config["HUSHPOLL"].threads // 4))
+    )
+)
+
+
+@bp.errorhandler(HushpollError)
+def _refused(error: HushpollError) -> Response:
+    return respond(422, in_words(error))
+
+
+def state_of(survey_hash: str) -> SurveyState:
+    """Give what the store knows of a survey; 404 where there is none."""
+    state = get_store().state(survey_hash)
+    if state is None:
+        abort(404, "there is no survey at this address that you may read; see the list of surveys")
+    return state
+
+
+def turned_away(state: SurveyState, public_counts: bool = True) -> BaseResponse | None:
+    """Say where to send somebody who may not read the report; None for those who may."""
+    user = signed_in()
+    if can_read_survey(user, state.hash):
+        return None
+    if state.is_public and public_counts:
+        return redirect(url_for("results.public", survey_hash=state.hash))
+    if user is None:
+        return redirect(url_for("accounts.sign_in", next=request.full_path.rstrip("?")))
+    abort(404, "there is no survey at this address that you may read; see the list of surveys")
+
+
+def survey_of(survey_hash: str) -> Survey:
+    """Give the survey itself."""
+    survey = get_store().get_survey(survey_hash)
+    assert survey is not None
+    return survey
+
+
+def level_asked() -> float:
+    """Give the level that is asked for, of those that are offered."""
+    text = request.args.get("level") or "95"
+    if text not in LEVELS:
+        raise Problem(422, f"level: {text[:20]!r} is not offered here; choose one of {', '.join(LEVELS)}")
+    return LEVELS[text]
+
+
+def question_asked(survey_hash: str, name: str) -> str | None:
+    """Give the question that is asked for by this name, None where none is."""
+    text, survey = request.args.get(name) or None, survey_of(survey_hash)
+    known = [question.id for question in survey.questions]
+    if name == "by" and survey.groups:
+        known.append(FIELD)
+    if text is not None and text not in known:
+        raise Problem(
+            422, f"{name}: the survey has no question {text[:64]!r}; choose one of {', '.join(known)}"
+        )
+    return text
+
+
+def results_of(
+    survey: Survey,
+    by: str | None,
+    level: float,
+    only: str | None = None,
+    reference: str | None = None,
+    questions: Sequence[str] | None = None,
+    needed: Mapping[str, float] | None = None,
+) -> SurveyResults:
+    """Estimate the survey's questions from what is sealed."""
+    from hushpoll_analysis.results.survey import report
+
+    tallies: Tallies = current_app.extensions["hushpoll_tallies"]
+    store, state = get_store(), state_of(survey.hash)
+    # Strangers may read public results, but not make the server keep more.
+    counted: Any = tallies.get(store, survey, by, keep=can_read_survey(signed_in(), survey.hash))
+    joint = tallies.get(store, survey, survey.anchor.question) if survey.anchor else None
+    keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
+    sizes = state.group_sizes(survey)
+    if sizes and not oversized(tallies.get(store, survey, FIELD), sizes):
+        counted, keys["population"] = store.record_parts(survey.hash), sizes
+    # Whoever reads results while reports come can subtract: a person hides among those released together only.
+    keys["batch"] = state.seen_apart
+    return report(
+        survey, counted, **keys, questions=questions, anchor_counts=joint, needed=needed, fewest=state.fewest
+    )
+
+
+def oversized(counted: Tally, sizes: Mapping[str, int]) -> list[str]:
+    """Name the groups from which more reports came than they are said to have people."""
+    from hushpoll_analysis.data.link_groups import group_sizes
+
+    came = group_sizes(counted)
+    rest = sum(size for name, size in sizes.items() if name not in came)
+    return [name for name, n in came.items() if n > sizes.get(name, rest)]
+
+
+def body_of(made: SurveyResults, pictures: str, spoken: str = "en", method: bool = True) -> str:
+    """Write the report; `pictures` is the view that sends a question's picture."""
+    from hushpoll_analysis.results.rendering import as_body
+
+    def address(question: str) -> str:
+        asked: dict[str, Any] = {key: request.args[key] for key in ("lang", "level") if key in request.args}
+        return url_for(pictures, survey_hash=made.survey.hash, question=question, **asked)
+
+    return as_body(made, method=method, language=spoken, picture_address=address, speech=speech())
+
+
+def picture_of(survey_hash: str, question: str, level: float) -> Response:
+    """Send the picture of one question."""
+    survey = survey_of(survey_hash)
+    if all(one.id != question for one in survey.questions):
+        abort(404, "the survey has no such question; see its results")
+    made = results_of(survey, None, level, questions=[question])
+    return as_svg(made.to_svg(question, language()), f"{question}-{survey_hash[:12]}")
+
+
+def as_svg(drawn: str, name: str) -> Response:
+    """Send a drawing as a file."""
+    response = Response(drawn, content_type="image/svg+xml")
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.svg"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def words_for(survey: Survey) -> dict[str, Any]:
+    """Give our words and the survey's own, in the reader's language."""
+    from hushpoll_analysis.results.texts import texts_of
+
+    texts = texts_of(survey, language())
+    return {"w": texts.say, "t": texts}
+
+
+def frame_of(state: SurveyState, survey: Survey) -> dict[str, Any]:
+    """Give what every report page shows around the report."""
+    level = request.args.get("level") or "95"
+    store = get_store()
+    return {
+        "state": state,
+        "survey": survey,
+        "levels": LEVELS,
+        "level": level,
+        "formats": FORMATS,
+        "waiting": max(0, store.count(state.hash) - store.sealed_count(state.hash)),
+    }
+
+
+def file_data(made: SurveyResults, form: str) -> bytes:
+    """Write the results in one of the formats."""
+    if form == "html":
+        from hushpoll_analysis.results.rendering import as_html
+
+        text = as_html(made, language(), speech())
+    else:
+        text = {"csv": made.to_csv, "json": made.to_json, "txt": made.to_text}[form]()
+    # A spreadsheet takes UTF-8 for what it is only behind a byte order mark.
+    return text.encode("utf-8-sig" if form == "csv" else "utf-8")
+
+
+def as_download(response: Response, survey_hash: str, form: str) -> Response:
+    """Let the browser keep an answer as a file."""
+    response.headers["Content-Disposition"] = f'attachment; filename="report-{survey_hash[:12]}.{form}"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def private(page: str, status: int = 200) -> Response:
+    """Let nobody between here and the reader keep a page."""
+    response = Response(page, status)
+    response.headers["Cache-Control"] = "no-store"
+    return response

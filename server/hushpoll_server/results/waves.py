@@ -1,0 +1,157 @@
+"""Pages of a survey that was asked again: the waves of a series, and the change between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from flask import (
+    abort,
+    current_app,
+    render_template,
+    request,
+)
+from hushpoll_client import Survey
+from hushpoll_client.group import FIELD
+from hushpoll_client.series import changed_groups
+
+from hushpoll_server.fields import option
+from hushpoll_server.people.access import can_read_survey, signed_in
+from hushpoll_server.problems import Problem
+from hushpoll_server.respond.languages import language
+from hushpoll_server.said.speech import speech
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.store.surveys import SurveyState, get_store
+
+from .shared import (
+    Page,
+    as_svg,
+    bp,
+    frame_of,
+    level_asked,
+    private,
+    results_of,
+    state_of,
+    survey_of,
+    turned_away,
+    words_for,
+)
+from .tallies import Tallies
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.results.survey import SurveyResults
+    from hushpoll_analysis.results.waves import FollowedQuestion
+
+
+@bp.get("/surveys/<survey_hash>/report/trend")
+def trend(survey_hash: str) -> Page:
+    """All waves of a series that this account may read: estimates, and changes with their intervals."""
+    state = state_of(survey_hash)
+    away = turned_away(state)
+    if away is not None:
+        return away
+    level, listed = level_asked(), get_store().waves(survey_hash)
+    readable, surveys = _waves(survey_hash)
+    group, names = _group_of(surveys.values())
+    made = _made(surveys, group, level)
+    page = render_template(
+        "results/trend.html",
+        **frame_of(state, survey_of(survey_hash)),
+        waves=readable,
+        group=group,
+        names=names,
+        changed=[told for one, other in pairwise(surveys.values()) if (told := changed_groups(one, other))],
+        made=made,
+        enough=_enough(made),
+        hidden=len(listed) - len(readable),
+        followed=_followed(made),
+        picture=_waves_picture,
+        asked={"group": group, "level": request.args.get("level"), "lang": request.args.get("lang")},
+        figure_word=words_for(survey_of(survey_hash))["w"]("figure"),
+    )
+    return private(page)
+
+
+@bp.get("/surveys/<survey_hash>/report/trend/<question>.svg")
+def trend_picture(survey_hash: str, question: str) -> Page:
+    """Send the picture of one question over the waves as a file."""
+    away = turned_away(state_of(survey_hash))
+    if away is not None:
+        return away
+    from hushpoll_analysis.results.picture import waves_as_svg
+
+    level, (_readable, surveys) = level_asked(), _waves(survey_hash)
+    group, _names = _group_of(surveys.values())
+    made = _made(surveys, group, level)
+    found = next((one for one in _followed(made) if one.id == question and one.rows), None)
+    own = survey_of(survey_hash)
+    if all(one.id != question for one in own.questions):
+        abort(404, "the survey has no such question; see its results")
+    if found is None:
+        raise Problem(422, "there is no picture of this question over the waves; see the trend")
+    w = words_for(own)["w"]
+    reports = sum(one.n for number, one in _enough(made).items() if str(number) in found.waves)
+    name = ": ".join(filter(None, [own.series.name if own.series else own.title, group]))
+    caption = (
+        f"{name}. {w('figure_caption', number=reports, level=f'{100 * level:g}')} hushpoll {survey_hash[:12]}"
+    )
+    drawn = waves_as_svg(found, _wave_names(found), caption, option, language(), speech())
+    return as_svg(drawn, f"{question}-waves-{survey_hash[:12]}")
+
+
+def _waves(survey_hash: str) -> tuple[dict[int, SurveyState], dict[int, Survey]]:
+    """Give the waves that this account may read, by their number, and their surveys."""
+    listed = enumerate(get_store().waves(survey_hash), 1)
+    readable = {number: one for number, one in listed if can_read_survey(signed_in(), one.hash)}
+    return readable, {number: survey_of(one.hash) for number, one in readable.items()}
+
+
+def _group_of(surveys: Iterable[Survey]) -> tuple[str | None, list[str]]:
+    """Give the group that is asked for, and those to choose from."""
+    names = list(dict.fromkeys(name for one in surveys for name in one.groups))
+    group = request.args.get("group") or None
+    if group is not None and group not in names:
+        raise Problem(422, f"group: no wave has a group {group[:64]!r}; choose one of {', '.join(names)}")
+    return group, names
+
+
+def _made(surveys: Mapping[int, Survey], group: str | None, level: float) -> dict[int, SurveyResults]:
+    found = ((number, _wave(one, group, level)) for number, one in surveys.items())
+    return {number: one for number, one in found if one is not None}
+
+
+def _enough(made: Mapping[int, SurveyResults]) -> dict[int, SurveyResults]:
+    return {number: one for number, one in made.items() if not one.too_few}
+
+
+def _followed(made: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
+    from hushpoll_analysis.results.waves import follow
+
+    enough = _enough(made)
+    return follow(enough) if len(enough) > 1 else []
+
+
+def _wave_names(question: FollowedQuestion) -> list[str]:
+    return [_("Wave %(n)s", n=one) for one in question.waves]
+
+
+def _waves_picture(question: FollowedQuestion, number: int) -> str:
+    """Draw a question over its waves; the table below it says the same to who cannot see it."""
+    from hushpoll_analysis.results.rendering import as_waves
+
+    waves = _wave_names(question)
+    name = _("Picture of question %(n)s over the waves; the table below has its numbers", n=number)
+    return as_waves(question, waves, name, option, language(), speech())
+
+
+def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | None:
+    """Give the results of a wave, or of one of its groups; None where that is not shown on its own."""
+    if group is None:
+        return results_of(survey, None, level)
+    from hushpoll_analysis.data.link_groups import tally_of
+    from hushpoll_analysis.results.survey import report
+
+    tallies: Tallies = current_app.extensions["hushpoll_tallies"]
+    counted = tally_of(tallies.get(get_store(), survey, FIELD), group) if group in survey.groups else None
+    return None if counted is None else report(survey, counted, level=level)
