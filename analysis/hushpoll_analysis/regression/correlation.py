@@ -23,6 +23,7 @@ from hushpoll_analysis.data.columns import (
     check_names,
     randomized_variable,
     read_column,
+    refuse_skipped,
 )
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.drawn import rows_as_json
@@ -136,6 +137,7 @@ def correlate(
     check_frame(data)
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
+    refuse_skipped(channels, columns, "use crosstab or compare, which take each answer by itself")
     data, keys = sample.in_frame(data)
     sample = SampleKeys(**keys)
     data, channels, _ = with_options(data, channels, columns)
