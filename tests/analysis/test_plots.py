@@ -230,7 +230,7 @@ COLUMNS = {
         *("share", "share_reference", "difference", "se", "low", "high", "p_value"),
         *("ratio", "ratio_low", "ratio_high", "interval", "note"),
     ],
-    "correlate": ["r", "se", "low", "high", "p_value"],
+    "correlate": ["r", "se", "low", "high", "p_value", "shown_r", "shown_low", "shown_high"],
     "fit": ["coef", "se", "z", "p_value", "low", "high"],
     "mixed": ["coef", "se", "z", "p_value", "low", "high"],
     "nested": ["chi2", "df", "p_value", "distribution"],

@@ -269,7 +269,7 @@ def _labels_of(name: str, view: ChannelView | SetView, labels: Sequence[Any] | N
     return named
 
 
-def refuse_skipped(mechanisms: Mechanisms, names: Iterable[str], remedy: str) -> None:
+def refuse_skipped(mechanisms: Mechanisms | str, names: Iterable[str], remedy: str) -> None:
     """Refuse questions with a skip rule where answers have to be in order: "does not apply" has no place there.
 
     Who was not asked is hidden among the reports, so that nobody can be left out for it.
