@@ -12,16 +12,16 @@ from hushpoll_client import Survey
 from hushpoll_client.said import constant, joined, said
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import randomized_variable, read_variable
 from hushpoll_analysis.data.members import refuse_together
 from hushpoll_analysis.data.tally import Tally, question_of
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.tables.anchoring import Anchored, AnchoredShare, anchored, careless_chances
 from hushpoll_analysis.tables.fieller import Careless, careless_of, read_anchor
 from hushpoll_analysis.tables.joint import JointReports
+from hushpoll_analysis.tables.means import tells_shares
 
 from .method import percent
 from .numbers import rounded, values_of
@@ -291,14 +291,5 @@ def _corrected(
 
 
 def _has_shares(question: Question) -> bool:
-    """Tell whether the reports determine shares that anybody asked for: not of numbers that were rounded at random."""
-    if not question.channel.listed:
-        return True
-    if question.answers.spacing:
-        return False
-    view = channel_view(question.mechanism)
-    try:
-        view.shares(np.zeros(view.outcomes))
-    except NotIdentifiedError:
-        return values_of(question) is None  # then it is refused by name
-    return True
+    """Tell whether to correct shares: not where reports tell the mean only; what tells neither is refused by name."""
+    return tells_shares(question) or values_of(question) is None
