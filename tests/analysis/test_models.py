@@ -384,6 +384,9 @@ def test_what_is_not_identified_is_refused(
         assert any("penalized" in note for note in fit.notes)
         assert np.isfinite(fit.coef).all()
         assert np.isfinite(fit.se).all()
+        weighted = logit(formula, data.assign(w=1.0), channels, weights="w")
+        assert (weighted.penalized, "likelihood_intervals()" in "".join(weighted.notes)) == (True, False)
+        assert "likelihood_intervals()" in "".join(fit.notes)
     else:
         with pytest.raises(NotIdentifiedError, match=message):
             logit(formula, data, channels)
