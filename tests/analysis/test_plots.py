@@ -213,7 +213,7 @@ COLUMNS = {
     "density": [*INTERVAL, "band_low", "band_high", "picture"],
     "quantiles": ["estimate", "low", "high"],
     "mean_difference": ["difference", "se", "low", "high", "interval"],
-    "ratio": ["of", "among", *INTERVAL, "level"],
+    "ratio": ["of", "among", *INTERVAL, "level", "misfit", *SHOWN],
     "constrained": ["share"],
     "power": ["mechanism", "n", "share", "null", "alpha", "two_sided", "power"],
     "groups": [*INTERVAL, "constrained", "interval", *SHOWN],
