@@ -392,6 +392,17 @@ def test_what_is_not_identified_is_refused(
             logit(formula, data, channels)
 
 
+def test_a_factor_of_one_level_is_named(sample: pd.DataFrame) -> None:
+    data = sample.assign(town="a", wave=2)
+    for term in ("town", "C(wave)"):
+        fit = logit(f"warner75 ~ x1 + {term}", data, {"warner75": WARNER})
+        assert fit.names == ("Intercept", "x1")
+        assert fit.notes == (
+            f"{term} has one value only, so it has no coefficient and is no part of the model",
+        )
+    assert logit("warner75 ~ x1", data, {"warner75": WARNER}).notes == ()
+
+
 def weak_sample(seed: int) -> pd.DataFrame:
     """500 respondents at epsilon 1, 12 % prevalence: little information about three coefficients."""
     rng = np.random.default_rng(seed)

@@ -204,6 +204,11 @@ class ModelTerms:
             for factor, variables in self.spec.factor_variables.items()
         )
 
+    @property
+    def without_columns(self) -> tuple[str, ...]:
+        """The terms that make no column: categories of which all respondents have the same."""
+        return tuple(str(term) for term, places in self.spec.term_indices.items() if not places)
+
     def covariates(self, frame: pd.DataFrame) -> Floats:
         """Give the matrix of the classes' own model."""
         if self.class_spec is None:

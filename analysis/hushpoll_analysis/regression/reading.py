@@ -77,12 +77,17 @@ class ModelData:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the standard errors."""
-        return tuple(
+        """What to know about the coefficients and their standard errors."""
+        alike = (
+            f"{term} has one value only, so it has no coefficient and is no part of the model"
+            for term in self.terms.without_columns
+        )
+        decoys = (
             f"the decoy share of {one.name} was estimated from {one.answers:,} answers; its uncertainty is part of "
             "these standard errors"
             for one in self.decoys
         )
+        return (*alike, *decoys)
 
 
 def read_model(
