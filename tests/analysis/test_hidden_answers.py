@@ -292,3 +292,20 @@ def test_a_sum_score_of_equal_reports_says_that_its_interval_says_nothing() -> N
     assert "says nothing" in found.note
     assert "says nothing" in found._repr_html_()
     assert sum_score(data.assign(a=[0, 1] * 10), {"a": coin, "b": coin}, ["a", "b"]).note == ""
+
+
+def test_impute_takes_the_table_with_the_rows_that_were_left_out() -> None:
+    rng = np.random.default_rng(2)
+    coin = mechanisms.warner(epsilon=2)
+    people = pd.DataFrame({"y": rng.integers(0, 2, 300), "x": rng.normal(size=300), "town": np.arange(300)})
+    people.loc[[3, 70, 299], "x"] = np.nan
+    people.loc[[5, 70], "y"] = np.nan
+    fit = logit("y ~ x", people, {"y": coin}, na_action="omit")
+    (completed,) = impute(fit, 1, data=people, seed=1)
+    kept = people.dropna()
+    assert completed.index.equals(kept.index)
+    assert completed["town"].equals(kept["town"])
+    assert completed["x"].equals(kept["x"])
+    assert completed["y"].isin(["No", "Yes", 0, 1]).all()
+    with pytest.raises(AnalysisError, match="give the table that was fitted"):
+        impute(fit, 1, data=people.fillna(0.0), seed=1)  # nobody lacks a value there
