@@ -392,6 +392,15 @@ def test_what_is_not_identified_is_refused(
             logit(formula, data, channels)
 
 
+def test_a_linear_model_of_answers_without_numbers_says_what_to_use(sample: pd.DataFrame) -> None:
+    """Also where reports are sets, or tell the mean only."""
+    for mechanism in (WARNER, mechanisms.krr(options=3, epsilon=1), mechanisms.one_bit(options=5, epsilon=1)):
+        with pytest.raises(
+            AnalysisError, match=r"which number each of its answers stands for; give the survey"
+        ):
+            linear("warner75 ~ x1", sample, {"warner75": mechanism})
+
+
 def test_a_factor_of_one_level_is_named(sample: pd.DataFrame) -> None:
     data = sample.assign(town="a", wave=2)
     for term in ("town", "C(wave)"):
