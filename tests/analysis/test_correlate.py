@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import correlate
+from hushpoll_analysis import correlate, crosstab, simulate
+from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import SCALE
+from hushpoll_client.mechanism import Mechanism
 
 RESULTS = Path(__file__).parents[1] / "results"
 GOLDEN = json.loads((RESULTS / "regression.json").read_text(encoding="utf-8"))
@@ -61,6 +63,117 @@ def test_coverage_with_many_options() -> None:
         )
         inside += row["low"] <= 0.5 <= row["high"]
     assert 0.91 < inside / repetitions < 0.985
+
+
+def _joint(mechanism: Mechanism, shares: tuple[float, float], r: float) -> Floats:
+    """Chances of the four joint reports of two yes/no traits with a correlation."""
+    table = np.array(mechanism.analysis.rows) / SCALE
+    first, second = (np.array([1.0 - share, share]) for share in shares)
+    gap = r * np.sqrt(np.prod(first) * np.prod(second))
+    truth = np.outer(first, second) + gap * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert truth.min() >= 0.0
+    return np.asarray(table.T @ truth @ table).ravel()
+
+
+def _covered(
+    n: int, epsilon: int, shares: tuple[float, float], r: float, surveys: int
+) -> tuple[float, float]:
+    """Give how often the interval holds r, and how often p is below .05; both say the same of 0."""
+    coin = mechanisms.warner(epsilon=epsilon)
+    tables = np.random.default_rng(3).multinomial(n, _joint(coin, shares, r), surveys)
+    held, low = [], []
+    for table in tables:
+        data = pd.DataFrame({"a": np.repeat([0, 0, 1, 1], table), "b": np.repeat([0, 1, 0, 1], table)})
+        try:
+            row = correlate(data, {"a": coin, "b": coin}, ["a", "b"]).to_frame().iloc[0]
+        except AnalysisError:
+            continue  # an estimated share of 0 or less has no correlation
+        held.append(row["low"] <= r <= row["high"])
+        low.append(row["p_value"] < 0.05)
+        assert low[-1] == (not row["low"] <= 0.0 <= row["high"])
+        assert -1.0 <= row["shown_low"] <= row["shown_high"] <= 1.0
+    return float(np.mean(held)), float(np.mean(low))
+
+
+@pytest.mark.parametrize(("n", "epsilon", "share"), [(1000, 4, 0.02), (500, 4, 0.05)])
+def test_rare_traits_that_are_independent_are_found_so(n: int, epsilon: int, share: float) -> None:
+    """Estimate and standard error alone cover 75 and 87 % here."""
+    held, low = _covered(n, epsilon, (share, share), 0.0, 300)
+    assert held > 0.93 - 0.025  # two standard errors of 300 surveys
+    assert low < 0.07 + 0.025
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("n", "epsilon", "shares", "r", "often"),
+    [
+        (1000, 4, (0.02, 0.02), 0.0, False),
+        (500, 4, (0.05, 0.05), 0.0, False),
+        (400, 2, (0.1, 0.1), 0.0, True),
+        (1000, 3, (0.05, 0.05), 0.0, False),
+        (200, 4, (0.02, 0.02), 0.0, False),
+        (100, 4, (0.05, 0.05), 0.0, False),
+        (300, 1, (0.2, 0.2), 0.0, True),
+        (1000, 4, (0.02, 0.3), 0.1, True),
+        (500, 4, (0.05, 0.05), 0.3, False),
+        (1000, 4, (0.02, 0.02), 0.5, True),
+        (1000, 4, (0.1, 0.1), -0.1, False),
+        (500, 4, (0.3, 0.3), 0.8, True),
+        (100, 4, (0.3, 0.3), 0.9, False),
+    ],
+)
+def test_coverage_of_rare_traits(
+    n: int, epsilon: int, shares: tuple[float, float], r: float, often: bool
+) -> None:
+    held, _ = _covered(n, epsilon, shares, r, 2000)
+    noise = 2.0 * np.sqrt(0.05 * 0.95 / 2000)
+    assert held > 0.93 - noise
+    if often:  # each joint report is expected 10 times or more
+        assert held < 0.975 + noise
+
+
+def test_few_joint_reports_have_a_note_and_limits_within_one() -> None:
+    coin = mechanisms.warner(epsilon=4)
+    table = np.array([940, 29, 28, 3])
+    data = pd.DataFrame({"a": np.repeat([0, 0, 1, 1], table), "b": np.repeat([0, 1, 0, 1], table)})
+    found = correlate(data, {"a": coin, "b": coin}, ["a", "b"])
+    assert "a and b: without a correlation fewer than 10 joint reports" in found.notes[0]
+    loose = mechanisms.warner(epsilon=1)
+    table = np.array([120, 22, 22, 36])
+    data = pd.DataFrame({"a": np.repeat([0, 0, 1, 1], table), "b": np.repeat([0, 1, 0, 1], table)})
+    row = correlate(data, {"a": loose, "b": loose}, ["a", "b"]).to_frame().iloc[0]
+    assert row["high"] > row["r"] > 1.0
+    assert (row["shown_r"], row["shown_high"]) == (1.0, 1.0)
+    assert -1.0 <= row["shown_low"] <= 1.0
+
+
+def test_independence_is_tested_as_the_cross_table_does() -> None:
+    """With many reports the test of a zero correlation is the chi-square test of the reports."""
+    coin = mechanisms.warner(epsilon=2)
+    table = np.array([1100, 500, 480, 270])
+    data = pd.DataFrame({"a": np.repeat([0, 0, 1, 1], table), "b": np.repeat([0, 1, 0, 1], table)})
+    p = correlate(data, {"a": coin, "b": coin}, ["a", "b"]).to_frame()["p_value"].iloc[0]
+    test = crosstab(data, {"a": coin, "b": coin}, "a", "b").test
+    assert test is not None
+    assert p == pytest.approx(test.p_value, rel=0.05)
+
+
+def test_rare_traits_in_clusters_have_t() -> None:
+    coin, rng = mechanisms.warner(epsilon=4), np.random.default_rng(4)
+    rejected = []
+    for _ in range(60):
+        cluster = np.repeat(np.arange(12), 50)
+        truth = [(rng.random(600) < rng.beta(1, 19, 12)[cluster]).astype(int) for _ in range(2)]
+        data = pd.DataFrame(
+            {
+                name: simulate(coin.device, one, seed=int(rng.integers(1e9)))
+                for name, one in zip("ab", truth, strict=True)
+            }
+        )
+        found = correlate(data.assign(c=cluster), {"a": coin, "b": coin}, ["a", "b"], clusters="c")
+        assert found.degrees_of_freedom == 11
+        rejected.append(found.p_value[0, 1] < 0.05)
+    assert np.mean(rejected) <= 0.1
 
 
 @pytest.mark.parametrize(

@@ -158,3 +158,34 @@ def test_intervals_of_differences_cover_nothing_where_groups_are_alike(by: str) 
         gap = compare(one, SURVEY, "hours", by, weights="w", clusters="cluster").differences[0]
         held += gap.low <= 0.0 <= gap.high
     assert held / 80 == pytest.approx(0.95, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mechanism"),
+    [
+        ("number", {"name": "one_bit", "epsilon": 2}),
+        ("number", {"epsilon": 2}),
+        ("scale", {"name": "one_bit", "epsilon": 2}),
+    ],
+)
+def test_means_of_few_values_are_compared_too(kind: str, mechanism: dict[str, Any]) -> None:
+    """Nothing is rounded where there are few values, and still the reports tell the mean only."""
+    own = {"min": 1, "max": 11, "step": 1} if kind == "number" else {"points": 11}
+    asked = {"id": "nu", "kind": kind, "text": "?", **own, "mechanism": {**mechanism, "target": "mean"}}
+    yes = {"id": "yn", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 3}}
+    survey = read_draft({"hushpoll": 1, "title": "t", "questions": [asked, yes]})
+    shares = {"values": [1, 11], "shares": [0.5, 0.5]} if kind == "number" else [0.5, *[0.0] * 9, 0.5]
+    columns = simulate_survey(survey, 2000, {"nu": shares, "yn": [0.5, 0.5]}, 1)
+    data = pd.DataFrame({f"{name}_reported": codes for name, codes in columns}).assign(g=np.arange(2000) % 2)
+    exact, weighted = (
+        compare(data, survey, "nu", "g"),
+        compare(data.assign(w=1.0), survey, "nu", "g", weights="w"),
+    )
+    slope = linear("nu ~ g", data, survey).to_frame().loc["g"]
+    assert exact.differences[0].difference == pytest.approx(slope["coef"])
+    assert weighted.differences[0].difference == pytest.approx(slope["coef"])
+    assert (
+        compare(data, survey, "nu", "yn").differences[0].low
+        < 0.0
+        < compare(data, survey, "nu", "yn").differences[0].high
+    )

@@ -183,6 +183,7 @@ def test_a_ratio_within_a_question() -> None:
     slope = np.array([-h[1], h[0], 0.0]) / (h[0] + h[1]) ** 2
     assert got.se == pytest.approx(np.sqrt(slope @ v @ slope), rel=1e-6)
     assert got.low < got.estimate < got.high
+    assert (got.shown.low, got.shown.high, got.misfit) == (got.low, got.high, None)
     assert json.dumps(got.to_dict())
     for call, message in (
         (lambda: found.ratio(["Maybe"], ["No"]), "not an answer"),
@@ -194,6 +195,20 @@ def test_a_ratio_within_a_question() -> None:
                 call()
     with pytest.raises(AnalysisError, match="not clear of 0"):
         estimate([10, 10, 180], three, options=names).ratio(["Yes"], ["No", "Yes"])
+
+
+@pytest.mark.parametrize(("counts", "edge"), [([500, 0, 0], 0.0), ([0, 500, 0], 1.0)])
+def test_a_ratio_of_equal_reports_is_shown_where_it_can_be(counts: list[int], edge: float) -> None:
+    """The interval lies beyond 0 or 1: the design makes other reports by chance, and there are none."""
+    found = estimate(counts, mechanisms.krr(options=3, epsilon=4), options=["No", "Yes", "Declined"])
+    got = found.ratio(["Yes"], ["No", "Yes"])
+    assert not got.low <= edge <= got.high
+    assert got.shown.estimate == edge
+    assert 0.0 <= got.shown.low < got.shown.high <= 1.0
+    assert got.shown.high - got.shown.low > 0.003
+    assert got.misfit is not None
+    assert got.misfit < 0.001
+    assert json.dumps(got.to_dict())
 
 
 def test_ratios_cover_at_the_edges() -> None:
@@ -280,3 +295,20 @@ def test_a_sum_score_of_equal_reports_says_that_its_error_says_nothing() -> None
     assert found.low == found.mean
     assert "says nothing" in found._repr_html_()
     assert sum_score(data.assign(a=[0, 1] * 10), {"a": coin, "b": coin}, ["a", "b"]).note == ""
+
+
+def test_impute_takes_the_table_with_the_rows_that_were_left_out() -> None:
+    rng = np.random.default_rng(2)
+    coin = mechanisms.warner(epsilon=2)
+    people = pd.DataFrame({"y": rng.integers(0, 2, 300), "x": rng.normal(size=300), "town": np.arange(300)})
+    people.loc[[3, 70, 299], "x"] = np.nan
+    people.loc[[5, 70], "y"] = np.nan
+    fit = logit("y ~ x", people, {"y": coin}, na_action="omit")
+    (completed,) = impute(fit, 1, data=people, seed=1)
+    kept = people.dropna()
+    assert completed.index.equals(kept.index)
+    assert completed["town"].equals(kept["town"])
+    assert completed["x"].equals(kept["x"])
+    assert completed["y"].isin(["No", "Yes", 0, 1]).all()
+    with pytest.raises(AnalysisError, match="give the table that was fitted"):
+        impute(fit, 1, data=people.fillna(0.0), seed=1)  # nobody lacks a value there

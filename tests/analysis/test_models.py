@@ -384,9 +384,21 @@ def test_what_is_not_identified_is_refused(
         assert any("penalized" in note for note in fit.notes)
         assert np.isfinite(fit.coef).all()
         assert np.isfinite(fit.se).all()
+        weighted = logit(formula, data.assign(w=1.0), channels, weights="w")
+        assert (weighted.penalized, "likelihood_intervals()" in "".join(weighted.notes)) == (True, False)
+        assert "likelihood_intervals()" in "".join(fit.notes)
     else:
         with pytest.raises(NotIdentifiedError, match=message):
             logit(formula, data, channels)
+
+
+def test_a_linear_model_of_answers_without_numbers_says_what_to_use(sample: pd.DataFrame) -> None:
+    """Also where reports are sets, or tell the mean only."""
+    for mechanism in (WARNER, mechanisms.krr(options=3, epsilon=1), mechanisms.one_bit(options=5, epsilon=1)):
+        with pytest.raises(
+            AnalysisError, match=r"which number each of its answers stands for; give the survey"
+        ):
+            linear("warner75 ~ x1", sample, {"warner75": mechanism})
 
 
 def weak_sample(seed: int) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
+from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_client import HushpollError
 from hushpoll_server.cli import main
 from hushpoll_server.workspace.imports import read_questionnaire
@@ -95,6 +96,22 @@ def test_an_xlsform_becomes_a_draft(tmp_path: Path, shared: bool) -> None:
     for part in ("start", "(name)", "(age)", "smallest and largest"):
         assert part in lost
     assert "skip rule" not in lost
+
+
+def test_texts_of_an_xlsform_keep_their_places(tmp_path: Path) -> None:
+    """A note at the end stood in the introduction, and nothing said so."""
+    survey = [
+        *FORM["survey"][:4],
+        ["note", "between", "Now the reasons", "", ""],
+        *FORM["survey"][4:],
+        ["note", "n1", "Thank you!", "", ""],
+    ]
+    workbook(tmp_path / "form.xlsx", {**FORM, "survey": survey}, True)
+    got = read_questionnaire(tmp_path / "form.xlsx", 1.5)
+    assert got.document["intro"] == "Welcome & thanks Now the reasons"
+    assert got.document["thanks"] == "Thank you!"
+    assert "survey row 5 (between): a text between questions stands in the introduction" in got.left_out
+    assert read_draft(got.document).as_document(False)["thanks"] == "Thank you!"
 
 
 LIME = "\n".join(

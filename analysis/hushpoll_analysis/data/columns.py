@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,7 @@ __all__ = [
     "randomized_variable",
     "read_column",
     "read_variable",
+    "refuse_skipped",
     "report_codes",
 ]
 
@@ -226,7 +227,7 @@ def randomized_variable(
         question = next((one for one in mechanisms.questions if one.id == name), None)
         if question is None:
             return None
-        mechanism, labels = question.mechanism, labels or question.options
+        mechanism, labels = question.mechanism, labels or question.labels
     elif isinstance(mechanisms, Mapping):
         mechanism = mechanisms.get(name)
     else:
@@ -237,7 +238,7 @@ def randomized_variable(
     if mechanism is None:
         return None
     if as_sets and isinstance(mechanism, Mechanism | Channel) and (sets := set_view(mechanism)) is not None:
-        named = tuple(range(sets.options) if labels is None else labels)
+        named = _labels_of(name, sets, labels)
         return SetVariable(name, named, sets, True, None, mechanism, sets=sets)
     return _variable(name, mechanism, labels, of_shares)
 
@@ -248,19 +249,40 @@ def _variable(
     view = mechanism.view(name) if isinstance(mechanism, RowDesigns) else _view_of(name, mechanism, labels)
     if of_shares:
         view.shares(np.zeros(view.outcomes))  # a singular channel is refused here, by name
-    if labels is None:
-        labels = range(view.options)
-    if len(labels) != view.options:
-        raise AnalysisError(f"{name}: {len(labels)} labels for {view.options} answers", "give one for each")
+    named = _labels_of(name, view, labels)
     if not of_shares:
-        return Variable(name, tuple(labels), view, True, None, mechanism)
+        return Variable(name, named, view, True, None, mechanism)
     weights = view.shares(np.eye(view.outcomes)).T
     decoy = None
     if isinstance(mechanism, Mechanism):
         decoy = EstimatedShare.of(mechanism, weights)
     elif isinstance(mechanism, RowDesigns):
         decoy = _shared_decoy(name, mechanism, view)
-    return Variable(name, tuple(labels), view, True, decoy, mechanism)
+    return Variable(name, named, view, True, decoy, mechanism)
+
+
+def _labels_of(name: str, view: ChannelView | SetView, labels: Sequence[Any] | None) -> tuple[Any, ...]:
+    """Give a label for each true answer that a report may come from; numbers where nobody named them."""
+    named = tuple(range(view.options) if labels is None else labels)
+    if len(named) != view.options:
+        raise AnalysisError(f"{name}: {len(named)} labels for {view.options} answers", "give one for each")
+    return named
+
+
+def refuse_skipped(mechanisms: Mechanisms | str, names: Iterable[str], remedy: str) -> None:
+    """Refuse questions with a skip rule where answers have to be in order: "does not apply" has no place there.
+
+    Who was not asked is hidden among the reports, so that nobody can be left out for it.
+    """
+    if not isinstance(mechanisms, Survey):
+        return
+    skipped = next((one for one in mechanisms.questions if one.after and one.id in set(names)), None)
+    if skipped is not None:
+        raise AnalysisError(
+            f'"{skipped.id}" has a skip rule, and its answer "{skipped.labels[-1]}", which is hidden like the others, '
+            "has no place in their order",
+            remedy,
+        )
 
 
 def _view_of(name: str, mechanism: Mechanism | Channel, labels: Sequence[Any] | None) -> ChannelView:

@@ -86,8 +86,11 @@ def number(hidden: HiddenNumber | None = None) -> Family:
 
 
 def _numbers(column: pd.Series[Any], name: str, channels: Mechanisms) -> Floats:
-    if randomized_variable(name, channels) is not None:
-        raise AnalysisError(f"the outcome {name!r} is randomized", "a linear model needs an exact number")
+    if randomized_variable(name, channels, of_shares=False, as_sets=True) is not None:
+        raise AnalysisError(
+            f"the outcome {name!r} is randomized, and nothing says which number each of its answers stands for",
+            "give the survey in which it is a scale or a number, or use logit, multinomial or ordinal",
+        )
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     if not np.all(np.isfinite(values)):
         raise AnalysisError(f"the outcome {name!r} has values that are not finite numbers")

@@ -49,11 +49,12 @@ _SURE = (
 EDGE = 5.0  # log-odds of an unknown share beyond which its edge itself is tried
 BEYOND = 40.0  # log-odds that stand for the edge
 _STEP = 1e-5
-PENALIZED = (
+_HELD = (
     "the likelihood alone has no maximum here (separation, or an estimated share at 0 or 1), so this fit is penalized: "
-    "a weak log-F(1,1) prior on each coefficient holds it; read the intervals with care, likelihood_intervals() are "
-    "better than the normal ones"
+    "a weak log-F(1,1) prior on each coefficient holds it; read the intervals with care"
 )
+PENALIZED = f"{_HELD}, likelihood_intervals() are better than the normal ones"
+PENALIZED_SAMPLE = f"{_HELD}: under a sample design there are no others than those of to_frame()"
 ASKED = "this fit is penalized, as asked: a weak log-F(1,1) prior holds each coefficient"
 
 
@@ -76,7 +77,7 @@ def fit_model(
         except NotIdentifiedError:
             if penalty == NEVER:
                 raise
-            note = PENALIZED
+            note = PENALIZED if design is None else PENALIZED_SAMPLE
     if note:
         assert isinstance(data.likelihood, Likelihood)
         data = replace(data, likelihood=Penalized(data.likelihood))

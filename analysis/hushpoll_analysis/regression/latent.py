@@ -248,7 +248,8 @@ def impute(
     imputations
         How many tables.
     data
-        The table that was fitted, where its other columns shall be carried along.
+        The table that was fitted, where its other columns shall be carried along; rows that the fit left out for a
+        missing value are left out here too.
     seed
         Makes the draws repeat; by default they differ each time.
 
@@ -273,9 +274,9 @@ def impute(
             "nothing in this model was randomized, so nothing is hidden", "use the data as they are"
         )
     rng = np.random.default_rng(seed_of(seed))
-    if data is not None:
-        check_frame(data)
     rows = fit.data.rows
+    if data is not None:
+        data = _fitted_rows(check_frame(data), rows.index, fit.n)
     if rows.of_row is None and len(rows.frame) != fit.n:
         raise AnalysisError(
             "the reports were put together while they were read, so nobody's row is known",
@@ -299,6 +300,14 @@ def impute(
         drawn = _drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng)
         frames.append(drawn.set_axis(index))
     return Imputations(tuple(frames), fit.randomized, fit.level)
+
+
+def _fitted_rows(data: pd.DataFrame, fitted: pd.Index[Any], n: int) -> pd.DataFrame:
+    """Leave out the rows that the fit left out: those that are not among its names, where each lacks a value."""
+    named = data.index.is_unique and len(fitted) == n and fitted.isin(data.index).all()
+    if len(data) == n or not named or not data.drop(index=fitted).isna().any(axis=1).all():
+        return data
+    return data.loc[fitted]
 
 
 def _drawn(fit: ModelFit, base: pd.DataFrame, joint: Floats, rng: np.random.Generator) -> pd.DataFrame:

@@ -10,7 +10,14 @@ from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.data.alike import TIMES, AlikeRows, each_row, put_together, times_of
-from hushpoll_analysis.data.columns import Mechanisms, check_frame, check_once, find_column, is_randomized
+from hushpoll_analysis.data.columns import (
+    Mechanisms,
+    check_frame,
+    check_once,
+    find_column,
+    is_randomized,
+    refuse_skipped,
+)
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, is_column, with_designs
@@ -204,6 +211,7 @@ def ordinal(
     """
     _check(level, information, penalty)
     family = families.ordinal(link)
+    refuse_skipped(channels, [parse_formula(formula)[0]], "use multinomial, or logit of one answer (event=)")
     model, design = _read(formula, data, channels, designs, family, predictors, sample)
     refuse_random(model, f"the {family.name} model")
     return fit_model(formula, model, family, level, information, design, penalty)

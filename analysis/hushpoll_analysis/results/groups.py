@@ -14,18 +14,17 @@ from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.said import said, sentence
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
 from hushpoll_analysis.data.link_groups import by_link, folded_rows, shown_as
 from hushpoll_analysis.data.members import pair_of
 from hushpoll_analysis.data.option_columns import YES_NO, option_of
 from hushpoll_analysis.data.tally import Tally, group_names, question_of, total_of
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.tables.design_means import compare_design_means
 from hushpoll_analysis.tables.differences import Comparison
 from hushpoll_analysis.tables.frames import compare, crosstab
-from hushpoll_analysis.tables.means import MeanComparison, compare_means
+from hushpoll_analysis.tables.means import MeanComparison, compare_means, tells_shares
 
 from .group_table import GroupShare, GroupTable, sentences
 from .group_words import many, methods, one_report, outside
@@ -54,7 +53,7 @@ def group_tables(
     assert by is not None
     asked = _asked(counted.survey, by)
     text = said("Group") if by_link(counted.survey, by) else by if asked is None else asked.text
-    if asked is not None and not asked.option and not _determines_shares(asked.question):
+    if asked is not None and not asked.option and not tells_shares(asked.question):
         raise AnalysisError(
             said(
                 'question "{by}", mechanism: its reports do not determine shares, so they cannot form groups',
@@ -103,7 +102,7 @@ def _table(
         joint, labels, renamed, told = _exact_groups(counted, question, minimum)
         labels = tuple(said("other") if one == OTHER and by_link(survey, by) else one for one in labels)
         notes += told
-    shares_known = _determines_shares(question)
+    shares_known = tells_shares(question)
     reason = _refusal(labels, question, minimum, shares_known)
     if reason:
         return GroupTable(question, by, by_text, asked is not None, (), None, None, (*notes, reason))
@@ -201,20 +200,6 @@ def _folded(table: Any, rows: int, columns: int) -> Any:
     """Add up the reports of a pair over the joint sizes, where these are told apart."""
     shape = (len(table) // rows, rows, table.shape[1] // columns, columns)
     return np.asarray(table).reshape(shape).sum(axis=(0, 2))
-
-
-def _determines_shares(question: Question) -> bool:
-    """Whether the reports tell the share of every answer, and these are what people answered."""
-    if question.answers.spacing:
-        return False
-    if not question.channel.listed:
-        return True
-    view = channel_view(question.mechanism)
-    try:
-        view.shares(np.zeros(view.outcomes))
-    except NotIdentifiedError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

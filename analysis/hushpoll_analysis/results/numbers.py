@@ -54,6 +54,8 @@ class Numbers:
     only: str
     bound: bool = False
     """Whether the mean's privacy-only standard error is an upper bound."""
+    freedom: int | None = None
+    """Degrees of freedom of the intervals under a sample design; None means normal ones."""
 
     @property
     def cumulative(self) -> Cumulative | None:

@@ -48,6 +48,7 @@ class SampleEstimate(Estimate):
 
     frequencies: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
     worth: tuple[Quantity, ...] = field(default=(), repr=False, compare=False)
+    degrees_of_freedom: int | None = None
     """Each share with the counts that its interval used."""
 
     def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
@@ -75,6 +76,7 @@ class SampleParts(PartsEstimate):
     """Estimated shares of options, estimated one by one, under a sample design."""
 
     worth: tuple[Quantity, ...] = field(default=(), repr=False, compare=False)
+    degrees_of_freedom: int | None = None
 
     def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
         """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
@@ -133,6 +135,7 @@ def sample_estimate(
         resampling=Resampling(),
         frequencies=sample.frequencies,
         worth=tuple(sample.worth(k, level) for k in entries),
+        degrees_of_freedom=found.degrees_of_freedom,
     )
 
 
@@ -165,6 +168,7 @@ def sample_parts(
             ),
             "notes": (_worth(first), *asked_notes(whole), *_left_out(question, whole), *notes),
             "worth": tuple(sample.worth(1, level) for _, sample in found),
+            "degrees_of_freedom": first.degrees_of_freedom,
         }
     )
 
@@ -205,7 +209,8 @@ def _plainly(found: Numbers, sample: DesignSample) -> Numbers:
         quantiles = replace(quantiles, cumulative=plain)
     if histogram is not None:
         histogram = sample.plainly(histogram)
-    return replace(found, mean=mean, quantiles=quantiles, histogram=histogram)
+    freedom = sample.reports.design.degrees_of_freedom
+    return replace(found, mean=mean, quantiles=quantiles, histogram=histogram, freedom=freedom)
 
 
 def _largest(

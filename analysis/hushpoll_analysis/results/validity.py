@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,16 +12,16 @@ from hushpoll_client import Survey
 from hushpoll_client.said import constant, joined, said
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import randomized_variable, read_variable
 from hushpoll_analysis.data.members import refuse_together
 from hushpoll_analysis.data.tally import Tally, question_of
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.tables.anchoring import Anchored, AnchoredShare, anchored
+from hushpoll_analysis.tables.anchoring import Anchored, AnchoredShare, anchored, careless_chances
 from hushpoll_analysis.tables.fieller import Careless, careless_of, read_anchor
 from hushpoll_analysis.tables.joint import JointReports
+from hushpoll_analysis.tables.means import tells_shares
 
 from .method import percent
 from .numbers import rounded, values_of
@@ -283,7 +282,7 @@ def _corrected(
     how = {question.id: question.mechanism, asked.id: asked.mechanism}
     found = []
     if _has_shares(question):
-        chances = [float(one) for one in _chances(survey, question)]
+        chances = [float(one) for one in careless_chances(survey, question)]
         found.append(anchored(reports, how, question.id, asked.id, share, chances=chances, **keys))
     values = values_of(question)
     if values is not None:
@@ -292,25 +291,5 @@ def _corrected(
 
 
 def _has_shares(question: Question) -> bool:
-    """Tell whether the reports determine shares that anybody asked for: not of numbers that were rounded at random."""
-    if not question.channel.listed:
-        return True
-    if question.answers.spacing:
-        return False
-    view = channel_view(question.mechanism)
-    try:
-        view.shares(np.zeros(view.outcomes))
-    except NotIdentifiedError:
-        return values_of(question) is None  # then it is refused by name
-    return True
-
-
-def _chances(survey: Survey, question: Question) -> list[Fraction]:
-    """Give how often careless people give each true answer, "does not apply" last where there is a rule."""
-    own = question.answers.chances
-    if question.after is None:
-        return list(own)
-    before = question_of(survey, question.after.question)
-    chances = dict(zip(before.labels, _chances(survey, before), strict=True))
-    asked = sum((chances[answer] for answer in question.after.answers), Fraction(0))
-    return [*(asked * one for one in own), 1 - asked]
+    """Tell whether to correct shares: not where reports tell the mean only; what tells neither is refused by name."""
+    return tells_shares(question) or values_of(question) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,6 +14,8 @@ from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+
+from .shown import Shown
 
 if TYPE_CHECKING:
     from .result import Estimate
@@ -25,7 +27,11 @@ FURTHEST = 8.0
 
 @dataclass(frozen=True)
 class RatioEstimate(Drawn):
-    """The share of some answers among others; unclipped. `low` and `high` hold the ratios that the data allow."""
+    """The share of some answers among others; unclipped. `low` and `high` hold the ratios that the data allow.
+
+    `shown` lies within 0 and 1: of an interval that lies wholly outside it is the likelihood interval inside, and
+    `misfit` is the p-value of that, as in `estimate`: a small one says that data and design disagree.
+    """
 
     words = "ratio"
 
@@ -36,10 +42,8 @@ class RatioEstimate(Drawn):
     low: float
     high: float
     level: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give the ratio as JSON values."""
-        return {**vars(self), "of": list(self.of), "among": list(self.among)}
+    shown: Shown
+    misfit: float | None
 
 
 def ratio_of(found: Estimate, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
@@ -67,7 +71,15 @@ def ratio_of(found: Estimate, of: Sequence[str], among: Sequence[str]) -> RatioE
 
     low, high = _end(limit("low"), estimate, -1.0), _end(limit("high"), estimate, 1.0)
     names = (tuple(map(str, of)), tuple(map(str, among)))
-    return RatioEstimate(*names, estimate, gap.se / whole.estimate, low, high, found.level)
+    shown, misfit = (low, high), None
+    # Of what lies outside, the likelihood interval of the part that cannot be below 0 stands in.
+    if high < 0.0:
+        shown, misfit = (0.0, part.shown.high / whole.shown.estimate), part.misfit
+    elif low > 1.0:
+        rest = found.functional(bottom - top)
+        shown, misfit = (1.0 - rest.shown.high / whole.shown.estimate, 1.0), rest.misfit
+    visible = Shown(*(min(max(one, 0.0), 1.0) for one in (estimate, *shown)))
+    return RatioEstimate(*names, estimate, gap.se / whole.estimate, low, high, found.level, visible, misfit)
 
 
 def _target(found: Estimate, chosen: Sequence[str]) -> Floats:

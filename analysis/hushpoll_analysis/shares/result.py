@@ -25,6 +25,7 @@ from .interval import Interval, Resampling, fallback, interval, misfit, outside
 from .interval.listed import listed_interval
 from .quantities import Quantity, quantity
 from .ratios import RatioEstimate, ratio_of
+from .shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,15 +33,6 @@ if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["Estimate", "LinearEstimate", "Shown", "linear_estimate", "with_interval"]
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What to print: estimate and interval within the possible values. Never average or subtract these."""
-
-    estimate: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Survey
+from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import Floats, analysis_channel
@@ -36,7 +38,15 @@ from .reading import read_joint
 ROUNDED = 0.005
 """How far chances with few digits may miss their sum: .333 three times."""
 
-__all__ = ["Anchored", "AnchoredShare", "anchored", "anchored_joint", "anchored_mean", "anchored_parts"]
+__all__ = [
+    "Anchored",
+    "AnchoredShare",
+    "anchored",
+    "anchored_joint",
+    "anchored_mean",
+    "anchored_parts",
+    "careless_chances",
+]
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,8 @@ def anchored(
         middle of the range on average.
     chances
         How often careless people give each answer; by default all of them alike, and any option of a list of ticks in
-        half of the cases.
+        half of the cases. Who decides at random whether a question with a skip rule is shown to them chooses "does not
+        apply" as often as that happens.
 
     Returns
     -------
@@ -165,7 +176,7 @@ def anchored(
     if options:
         chosen = options if option is None else (_one_of(option, options, question),)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
-        each = _of_ticks(mechanisms, question, options)
+        each = _of_options(mechanisms, question, options)
         if chances is not None:
             each = _checked(chances, options, question).tolist()
         wanted = [each[options.index(one)] for one in chosen]
@@ -177,7 +188,24 @@ def anchored(
         joint = read_joint(reports, mechanisms, [question, anchor], design, labels, [question])
         return anchored_mean(joint, values, share, anchor_option, level)
     joint = read_joint(reports, mechanisms, [question, anchor], design, labels)
+    if chances is None and isinstance(mechanisms, Survey):
+        chances = [float(chance) for chance in careless_chances(mechanisms, _asked(mechanisms, question))]
     return anchored_joint(joint, share, option, anchor_option, level, chances)
+
+
+def careless_chances(survey: Survey, question: Question) -> list[Fraction]:
+    """Give how often careless people give each true answer, "does not apply" last where there is a rule."""
+    own = question.answers.chances
+    if question.after is None:
+        return list(own)
+    before = _asked(survey, question.after.question)
+    chances = dict(zip(before.labels, careless_chances(survey, before), strict=True))
+    shown = sum((chances[answer] for answer in question.after.answers), Fraction(0))
+    return [*(shown * one for one in own), 1 - shown]
+
+
+def _asked(survey: Survey, name: str) -> Question:
+    return next(one for one in survey.questions if one.id == name)
 
 
 def _read_parts(
@@ -200,11 +228,10 @@ def _read_parts(
     return found
 
 
-def _of_ticks(mechanisms: Mechanisms, question: str, options: Sequence[str]) -> list[float]:
+def _of_options(mechanisms: Mechanisms, question: str, options: Sequence[str]) -> list[float]:
     """Give how often careless people choose, or tick, each option."""
     if isinstance(mechanisms, Survey):
-        asked = next(one for one in mechanisms.questions if one.id == question)
-        return [float(chance) for chance in asked.answers.chances]
+        return [float(chance) for chance in careless_chances(mechanisms, _asked(mechanisms, question))]
     several = analysis_channel(mechanisms[question]).several
     return [0.5 if several else 1.0 / len(options)] * len(options)
 

@@ -38,7 +38,7 @@ from .differences import Comparison, Outcome, compare_groups
 from .independence import independence_test
 from .intervals import cell_limits
 from .joint import JointReports
-from .means import MeanComparison, compare_means
+from .means import MeanComparison, compare_means, tells_shares
 from .options import OptionTable, compare_by_options, compare_options, option_table, whole_lists
 from .reading import read_joint
 
@@ -209,7 +209,7 @@ def compare(
         return compare_by_options(compare, reports, mechanisms, outcome, by, *keys)
     if outcome in whole:
         return compare_options(_read, reports, mechanisms, outcome, by, *keys)
-    number = _rounded_number(mechanisms, outcome)
+    number = _only_mean(mechanisms, outcome)
     if number is not None:
         if option is not None:
             raise AnalysisError(
@@ -249,12 +249,14 @@ def _read(
     return read_joint(reports, mechanisms, [by, outcome], sample.design_of(reports), named)
 
 
-def _rounded_number(mechanisms: Mechanisms, outcome: str) -> Question | None:
-    """Find the question whose numbers were rounded at random, so that only their mean is told."""
+def _only_mean(mechanisms: Mechanisms, outcome: str) -> Question | None:
+    """Find the question whose answers are numbers of which the reports tell the mean and not the shares."""
     if not isinstance(mechanisms, Survey):
         return None
     found = next((one for one in mechanisms.questions if one.id == outcome), None)
-    return found if found is not None and found.answers.spacing else None
+    if found is None or found.answers.values is None or tells_shares(found):
+        return None
+    return found
 
 
 def _compare_numbers(

@@ -141,7 +141,10 @@ def _pearson(table: Floats, n: int) -> IndependenceTest:
 
 
 def _rao_scott(joint: JointReports) -> IndependenceTest | None:
-    """Correct to second order (Rao and Scott 1984; Thomas and Rao 1987), in the F form."""
+    """Correct to second order (Rao and Scott 1984; Thomas and Rao 1987), in the F form.
+
+    Design effects are taken at the cells that are expected under independence; R's svychisq takes the observed ones.
+    """
     assert joint.design is not None
     # Independence is a statement about where people come from, whatever part of them was asked.
     design = joint.design.without_population

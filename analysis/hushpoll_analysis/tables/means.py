@@ -16,7 +16,7 @@ from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_vie
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.drawn import Drawn
-from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.shares.means import mean_difference, mean_of
 from hushpoll_analysis.shares.result import LinearEstimate
 from hushpoll_analysis.shares.sample import read_sample
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
+    from hushpoll_client.survey import Question
 
 __all__ = [
     "GroupMean",
@@ -36,6 +37,7 @@ __all__ = [
     "faint_group",
     "mean_comparison",
     "small_group",
+    "tells_shares",
 ]
 
 TOO_FEW = "too few respondents for an interval"
@@ -292,3 +294,17 @@ def _moments(
 
 def _p(difference: float, se: float) -> float:
     return 2.0 * float(stats.norm.sf(abs(difference) / se)) if se > 0.0 else math.nan
+
+
+def tells_shares(question: Question) -> bool:
+    """Whether the reports tell the share of every answer, and these are what people answered."""
+    if question.answers.spacing:
+        return False
+    if not question.channel.listed:
+        return True
+    view = channel_view(question.mechanism)
+    try:
+        view.shares(np.zeros(view.outcomes))
+    except NotIdentifiedError:
+        return False
+    return True

@@ -21,6 +21,7 @@ from hushpoll_analysis.data.columns import (
     check_frame,
     check_names,
     read_variable,
+    refuse_skipped,
 )
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.members import refuse_together
@@ -128,6 +129,7 @@ def sum_score(
     if isinstance(items, str) or len(items) < 2 or len(set(items)) != len(items):
         raise AnalysisError("a sum score needs at least two items", "name each column once")
     refuse_together(mechanisms, items, "a sum score needs items that were randomized one by one")
+    refuse_skipped(mechanisms, [one for one in items if one not in given], "say what it counts with values=")
     data, sample = sample.among_asked(check_frame(data), mechanisms, items)
     if len(data) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(data)}")

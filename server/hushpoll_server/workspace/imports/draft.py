@@ -35,6 +35,7 @@ class Builder:
         self.title, self.epsilon, self.intro = title, epsilon, ""
         self.questions: list[dict[str, Any]] = []
         self.left_out: list[str] = []
+        self._notes: list[tuple[str, str]] = []
         self._taken: set[str] = set()
         self._known: dict[str, tuple[str, dict[str, str]]] = {}
 
@@ -53,10 +54,25 @@ class Builder:
 
         `codes` are what the other program calls the answers, in the order of the options (No and Yes).
         """
+        self._put_notes_first()
         question = {"id": self.name(name), "kind": kind, "text": self._cut(text, TEXT, name) or name, **keys}
         self.questions.append({**question, "mechanism": {"epsilon": self.epsilon}})
         options = keys.get("options", ("No", "Yes"))
         self._known[name] = (question["id"], dict(zip(codes, options, strict=False)))
+
+    def note(self, where: str, text: str) -> None:
+        """Keep a text that is no question: before all questions it introduces them, behind the last it thanks."""
+        if self.questions:
+            self._notes.append((where, text))
+        else:
+            self.intro = " ".join(filter(None, [self.intro, text]))
+
+    def _put_notes_first(self) -> None:
+        """Move texts between questions to the introduction, and say so."""
+        for where, text in self._notes:
+            self.intro = " ".join(filter(None, [self.intro, text]))
+            self.skip(where, "a text between questions stands in the introduction")
+        self._notes = []
 
     def add_ticks(self, name: str, text: str, options: list[str], most: int | None) -> bool:
         """Add options to tick, at most so many; say whether that limit makes sense."""
@@ -128,6 +144,9 @@ class Builder:
         document: dict[str, Any] = {"hushpoll": 1, "title": self._cut(self.title, TITLE, "the title")}
         if self.intro:
             document["intro"] = self._cut(self.intro, INTRO, "the introduction")
+        thanks = " ".join(text for _, text in self._notes if text)
+        if thanks:
+            document["thanks"] = self._cut(thanks, INTRO, "the thanks")
         return Imported({**document, "questions": self.questions}, tuple(self.left_out))
 
 

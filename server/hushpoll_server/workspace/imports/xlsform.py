@@ -132,7 +132,7 @@ def _question(
     elif kind == "range":
         used = _range(builder, row, name, text, where)
     elif kind == "note":
-        builder.intro = " ".join(filter(None, [builder.intro, plain_text(text)]))
+        builder.note(where, plain_text(text))
         builder.leave(where, row, {"type", "name", _label_column(row)})
         return
     else:

@@ -1,0 +1,253 @@
+"""Two columns and their correlation: unbiased stand-ins for hidden values, standard error, interval and test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from hushpoll_analysis.channel.stacked import StackedView
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.columns import (
+    Codes,
+    EstimatedShare,
+    Mechanisms,
+    Variable,
+    randomized_variable,
+    read_column,
+)
+from hushpoll_analysis.data.listed_sets import read_listed
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.design import SampleDesign
+
+from .correlation_score import CorrelationTest
+
+__all__ = ["ColumnPair", "PairFigures", "ReportColumn", "read_moments"]
+
+_STEP = 1e-6
+ROUNDING = 1e-12
+MOST_CELLS = 100_000  # of a table of all joint reports; larger ones have those that came
+FEW_VALUES = 20  # columns with more values have no joint reports that would be expected to come often
+
+
+@dataclass(frozen=True, eq=False)
+class ReportColumn:
+    """Unbiased stand-ins for each respondent's true value and its square; tables of both by report."""
+
+    name: str
+    values: Floats
+    squares: Floats
+    variable: Variable | None = None
+    codes: Codes | None = None
+    tables: tuple[Floats, Floats] | None = None
+
+    @property
+    def decoy(self) -> EstimatedShare | None:
+        """The decoy share that was counted; None where there is none."""
+        return None if self.variable is None else self.variable.decoy
+
+    def moved(self, step: float) -> ReportColumn:
+        """Give the column if the decoy's share were another by a bit: the weights move with it."""
+        assert self.variable is not None
+        assert self.decoy is not None
+        scores = np.arange(self.variable.view.options, dtype=np.float64)
+        bits = [step * (power @ self.decoy.slope)[self.codes] for power in (scores, scores**2)]
+        return replace(self, values=self.values + bits[0], squares=self.squares + bits[1])
+
+    def around(self, mean: float) -> Floats:
+        """Unbiased stand-in for (value - mean)^2: the square of a randomized value is not that of its stand-in."""
+        return np.asarray(self.squares - 2.0 * mean * self.values + mean**2, dtype=np.float64)
+
+    @property
+    def each(self) -> tuple[Codes, Floats, Floats]:
+        """A code for each respondent, and values and squares by code."""
+        if self.tables is not None and self.codes is not None:
+            return self.codes, *self.tables
+        known, codes = np.unique(self.values, return_inverse=True)
+        return codes.reshape(-1), known, known**2
+
+    def grid(self) -> tuple[Floats, Floats]:
+        """Values and squares under every report (n x M); of an exact column the one that it is."""
+        if self.tables is None:
+            return self.values[:, None], self.squares[:, None]
+        shape = (len(self.values), len(self.tables[0]))
+        return np.broadcast_to(self.tables[0], shape), np.broadcast_to(self.tables[1], shape)
+
+    def channels(self) -> list[tuple[Floats, npt.NDArray[np.bool_]]]:
+        """P(report | truth), K x M, of each design, and who was asked by it."""
+        if self.variable is None:
+            return [(np.ones((1, 1)), np.ones(len(self.values), dtype=bool))]
+        view = self.variable.view
+        if len(view.tables) == 1:
+            return [(view.tables[0], np.ones(len(self.values), dtype=bool))]
+        used = view.design_of[self.codes]
+        return [(table, used == number) for number, table in enumerate(view.tables)]
+
+    def back(self) -> Floats:
+        """Give the weights that estimate a mean over truths, for each respondent's report (n x K)."""
+        if self.variable is None:
+            return np.ones((len(self.values), 1))
+        return self.variable.weights[:, self.codes].T
+
+
+class PairFigures(NamedTuple):
+    """What is said about a pair; `expected` are joint reports of the rarest kind without a correlation."""
+
+    r: float
+    se: float
+    low: float
+    high: float
+    p_value: float
+    expected: float
+
+
+class _Cells(NamedTuple):
+    """Joint reports: standardized products, half the sums of standardized squares, frequencies."""
+
+    products: Floats
+    squares: Floats
+    frequencies: Floats
+    independent: Floats | None
+    rarest: float
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPair:
+    first: ReportColumn
+    second: ReportColumn
+    mean: tuple[float, float]
+    variance: tuple[float, float]
+
+    @classmethod
+    def of(cls, first: ReportColumn, second: ReportColumn, design: SampleDesign) -> ColumnPair:
+        """Give a pair with its own means and variances."""
+        both = (first, second)
+        mean = [float(design.mean(one.values[:, None])[0]) for one in both]
+        variance = [float(design.mean(one.around(m)[:, None])[0]) for one, m in zip(both, mean, strict=True)]
+        return cls(first, second, (mean[0], mean[1]), (variance[0], variance[1]))
+
+    def figures(self, design: SampleDesign, level: float, df: int | None) -> PairFigures:
+        """Give the correlation with its standard error, interval and p-value."""
+        r = float(design.mean(self.products[:, None])[0])
+        noise = None if design.fractions is None else self.noise(r)[:, None, None]
+        own = max(float(design.covariance(self.influence(r)[:, None], noise)[0, 0]), 0.0)
+        decoys = _decoy_variance(design, (self.first, self.second))
+        se = float(np.sqrt(own + decoys))
+        cells = self._cells(design)
+        spread = float(cells.frequencies @ (cells.products - r * cells.squares) ** 2)
+        if not own > ROUNDING * spread:
+            return PairFigures(r, se, r, r, 0.0 if r else 1.0, np.inf)
+        # What a finite population makes smaller, the linearised variance decides alone.
+        worth = min(spread / own, design.effective_n if design.fractions is None else np.inf)
+        test = CorrelationTest(*cells[:4], max(worth, 2.0), decoys, df)
+        tail = (1.0 - level) / 2.0
+        half = se * float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
+        low, high = test.limits(level, min(-1.0, r - half), max(1.0, r + half))
+        return PairFigures(r, se, low, high, test.p_value(), worth * cells.rarest)
+
+    def _cells(self, design: SampleDesign) -> _Cells:
+        """Give every joint report, also those that did not come where they can be listed."""
+        (one, values, squares), (other, others, other_squares) = self.first.each, self.second.each
+        width, share = len(others), design.weights / design.total
+        margins = [np.bincount(one, share, len(values)), np.bincount(other, share, width)]
+        known = share > 0.0
+        listed, place = np.unique((one * width + other)[known], return_inverse=True)
+        came = frequencies = np.bincount(place.reshape(-1), share[known]).astype(np.float64)
+        independent = None
+        if len(values) * width <= MOST_CELLS and not self._by_rows:
+            alone: Floats = np.outer(*margins).reshape(-1).astype(np.float64)
+            every = np.flatnonzero(alone)
+            independent, frequencies = alone[every], np.zeros(len(every))
+            frequencies[np.searchsorted(every, listed)] = came
+            listed = every
+        a, b = np.divmod(listed, width)
+        x, y = (values - self.mean[0])[a], (others - self.mean[1])[b]
+        around = [
+            (squared - 2.0 * m * value + m**2) / v
+            for value, squared, m, v in zip(
+                (values, others), (squares, other_squares), self.mean, self.variance, strict=True
+            )
+        ]
+        few = max(map(np.count_nonzero, margins)) <= FEW_VALUES
+        return _Cells(
+            x * y / np.sqrt(self.variance[0] * self.variance[1]),
+            (around[0][a] + around[1][b]) / 2.0,
+            frequencies,
+            independent,
+            float(np.prod([margin[margin > 0.0].min() for margin in margins])) if few else np.inf,
+        )
+
+    @property
+    def _by_rows(self) -> bool:
+        """Whether respondents were asked by different designs, so that reports of two of them never meet."""
+        known = (one.variable for one in (self.first, self.second) if one.variable is not None)
+        return any(isinstance(one.view, StackedView) for one in known)
+
+    @property
+    def products(self) -> Floats:
+        """Products of the standardized values."""
+        scale = np.sqrt(self.variance[0] * self.variance[1])
+        gaps = (self.first.values - self.mean[0]) * (self.second.values - self.mean[1])
+        return np.asarray(gaps / scale, dtype=np.float64)
+
+    def influence(self, r: float) -> Floats:
+        """Give the linearised r of each respondent."""
+        relative = [
+            one.around(m) / v - 1.0
+            for one, m, v in zip((self.first, self.second), self.mean, self.variance, strict=True)
+        ]
+        return np.asarray(self.products - r - 0.5 * r * (relative[0] + relative[1]), dtype=np.float64)
+
+    def noise(self, r: float) -> Floats:
+        """Unbiased estimates of Var(influence | truth), one a respondent."""
+        values, squares = zip(*(one.grid() for one in (self.first, self.second)), strict=True)
+        parts = [
+            (square - 2.0 * m * value + m**2) / v - 1.0
+            for value, square, m, v in zip(values, squares, self.mean, self.variance, strict=True)
+        ]
+        scale = np.sqrt(self.variance[0] * self.variance[1])
+        products = (values[0] - self.mean[0])[:, :, None] * (values[1] - self.mean[1])[:, None, :] / scale
+        grid = products - r - 0.5 * r * (parts[0][:, :, None] + parts[1][:, None, :])
+        over, back = "nab,xa,yb->nxy", (self.first.back(), self.second.back())
+        result = np.zeros(len(grid))
+        for (one, by_one), (other, by_other) in product(self.first.channels(), self.second.channels()):
+            mine = by_one & by_other
+            spread = np.einsum(over, grid[mine] ** 2, one, other, optimize=True)
+            spread -= np.einsum(over, grid[mine], one, other, optimize=True) ** 2
+            result[mine] = np.einsum("nxy,nx,ny->n", spread, back[0][mine], back[1][mine])
+        return result
+
+
+def _decoy_variance(design: SampleDesign, columns: tuple[ReportColumn, ReportColumn]) -> float:
+    """Give what counted decoy shares add to the variance of r: (dr/dq)^2 Var(q) of each."""
+    total = 0.0
+    for place, column in enumerate(columns):
+        if column.decoy is None:
+            continue
+        ends = []
+        for side in (1.0, -1.0):
+            pair = list(columns)
+            pair[place] = column.moved(side * _STEP)
+            ends.append(float(design.mean(ColumnPair.of(pair[0], pair[1], design).products[:, None])[0]))
+        total += ((ends[0] - ends[1]) / (2.0 * _STEP)) ** 2 * column.decoy.variance
+    return total
+
+
+def read_moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> ReportColumn:
+    """For each respondent, unbiased stand-ins for the true value and for its square."""
+    found = randomized_variable(name, channels, as_sets=True)
+    column = read_column(data, name, found is not None)
+    if found is None:
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        if not np.all(np.isfinite(numbers)):
+            raise AnalysisError(f"column {name!r} is exact and has values that are not finite numbers")
+        return ReportColumn(name, numbers, numbers**2)
+    variable, codes = read_listed(found, column)
+    scores = np.arange(variable.view.options, dtype=np.float64)
+    tables = variable.view.solution(scores), variable.view.solution(scores**2)
+    return ReportColumn(name, tables[0][codes], tables[1][codes], variable, codes, tables)

@@ -1,0 +1,168 @@
+"""One wave of a trend: a share or a mean from whatever result holds it, with limits at every level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scipy.special import ndtri, stdtrit
+
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.weighted import WeightedEstimate
+from hushpoll_analysis.shares.interval.mover import Part
+from hushpoll_analysis.shares.parts import PartsEstimate
+from hushpoll_analysis.shares.result import Estimate, Shown
+from hushpoll_analysis.shares.two_groups import TwoGroupEstimate
+
+from .question import QuestionResults
+from .survey import SurveyResults
+
+__all__ = ["MEAN", "WaveValue", "quantile", "read_wave"]
+
+MEAN = "mean"
+
+
+@dataclass(frozen=True, eq=False)
+class WaveValue:
+    """A share or a mean of one wave; `freedom` are the degrees of freedom of its interval, None for a normal one."""
+
+    option: Any
+    n: int
+    level: float
+    estimate: float
+    se: float
+    low: float
+    high: float
+    shown: Shown
+    freedom: int | None = None
+    again: Callable[[float], tuple[float, float]] | None = None
+    """Limits at another level, where the result keeps its reports."""
+
+    @property
+    def error(self) -> float:
+        """The standard error; where all reports are equal, what the interval says it is."""
+        if self.se > 0.0:
+            return self.se
+        return (self.high - self.low) / (2.0 * quantile(self.level, self.freedom))
+
+    def part(self, level: float) -> Part:
+        """Give the estimate with its limits at a level: computed, or farther by the ratio of the quantiles."""
+        if math.isclose(level, self.level):
+            return Part(self.estimate, self.low, self.high)
+        if self.again is not None:
+            return Part(self.estimate, *self.again(level))
+        factor = quantile(level, self.freedom) / quantile(self.level, self.freedom)
+        return _farther(Part(self.estimate, self.low, self.high), factor)
+
+    def part_with(self, level: float, freedom: float | None) -> Part:
+        """Give the limits at a level as if the wave had these degrees of freedom."""
+        part = self.part(level)
+        if self.freedom is None and freedom is None:
+            return part
+        return _farther(part, quantile(level, freedom) / quantile(level, self.freedom))
+
+
+def _farther(part: Part, factor: float) -> Part:
+    middle = part.estimate
+    return Part(middle, middle - factor * part.below, middle + factor * part.above)
+
+
+def quantile(level: float, freedom: float | None) -> float:
+    """Give the normal quantile of a two-sided level, or that of t."""
+    tail = (1.0 - level) / 2.0
+    return -float(ndtri(tail) if freedom is None else stdtrit(freedom, tail))
+
+
+def read_wave(one: Any, option: Any, question: str | None) -> WaveValue:
+    """Find the answer, or the mean, that is followed."""
+    if isinstance(one, SurveyResults):
+        if question is None:
+            raise AnalysisError("name the question to follow, as in trend([...], question='cheated')")
+        part = one[question]
+        mean = _mean(part, option, one.level)
+        if mean is not None:
+            return _checked(mean)
+        if part.estimate is None:
+            few = f"fewer than {one.minimum} people were asked {question!r} in a wave, or its reports tell a mean only"
+            raise AnalysisError(one.too_few or few)
+        one = part.estimate
+    if isinstance(one, TwoGroupEstimate):
+        return _checked(_parameter(one, option))
+    if not isinstance(one, Estimate | WeightedEstimate | PartsEstimate):
+        raise AnalysisError(
+            f"a wave is a {type(one).__name__}",
+            "give results of estimate, weighted_estimate, report or a two-group design",
+        )
+    return _checked(_share(one, option))
+
+
+def _mean(part: QuestionResults, option: Any, level: float) -> WaveValue | None:
+    """Give the mean of answers that are numbers, where no single answer is asked for."""
+    numbers = part.numbers
+    if numbers is None or numbers.mean is None or option not in (None, MEAN):
+        return None
+    found = numbers.mean
+    figures = (found.estimate, found.se, found.low, found.high, found.shown)
+    return WaveValue(MEAN, part.n, level, *figures, numbers.freedom)
+
+
+def _parameter(one: TwoGroupEstimate, option: Any) -> WaveValue:
+    """Give the share of a two-group design, or another of its parameters by name."""
+    names = [parameter.name for parameter in one.parameters]
+    name = names[0] if option is None else option
+    if name not in names:
+        raise _unknown(option, names)
+    found = one[name]
+    n = sum(map(sum, one.groups))
+    return WaveValue(name, n, one.level, found.estimate, found.se, found.low, found.high, found.shown)
+
+
+def _share(one: Estimate | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
+    entries: Sequence[Any] = one.shares if isinstance(one, WeightedEstimate) else one.estimates
+    labels = [entry.option for entry in entries]
+    every = labels if isinstance(one, WeightedEstimate) else list(one.options)
+    if option is None and len(entries) > 2:
+        known = ", ".join(map(str, labels))
+        raise AnalysisError("the question has several answers", f"name one with option= ({known})")
+    name = labels[-1] if option is None else _label(option, every)
+    if name not in labels:
+        raise _unknown(option, labels)
+    entry = entries[labels.index(name)]
+    freedom = getattr(one, "degrees_of_freedom", None)
+    again = None
+    if isinstance(one, Estimate) and freedom is None and not one.simultaneous:
+        again = _limits_again(one, every.index(name))
+    figures = (entry.estimate, entry.se, entry.low, entry.high, entry.shown)
+    return WaveValue(name, one.n, one.level, *figures, freedom, again)
+
+
+def _label(option: Any, labels: Sequence[Any]) -> Any:
+    """Find an answer by its label, or by its code."""
+    if option in labels:
+        return option
+    if isinstance(option, int) and not isinstance(option, bool) and 0 <= option < len(labels):
+        return labels[option]
+    return option
+
+
+def _limits_again(one: Estimate, place: int) -> Callable[[float], tuple[float, float]]:
+    def limits(level: float) -> tuple[float, float]:
+        found = replace(one, level=level).functional(one.view.unit(place))
+        return found.low, found.high
+
+    return limits
+
+
+def _unknown(option: Any, known: Sequence[Any]) -> AnalysisError:
+    return AnalysisError(f"a wave has no answer {option!r}", f"it has {', '.join(map(str, known))}")
+
+
+def _checked(value: WaveValue) -> WaveValue:
+    if not value.high > value.low:
+        raise AnalysisError(
+            "all reports of a wave are the same, and its interval has no width: nothing tells how far it may be off",
+            "estimate it with interval='auto', whose limits hold there too",
+        )
+    return value
