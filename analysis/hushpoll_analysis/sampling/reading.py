@@ -117,6 +117,6 @@ def _check_units(design: SampleDesign, data: pd.DataFrame, strata: Column) -> No
         raise AnalysisError("there is one cluster only", "a variance needs at least two")
     _, names = read_groups(data, strata, "strata")
     raise AnalysisError(
-        f"stratum {names[lonely[0]]!r} has one cluster only, so its variance is unknown",
+        f"stratum {names.tolist()[lonely[0]]!r} has one cluster only, so its variance is unknown",
         "merge it with another stratum",
     )
