@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config as GunicornConfig
 from hushpoll_client import Survey
-from hushpoll_server.serve.arrival import LARGEST, Arrival, arrived
+from hushpoll_server.serve.arrival import LARGEST_HEAD
 from hushpoll_server.serve.connection import MOST_KEPT, ClientSocket, Connection
 from hushpoll_server.serve.door import shut_when_told_to_stop
 from hushpoll_server.serve.worker import Worker
@@ -64,6 +64,18 @@ def test_requests_that_cannot_be_read_get_our_headers_and_nothing_repeated(
         assert json.loads(body)["status"] == expected
         assert b"canary" not in body.lower()
     assert "canary" not in server.log.read_text().lower()
+
+
+@pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
+def test_headers_are_refused_as_soon_as_they_are_too_long(
+    live: Callable[..., LiveServer], end: bytes
+) -> None:
+    """Whether or not they end: nobody waits ten minutes for the rest of them."""
+    server = live(REQUEST_SECONDS="600")
+    line = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
+    status, headers, body = ask(server.port, line + b"a" * (LARGEST_HEAD - len(line)) + end)
+    assert status == json.loads(body)["status"] == 431
+    assert headers["Connection"] == "close"
 
 
 def test_malformed_chunks_of_a_form_are_the_clients_mistake(live: Callable[..., LiveServer]) -> None:
@@ -342,25 +354,6 @@ def test_a_connection_that_ends_twice_is_counted_once() -> None:
     assert worker.nr_conns == 1
     worker.poller.close()
     worker.tmp.close()
-
-
-@pytest.mark.parametrize(
-    ("received", "stage"),
-    [
-        (b"", Arrival.PART),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n", Arrival.PART),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", Arrival.WHOLE),
-        (b"POST / HTTP/1.1\r\ncontent-length:  3 \r\n\r\nab", Arrival.PART),
-        (b"POST / HTTP/1.1\r\ncontent-length:  3 \r\n\r\nabc", Arrival.WHOLE),
-        (b"POST / HTTP/1.1\r\nX: Content-Length: 3\r\n\r\n", Arrival.WHOLE),
-        (b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", Arrival.LONG),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Arrival.LONG),
-        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n", Arrival.LONG),
-        (b"GET /" + b"a" * LARGEST, Arrival.LONG),
-    ],
-)
-def test_how_much_of_a_request_is_there(received: bytes, stage: Arrival) -> None:
-    assert arrived(bytearray(received)) is stage
 
 
 class Reader:

@@ -25,7 +25,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 
 from hushpoll_server.problems import HEALTH
 
-from .arrival import Arrival, arrived
+from .arrival import LARGEST_HEAD, Arrival
 from .connection import REQUEST_SECONDS, ClientSocket, Connection
 from .refusal import refusal, refusal_of
 
@@ -39,6 +39,7 @@ _PIECE = 64 * 1024
 MOST_KEPT_BY_ALL = 64 << 20
 _PROBES = tuple(f"GET {path} ".encode() for path in HEALTH)
 _TOO_SLOW = (408, f"the request took longer than {REQUEST_SECONDS} seconds to arrive; send it again")
+_TOO_LARGE = (431, f"the request has more than {LARGEST_HEAD:,} bytes of headers; send fewer")
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
@@ -59,7 +60,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def enqueue_req(self, conn: Connection) -> None:
         """Give a request a thread; questions about health have their own, for when all others wait for a database."""
-        pool = self.probes if conn.received.startswith(_PROBES) else self.tpool
+        pool = self.probes if conn.incoming.received.startswith(_PROBES) else self.tpool
         future = pool.submit(self.handle, conn)
         future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
 
@@ -96,9 +97,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._collect(Connection(self.cfg, ClientSocket(client), address, listener.getsockname()))
         return True
 
-    def _collect(self, conn: Connection) -> None:
+    def _collect(self, conn: Connection, left_over: bytes = b"") -> None:
         """Wait for a connection's next request; what came along with the last one may be all of it."""
-        stage = arrived(conn.received)
+        stage = conn.incoming.add(left_over)
         if stage is not Arrival.PART:
             self._begin(conn, stage)
             return
@@ -138,8 +139,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _read(self, conn: Connection, data: bytes) -> None:
         """Add to a request and see whether it is there."""
         self.silent.pop(conn, None)
-        conn.received += data
-        stage = arrived(conn.received)
+        stage = conn.incoming.add(data)
         if stage is Arrival.PART:
             self._wait(conn)
             return
@@ -148,7 +148,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _wait(self, conn: Connection) -> None:
         due = time.monotonic() + REQUEST_SECONDS
-        if conn.received:
+        if conn.incoming.received:
             # Only the first byte starts the clock.
             self.sending.setdefault(conn, due)
         else:
@@ -156,6 +156,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _begin(self, conn: Connection, stage: Arrival) -> None:
         """Give a request a thread; a long one waits until one of the few for long ones is free."""
+        if stage is Arrival.REFUSED:
+            self._refuse(conn, *_TOO_LARGE)
+            return
         conn.is_busy = True
         conn.is_long = stage is Arrival.LONG
         if conn.is_long:
@@ -186,8 +189,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 # Also when told to stop: its client has read `keep-alive` and may have sent the next request, which is
                 # answered with `close`.
                 self.last_call = time.monotonic() + LAST_CALL_SECONDS
-                conn.take_left_over()
-                self._collect(conn)
+                self._collect(conn, conn.take_left_over())
             else:
                 self._leave(conn)
         except (OSError, ValueError):
@@ -249,10 +251,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.close()
 
     def _refuse_slow(self, conn: Connection) -> None:
+        self._refuse(conn, *_TOO_SLOW)
+
+    def _refuse(self, conn: Connection, status: int, detail: str) -> None:
         conn.is_busy = False
         self.sending.pop(conn, None)
         try:
-            conn.sock.send(refusal(*_TOO_SLOW))
+            conn.sock.send(refusal(status, detail))
             self._leave(conn)
         except OSError:
             self._drop(conn)
