@@ -217,10 +217,29 @@ def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(live: Callable[.
         assert first_line(clients[0]).startswith(b"HTTP/1.1 200")
 
 
-def test_when_there_are_too_many_the_silent_make_room(live: Callable[..., LiveServer]) -> None:
+@pytest.mark.parametrize("beginnings", [[b""] * 30 + [b"G"] * 30, [HALF_CHUNK] * 30, [HALF_LONG] * 30])
+def test_when_there_are_too_many_who_waits_longest_makes_room(
+    live: Callable[..., LiveServer], beginnings: list[bytes]
+) -> None:
     server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
-    with held(server.port, [b""] * 30 + [b"G"] * 30):
+    with held(server.port, beginnings):
         assert is_served(server)
+
+
+@pytest.mark.parametrize("beginning", [b"", b"G", HALF_BODY, HALF_LONG])
+def test_a_visitor_is_not_thrown_out_between_connecting_and_asking(
+    live: Callable[..., LiveServer], beginning: bytes
+) -> None:
+    """Whatever the many do, those of them go who came before."""
+    server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
+    with (
+        held(server.port, [beginning] * 30),
+        socket.create_connection(("127.0.0.1", server.port), LONGEST) as visitor,
+        held(server.port, [beginning] * 5),
+    ):
+        assert is_served(server)  # and so the five are in
+        visitor.sendall(HEALTH + b"\r\n")
+        assert first_line(visitor).startswith(b"HTTP/1.1 200")
 
 
 def test_requests_in_one_piece_and_in_many_are_answered_alike(live: Callable[..., LiveServer]) -> None:

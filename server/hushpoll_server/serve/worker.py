@@ -14,11 +14,12 @@ import errno
 import selectors
 import socket
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
@@ -50,10 +51,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.long_threads = max(1, self.cfg.threads // 4)
         self.long_busy = 0
         self.probes = ThreadPoolExecutor(max_workers=2)
-        self.long_queue: deque[Connection] = deque()
         # When each must have done what is expected of it. All of one kind get the same time: the first is due first.
         self.silent: dict[Connection, float] = {}
         self.sending: dict[Connection, float] = {}
+        self.queued: dict[Connection, float] = {}
         self.reading: dict[Connection, float] = {}
         self.leaving: dict[Connection, float] = {}
         self.last_call = 0.0
@@ -82,7 +83,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._finish()
 
     def accept(self, listener: socket.socket) -> bool:
-        """Take a new connection, False where none waits; the one that is silent longest makes room if there is none."""
+        """Take a new connection, False where none waits; the one that waits longest makes room if there is none."""
         try:
             client, address = listener.accept()
         except OSError as error:
@@ -164,7 +165,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if conn.is_long:
             conn.deadline = conn.deadline or time.monotonic() + REQUEST_SECONDS
             if self.long_busy >= self.long_threads:
-                self.long_queue.append(conn)
+                self.queued[conn] = conn.deadline
                 return
             self.long_busy += 1
         self.enqueue_req(conn)
@@ -173,8 +174,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Wait for the next request of the connection, or end it."""
         if conn.is_long:
             self.long_busy -= 1
-            if self.long_queue:
-                self._begin(self.long_queue.popleft(), Arrival.LONG)
+            if self.queued:
+                following = next(iter(self.queued))
+                del self.queued[following]
+                self._begin(following, Arrival.LONG)
         conn.is_busy = False
         conn.goes_on = bool(not future.cancelled() and not future.exception() and future.result())
         if conn.sock.kept:
@@ -244,7 +247,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             # The poller may have had two pieces of news about it at once.
             return
         conn.is_gone = True
-        for group in (self.silent, self.sending, self.reading, self.leaving):
+        for group in self._waiting():
             group.pop(conn, None)
         self._unpoll(conn)
         self.nr_conns -= 1
@@ -256,6 +259,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _refuse(self, conn: Connection, status: int, detail: str) -> None:
         conn.is_busy = False
         self.sending.pop(conn, None)
+        self.queued.pop(conn, None)
         try:
             conn.sock.send(refusal(status, detail))
             self._leave(conn)
@@ -267,24 +271,32 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for group, end in (
             (self.silent, self._drop),
             (self.sending, self._refuse_slow),
+            (self.queued, self._refuse_slow),
             (self.reading, self._end_unless_read),
             (self.leaving, self._drop),
         ):
             while group and next(iter(group.values())) <= now:
                 end(next(iter(group)))
-        while self.long_queue and self.long_queue[0].deadline <= now:
-            self._refuse_slow(self.long_queue.popleft())
+
+    def _waiting(self) -> list[dict[Connection, float]]:
+        return [self.silent, self.sending, self.queued, self.reading, self.leaving]
 
     def _has_room(self) -> bool:
-        return self.nr_conns < self.worker_connections or bool(
-            self.leaving or self.silent or self.sending or self.reading
-        )
+        return self.nr_conns < self.worker_connections or any(self._waiting())
 
     def _make_room(self) -> None:
-        """End the connection that has kept us waiting longest."""
-        group = self.leaving or self.silent or self.sending or self.reading
-        if group:
-            self._drop(next(iter(group)))
+        """End the connection that has kept us waiting longest, whatever for.
+
+        Were one kind to go first, who fills the server with another would throw out everybody else: a visitor is
+        silent for a moment between connecting and asking.
+        """
+        longest = [
+            (due - (LEAVING_SECONDS if group is self.leaving else REQUEST_SECONDS), conn)
+            for group in self._waiting()
+            for conn, due in islice(group.items(), 1)
+        ]
+        if longest:
+            self._drop(min(longest, key=itemgetter(0))[1])
 
     def _finish(self) -> None:
         """Answer every request that has begun or waits at the door, then end."""
