@@ -142,6 +142,17 @@ def test_a_request_has_one_deadline_however_often_a_byte_comes(
     assert answer.startswith(b"HTTP/1.1 %d" % status)
 
 
+@pytest.mark.parametrize(
+    "line", [b"Content-Length: 200000", b"Transfer-Encoding: chunked", b"Expect: 100-continue\r\nContent-Length: 5"]
+)
+def test_probes_with_a_body_that_does_not_come_hold_no_probe_up(
+    live: Callable[..., LiveServer], line: bytes
+) -> None:
+    server = live(REQUEST_SECONDS="600")
+    with held(server.port, [HEALTH + line + b"\r\n\r\n"] * 4):
+        assert is_served(server)
+
+
 def test_a_client_that_never_closes_holds_nobody_up(live: Callable[..., LiveServer]) -> None:
     server = live(THREADS="2")
     with held(server.port, [HEALTH + b"Connection: close\r\n\r\n"] * 40):

@@ -60,8 +60,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.last_call = 0.0
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Give a request a thread; questions about health have their own, for when all others wait for a database."""
-        pool = self.probes if conn.incoming.received.startswith(_PROBES) else self.tpool
+        """Give a request a thread; questions about health have their own, for when all others wait for a database.
+
+        Not those with a long body: two of them would hold both threads until it has come.
+        """
+        is_probe = not conn.is_long and conn.incoming.received.startswith(_PROBES)
+        pool = self.probes if is_probe else self.tpool
         future = pool.submit(self.handle, conn)
         future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
 
