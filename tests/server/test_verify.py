@@ -39,7 +39,7 @@ ONE = pytest.mark.parametrize("backend", ["sqlite"])
 class Tampered:
     """A server that changes the answers of some addresses on their way."""
 
-    def __init__(self, app: Flask) -> None:
+    def __init__(self, app: Callable[..., Iterable[bytes]]) -> None:
         self.app = app
         self.change: dict[str, Callable[[bytes], bytes]] = {}
         self.headers: dict[str, dict[str, str | None]] = {}
@@ -136,6 +136,29 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
         assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}")
     between.headers = {}
     assert run(capsys, link)[0] == 0
+
+
+@ONE
+def test_the_page_at_the_link_is_compared_also_below_a_path(
+    served: tuple[Tampered, str], survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An honest server at the host's root says nothing about what answers below /x."""
+    between, origin = served
+    assert run(capsys, survey_link(f"{origin}/x", survey.hash))[0] == 2  # there is nothing
+
+    def evil(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"].startswith("/x/s/"):
+            start_response("200 OK", [("Content-Type", "text/html")])
+            return [b"<script>steal()</script>"]
+        environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix("/x")
+        return app(environ, start_response)
+
+    app, between.app = between.app, evil
+    link = survey_link(f"{origin}/x", survey.hash)
+    status, said = run(capsys, link)
+    assert (status, f"DIFFERENT  {origin}/x/s/{survey.hash[:12]}" in said.splitlines()) == (1, True)
+    assert run(capsys, survey_link(origin, survey.hash))[0] == 0
+    assert run(capsys, f"{origin}/")[0] == 0
 
 
 @ONE

@@ -40,16 +40,20 @@ def verify(url: str, as_json: bool) -> None:
     Example:
       hushpoll verify https://survey.example.org/s/953b9c...#953b9c...
     """
+    url = url.strip()
     parts = split_address(url)
     if parts is None:
         raise HushpollError(
             f"{url[:80]}: is not an address", "give one like https://survey.example.org/s/..."
         )
     check_pins()
-    origin = f"{parts.scheme}://{parts.netloc}"
+    link = Link.parse(url) if "/s/" in parts.path else None
+    # All of the address before /s/: a server may answer otherwise below another path.
+    base = link.server if link else f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    opened = parts._replace(fragment="").geturl().removeprefix(base)
     says: list[str] = []
-    compared = list(_compare(origin, url if "/s/" in parts.path else None, says))
-    different = [f"{origin}{name}" for name, same in compared if not same]
+    compared = list(_compare(base, link, opened, says))
+    different = [f"{base}{name}" for name, same in compared if not same]
     if as_json:
         print_json({"url": url, "compared": len(compared), "different": different, "says": says})
     else:
@@ -67,7 +71,7 @@ def _tell(compared: int, different: list[str], says: list[str]) -> None:
         click.echo(f"{compared} files, all as in this release.")
 
 
-def _compare(origin: str, link: str | None, says: list[str]) -> Iterator[tuple[str, bool]]:
+def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iterator[tuple[str, bool]]:
     """Compare file by file; what the operator says on the page, which is no release's, is put among `says`."""
     from hushpoll_server.respond.assets import asset_paths, release
     from hushpoll_server.respond.owned import Owned, read_back
@@ -75,30 +79,27 @@ def _compare(origin: str, link: str | None, says: list[str]) -> Iterator[tuple[s
     paths = [f"/static/{release()}/{path}" for path in sorted(asset_paths())]
     survey, owned = None, Owned()
     if link is not None:
-        survey_hash = Link.parse(link).hash
-        document = _get(f"{origin}/api/surveys/{survey_hash}").body
-        survey = Survey.from_published(document, expected_hash=survey_hash)
-        yield f"/api/surveys/{survey_hash}", True
-        pages = _addresses(survey, link)
-        owned = read_back(_get(origin + pages[0]).body.decode(errors="replace"))
+        document = _get(f"{base}/api/surveys/{link.hash}").body
+        survey = Survey.from_published(document, expected_hash=link.hash)
+        yield f"/api/surveys/{link.hash}", True
+        owned = read_back(_get(base + opened).body.decode(errors="replace"))
         says += owned.lines()
-        paths += pages
-    rendered = _rendered(origin, survey, owned, paths)
+        paths += _addresses(survey, opened)
+    rendered = _rendered(base, survey, owned, paths)
     for path in paths:
-        yield path, _get(origin + path) in rendered[path]
+        yield path, _get(base + path) in rendered[path]
 
 
-def _addresses(survey: Survey, link: str) -> list[str]:
+def _addresses(survey: Survey, opened: str) -> list[str]:
     from hushpoll_server.respond.assets import release
     from hushpoll_server.spoken import LANGUAGES
 
     # The one that people open first: most links have a shorter address than the page's own.
-    opened = link.partition("#")[0].partition("/s/")[2]
-    pages = [f"/s/{opened}", *(f"/s/{survey.hash}?lang={name}" for name in LANGUAGES)]
+    pages = [opened, *(f"/s/{survey.hash}?lang={name}" for name in LANGUAGES)]
     return pages + [f"/static/{release()}/words/{name}.json" for name in LANGUAGES]
 
 
-def _rendered(origin: str, survey: Survey | None, owned: Owned, paths: list[str]) -> dict[str, list[_Answer]]:
+def _rendered(base: str, survey: Survey | None, owned: Owned, paths: list[str]) -> dict[str, list[_Answer]]:
     """Answer as this release does: a page open or closed, with and without public results."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close
@@ -109,7 +110,7 @@ def _rendered(origin: str, survey: Survey | None, owned: Owned, paths: list[str]
         data = Path(folder) / "data"
         config = Config(
             data=data,
-            public_url=origin,
+            public_url=base,
             testing=True,
             imprint=owned.imprint,
             imprint_url=owned.imprint_url,
@@ -128,7 +129,7 @@ def _rendered(origin: str, survey: Survey | None, owned: Owned, paths: list[str]
                     close(store, survey.hash)
                 store.set_results_public(survey.hash, is_public, live=is_public)
             for path, found in answers.items():
-                answer = app.test_client().get(path, base_url=origin)
+                answer = app.test_client().get(path, base_url=base)
                 found.append(_Answer(answer.data, _told(answer.headers.get_all)))
         app.extensions["hushpoll"].close()
         store.close()
