@@ -31,7 +31,7 @@ from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
 from hatch_build import PinHook
-from tests.serving import LONGEST, make_survey
+from tests.serving import LONGEST, LiveServer, make_survey
 
 ONE = pytest.mark.parametrize("backend", ["sqlite"])
 
@@ -130,12 +130,36 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
         (short, {"Content-Security-Policy": None}),
         (short, {"Content-Security-Policy": "default-src *"}),
         (module, {"Content-Type": "text/html"}),
+        (short, {"Clear-Site-Data": '"storage"'}),
+        (short, {"Set-Cookie": "who=42; Path=/"}),
+        (f"/api/surveys/{survey.hash}", {"Set-Cookie": "who=42; Path=/"}),
+        (module, {"Reporting-Endpoints": 'd="https://evil.example/r"'}),
+        (short, {"NEL": '{"report_to": "d", "max_age": 9999, "success_fraction": 1}'}),
+        (short, {"Speculation-Rules": '"/rules.json"'}),
+        (short, {"Content-Security-Policy-Report-Only": "default-src 'none'; report-uri https://evil.example/"}),
+        (short, {"Permissions-Policy": "camera=*"}),
+        (short, {"X-Whatever-Comes-Next": "1"}),
+        (short, {"X-Content-Type-Options": ""}),
     ):
         between.headers = {path: headers}
         status, said = run(capsys, link)
-        assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}")
-    between.headers = {}
+        (name,) = headers
+        assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}  (headers: {name.lower()})")
+    assert json.loads(run(capsys, link, "--json")[1])["headers"] == {f"{origin}{short}": [name.lower()]}
+    # What servers and proxies say of themselves is no alarm.
+    between.headers = {short: {"Via": "1.1 proxy", "Server": "nginx", "Strict-Transport-Security": "max-age=1"}}
     assert run(capsys, link)[0] == 0
+
+
+@ONE
+def test_the_server_that_is_installed_is_no_false_alarm(
+    live: Callable[..., LiveServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As gunicorn sends it, with the headers that it adds."""
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    assert run(capsys, survey_link(server.url, survey.hash)) == (0, "31 files, all as in this release.\n")
 
 
 @ONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +33,9 @@ def verify(url: str, as_json: bool) -> None:
 
     URL is a survey's link or the server's address. Compared are all modules and styles that the respondent's browser
     gets, and, for a link, the survey's document, the page at the address in the link and in each language, and its
-    longer explanations; with each, the headers that say what a browser may do with it. It shows what the server serves
-    to this machine, now; a server could serve something else to others. Ends with status 1 where anything differs.
+    longer explanations; with each, all headers but those that make a browser do nothing more, such as Date and Server.
+    It shows what the server serves to this machine, now; a server could serve something else to others. Ends with
+    status 1 where anything differs.
 
     \b
     Example:
@@ -53,25 +54,28 @@ def verify(url: str, as_json: bool) -> None:
     opened = parts._replace(fragment="").geturl().removeprefix(base)
     says: list[str] = []
     compared = list(_compare(base, link, opened, says))
-    different = [f"{base}{name}" for name, same in compared if not same]
+    different = {f"{base}{path}": headers for path, headers in compared if headers is not None}
     if as_json:
-        print_json({"url": url, "compared": len(compared), "different": different, "says": says})
+        told = {"different": list(different), "headers": {url: names for url, names in different.items() if names}}
+        print_json({"url": url, "compared": len(compared), **told, "says": says})
     else:
         _tell(len(compared), different, says)
     if different:
         raise click.exceptions.Exit(1)
 
 
-def _tell(compared: int, different: list[str], says: list[str]) -> None:
-    for line in [*says, *(f"DIFFERENT  {address}" for address in different)]:
+def _tell(compared: int, different: dict[str, list[str]], says: list[str]) -> None:
+    for line in says:
         click.echo(line)
+    for address, headers in different.items():
+        click.echo(f"DIFFERENT  {address}" + (f"  (headers: {', '.join(headers)})" if headers else ""))
     if different:
         click.echo(f"{len(different)} of {compared} files are not those of this release.")
     else:
         click.echo(f"{compared} files, all as in this release.")
 
 
-def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iterator[tuple[str, bool]]:
+def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iterator[_Compared]:
     """Compare file by file; what the operator says on the page, which is no release's, is put among `says`."""
     from hushpoll_server.respond.assets import asset_paths, release
     from hushpoll_server.respond.owned import Owned, read_back
@@ -81,13 +85,20 @@ def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iter
     if link is not None:
         document = _get(f"{base}/api/surveys/{link.hash}").body
         survey = Survey.from_published(document, expected_hash=link.hash)
-        yield f"/api/surveys/{link.hash}", True
         owned = read_back(_get(base + opened).body.decode(errors="replace"))
         says += owned.lines()
-        paths += _addresses(survey, opened)
+        paths += [f"/api/surveys/{link.hash}", *_addresses(survey, opened)]
     rendered = _rendered(base, survey, owned, paths)
     for path in paths:
-        yield path, _get(base + path) in rendered[path]
+        yield path, _difference(_get(base + path), rendered[path])
+
+
+def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
+    """Name the headers that are not the release's: none where it is the rest, nothing where all is the same."""
+    if answer in expected:
+        return None
+    same = [one for one in expected if one.body == answer.body]
+    return sorted({name for name, _ in set(answer.headers) ^ set(same[0].headers)}) if same else []
 
 
 def _addresses(survey: Survey, opened: str) -> list[str]:
@@ -130,22 +141,21 @@ def _rendered(base: str, survey: Survey | None, owned: Owned, paths: list[str]) 
                 store.set_results_public(survey.hash, is_public, live=is_public)
             for path, found in answers.items():
                 answer = app.test_client().get(path, base_url=base)
-                found.append(_Answer(answer.data, _told(answer.headers.get_all)))
+                found.append(_Answer(answer.data, _told(answer.headers.items())))
         app.extensions["hushpoll"].close()
         store.close()
     return answers
 
 
-# What a browser does with an answer, and what would make it do more.
-_HEADERS = (
-    "Content-Type",
-    "Content-Security-Policy",
-    "X-Content-Type-Options",
-    "Referrer-Policy",
-    "Cross-Origin-Opener-Policy",
-    "Refresh",
-    "Link",
-    "Service-Worker-Allowed",
+# An address, and what of it is different: see _difference.
+_Compared = tuple[str, list[str] | None]
+# What servers and proxies add, and what no browser does anything for that the page does not promise. Every other header
+# must be the release's: of those that browsers will know next year, too.
+_HARMLESS = frozenset(
+    """
+    accept-ranges age alt-svc connection content-encoding content-length date etag keep-alive last-modified server
+    strict-transport-security transfer-encoding vary via
+    """.split()
 )
 
 
@@ -153,11 +163,17 @@ class _Answer(NamedTuple):
     """What a server answers: its bytes, and the headers that matter."""
 
     body: bytes
-    headers: tuple[str, ...]
+    headers: tuple[tuple[str, str], ...]
 
 
-def _told(get_all: Callable[[str], Any]) -> tuple[str, ...]:
-    return tuple(", ".join(get_all(name) or ()).lower().replace(" ", "") for name in _HEADERS)
+def _told(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Read the headers that matter: as often as they come, however they are spaced."""
+    lowered = ((name.lower(), "".join(value.lower().split())) for name, value in headers)
+    return tuple(sorted((_printed(name), value) for name, value in lowered if name not in _HARMLESS))
+
+
+def _printed(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text[:200])
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -171,14 +187,13 @@ def _get(url: str) -> _Answer:
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310
     try:
         with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_SECONDS) as answer:
-            found = _Answer(answer.read(), _told(answer.headers.get_all))
+            found = _Answer(answer.read(), _told(answer.headers.items()))
     except urllib.error.HTTPError as error:
         with error:
             leads_to = error.headers.get("Location")
         if leads_to is not None:
-            printed = "".join(sign if sign.isprintable() else " " for sign in leads_to[:200])
             raise HushpollError(
-                f"{url[:120]}: leads on to {printed}",
+                f"{url[:120]}: leads on to {_printed(leads_to)}",
                 "nothing was compared; verify that address, and hand out no link that is led on",
             ) from None
         return _Answer(b"", ())
