@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator
+from http.client import HTTPException
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.deadline import within
 from hushpoll_client.link import Link, split_address
 
 from hushpoll_server.config import Config
@@ -22,7 +25,11 @@ from .output import json_option, print_json
 if TYPE_CHECKING:
     from hushpoll_server.respond.owned import Owned
 
-_SECONDS = 20
+# For one answer, from the first byte to the last, and for all of them.
+_SECONDS = 20.0
+_SECONDS_IN_ALL = 180.0
+# More than any file of a release has; what is longer differs.
+_MOST_BYTES = 4 << 20
 
 
 @click.command()
@@ -82,15 +89,16 @@ def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iter
 
     paths = [f"/static/{release()}/{path}" for path in sorted(asset_paths())]
     survey, owned = None, Owned()
+    server = _Server(base)
     if link is not None:
-        document = _get(f"{base}/api/surveys/{link.hash}").body
+        document = server.get(f"/api/surveys/{link.hash}").body
         survey = Survey.from_published(document, expected_hash=link.hash)
-        owned = read_back(_get(base + opened).body.decode(errors="replace"))
+        owned = read_back(server.get(opened).body.decode(errors="replace"))
         says += owned.lines()
         paths += [f"/api/surveys/{link.hash}", *_addresses(survey, opened)]
     rendered = _rendered(base, survey, owned, paths)
     for path in paths:
-        yield path, _difference(_get(base + path), rendered[path])
+        yield path, _difference(server.get(path), rendered[path])
 
 
 def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
@@ -183,11 +191,29 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _Server:
+    """A server that may be slow, or hostile: nobody waits for it for longer than is said above."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self._until = time.monotonic() + _SECONDS_IN_ALL
+
+    def get(self, path: str) -> _Answer:
+        """Get what is at a path."""
+        url = self.base + path
+        left = min(_SECONDS, self._until - time.monotonic())
+        try:
+            return within(max(0.0, left), lambda: _get(url))
+        except (OSError, ValueError, HTTPException) as error:
+            reason = _printed(str(error)) or type(error).__name__
+            raise HushpollError(f"{url[:120]}: no answer ({reason})", "check the address") from None
+
+
 def _get(url: str) -> _Answer:
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310
     try:
         with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_SECONDS) as answer:
-            found = _Answer(answer.read(), _told(answer.headers.items()))
+            return _Answer(answer.read(_MOST_BYTES), _told(answer.headers.items()))
     except urllib.error.HTTPError as error:
         with error:
             leads_to = error.headers.get("Location")
@@ -197,6 +223,3 @@ def _get(url: str) -> _Answer:
                 "nothing was compared; verify that address, and hand out no link that is led on",
             ) from None
         return _Answer(b"", ())
-    except (OSError, ValueError) as error:
-        raise HushpollError(f"{url[:120]}: no answer ({error})", "check the address") from None
-    return found
