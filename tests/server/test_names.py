@@ -1,4 +1,4 @@
-"""Files and folders with any name: a backup is in the file that was named, and the database in the folder."""
+"""Files and folders with any name, and files that only look like backups."""
 
 from __future__ import annotations
 
@@ -67,3 +67,35 @@ def test_a_file_without_a_byte_is_no_backup(
     status, said = run(tmp_path / "data", "backup", tmp_path / "copy")
     assert (status, "cannot be written" in said) == (2, True)
     assert not (tmp_path / "copy").exists()
+
+
+NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+HOSTILE = {
+    "no version": ["DELETE FROM backup_of WHERE name = 'schema'"],
+    "an empty account": ["DELETE FROM backup_of"],
+    "another table": [
+        "CREATE TABLE zz (a PRIMARY KEY, b)",
+        f"INSERT INTO backup_of VALUES ('zz', 0, '{NOTHING}')",
+    ],
+    "a view": ["ALTER TABLE users RENAME TO users2", "CREATE VIEW users AS SELECT * FROM users2"],
+    "no state": ["DROP TABLE server_state", "DELETE FROM backup_of WHERE name = 'server_state'"],
+    "a table too few": ["DROP TABLE audit_log"],
+    "words for a number": ["UPDATE backup_of SET rows = 'many' WHERE name = 'users'"],
+    "a number for words": ["UPDATE backup_of SET digest = x'00' WHERE name = 'schema'"],
+    "another column": ["ALTER TABLE audit_log ADD COLUMN more"],
+}
+
+
+@pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE)
+def test_what_only_looks_like_a_backup_is_refused_in_one_line(
+    run: Run, tmp_path: Path, changes: list[str]
+) -> None:
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    assert run(data, "user", "add", "ada")[0] == 0
+    assert run(data, "backup", copy)[0] == 0
+    with sqlite3.connect(copy) as file:
+        for change in changes:
+            file.execute(change)
+    file.close()
+    status, said = run(with_key_of(data, tmp_path / "new"), "restore", copy)
+    assert (status, said.count("\n"), said.startswith(f"hushpoll: {copy}: ")) == (2, 1, True), said

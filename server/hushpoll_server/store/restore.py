@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from hushpoll_client import HushpollError
 from sqlalchemy import URL, Connection, Table, create_engine, delete, func, insert, inspect, select, text
+from sqlalchemy.exc import DatabaseError
 
 from hushpoll_server.config import SQLITE_FILE, Config
 
@@ -47,6 +48,12 @@ def restore_backup(config: Config, source: Path, told: Told = lambda name, rows:
             _prepare(database, revision, mark)
             _fill(database, given, tables_of(engine, facts), told)
             _finish(database, given, tables_of(database.engine, facts), facts, source)
+    except DatabaseError as error:
+        reason = " ".join(str(error.orig).split())
+        raise HushpollError(
+            f"{source}: cannot be restored ({reason})",
+            "run the same command when the database can be written, or take another backup and an empty database",
+        ) from None
     finally:
         engine.dispose()
         database.close()
