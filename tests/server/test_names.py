@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from hushpoll_server.cli import main
 from hushpoll_server.store import backup
 from sqlalchemy import create_engine
 
-NAMES = ["a?b", "a%41b", "a#b", "a b", "a&mode=rw", "file:a", "ä'\""]
+NAMES = ["a?b", "a%41b", "a#b", "a b", "a&mode=rw", "file:a", "ä'\"", os.fsdecode(b"\xff")]
 
 Run = Callable[..., tuple[int, str]]
 
@@ -99,3 +102,30 @@ def test_what_only_looks_like_a_backup_is_refused_in_one_line(
     file.close()
     status, said = run(with_key_of(data, tmp_path / "new"), "restore", copy)
     assert (status, said.count("\n"), said.startswith(f"hushpoll: {copy}: ")) == (2, 1, True), said
+
+
+@pytest.mark.parametrize(
+    "command", [["audit"], ["report"], ["restore"], ["backup"], ["survey", "check"], ["survey", "publish"]]
+)
+@pytest.mark.parametrize("name", ["", "a" * 5000])
+def test_names_that_no_file_can_have_are_refused_in_one_line(
+    run: Run, tmp_path: Path, command: list[str], name: str
+) -> None:
+    assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
+    status, said = run(tmp_path / "data", *command, name)
+    assert (status, said.count("\n")) == (2, 1), said
+
+
+@pytest.mark.parametrize("command", [["user", "list"], ["survey", "list", "--json"], ["--help"]])
+def test_a_full_device_is_told_in_one_line(run: Run, tmp_path: Path, command: list[str]) -> None:
+    assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from hushpoll_server.cli import main; main()", *command],
+            env={**os.environ, "DATA": str(tmp_path / "data")},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "hushpoll: No space left on device\n")
