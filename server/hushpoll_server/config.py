@@ -138,6 +138,16 @@ class Config:
             if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077
         ]
 
+    def seals_too_few(self) -> list[str]:
+        """Say what it means that fewer reports are sealed together than the threat model counts on."""
+        if self.seal_at_least >= FEWEST_REPORTS:
+            return []
+        return [
+            f"SEAL_AT_LEAST={self.seal_at_least}: of surveys that are published now fewer than {FEWEST_REPORTS} reports"
+            " are sealed together, and results that are read twice show how so few people answered;"
+            " for trying things out only"
+        ]
+
 
 def _make_secret(path: Path) -> None:
     """Make a key that is never seen half written; the first of several processes wins."""

@@ -120,7 +120,9 @@ def host_is_ours(host: str, config: Config) -> bool:
 def _without_port(host: str) -> str:
     host = host.strip().lower()
     if host.startswith("["):
-        return host[1:].split("]", 1)[0]
+        name, closed, rest = host[1:].partition("]")
+        # Without an end, or with more behind it, it is no name: nobody is called so.
+        return name if closed and (not rest or rest.startswith(":")) else "["
     return host.rsplit(":", 1)[0] if host.count(":") == 1 else host
 
 
