@@ -22,7 +22,7 @@ def within(seconds: float, act: Callable[[], Result]) -> Result:
     def run() -> None:
         try:
             done.set_result(act())
-        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        except BaseException as error:  # raised again where it is waited for
             done.set_exception(error)
 
     Thread(target=run, daemon=True).start()

@@ -142,11 +142,12 @@ class Config:
         """Say what it means that fewer reports are sealed together than the threat model counts on."""
         if self.seal_at_least >= FEWEST_REPORTS:
             return []
-        return [
+        warning = (
             f"SEAL_AT_LEAST={self.seal_at_least}: of surveys that are published now fewer than {FEWEST_REPORTS} reports"
             " are sealed together, and results that are read twice show how so few people answered;"
             " for trying things out only"
-        ]
+        )
+        return [warning]
 
 
 def _make_secret(path: Path) -> None:

@@ -206,7 +206,9 @@ def test_no_route_of_respondents_redirects(client: FlaskClient, survey: Survey) 
     """However an address is written: with a slash too many, anywhere."""
     seen = set()
     for rule in client.application.url_map.iter_rules():
-        if not rule.rule.startswith(("/s/", "/api/surveys/", "/static/")) or "GET" not in (rule.methods or ()):
+        if not rule.rule.startswith(("/s/", "/api/surveys/", "/static/")) or "GET" not in (
+            rule.methods or ()
+        ):
             continue
         path = re.sub("<[^>]*(hash|name)>", survey.hash, rule.rule)
         path = re.sub("<[^>]*>", "x", path)

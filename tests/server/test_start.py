@@ -206,4 +206,6 @@ def test_the_first_account_can_make_others_and_the_demo_is_bounded(store: Store)
 @pytest.mark.parametrize(("value", "warns"), [("49", True), ("50", False), ("100", False), ("", False)])
 def test_sealing_fewer_reports_than_the_threat_model_counts_on_is_warned_of(value: str, warns: bool) -> None:
     told = Config.from_environment({"SEAL_AT_LEAST": value}).seals_too_few()
-    assert [line.startswith(f"SEAL_AT_LEAST={value}: ") and "\n" not in line for line in told] == [True] * warns
+    assert [line.startswith(f"SEAL_AT_LEAST={value}: ") and "\n" not in line for line in told] == [
+        True
+    ] * warns

@@ -136,7 +136,10 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
         (module, {"Reporting-Endpoints": 'd="https://evil.example/r"'}),
         (short, {"NEL": '{"report_to": "d", "max_age": 9999, "success_fraction": 1}'}),
         (short, {"Speculation-Rules": '"/rules.json"'}),
-        (short, {"Content-Security-Policy-Report-Only": "default-src 'none'; report-uri https://evil.example/"}),
+        (
+            short,
+            {"Content-Security-Policy-Report-Only": "default-src 'none'; report-uri https://evil.example/"},
+        ),
         (short, {"Permissions-Policy": "camera=*"}),
         (short, {"X-Whatever-Comes-Next": "1"}),
         (short, {"X-Content-Type-Options": ""}),
@@ -147,7 +150,9 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
         assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}  (headers: {name.lower()})")
     assert json.loads(run(capsys, link, "--json")[1])["headers"] == {f"{origin}{short}": [name.lower()]}
     # What servers and proxies say of themselves is no alarm.
-    between.headers = {short: {"Via": "1.1 proxy", "Server": "nginx", "Strict-Transport-Security": "max-age=1"}}
+    between.headers = {
+        short: {"Via": "1.1 proxy", "Server": "nginx", "Strict-Transport-Security": "max-age=1"}
+    }
     assert run(capsys, link)[0] == 0
 
 

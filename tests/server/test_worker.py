@@ -143,7 +143,8 @@ def test_a_request_has_one_deadline_however_often_a_byte_comes(
 
 
 @pytest.mark.parametrize(
-    "line", [b"Content-Length: 200000", b"Transfer-Encoding: chunked", b"Expect: 100-continue\r\nContent-Length: 5"]
+    "line",
+    [b"Content-Length: 200000", b"Transfer-Encoding: chunked", b"Expect: 100-continue\r\nContent-Length: 5"],
 )
 def test_probes_with_a_body_that_does_not_come_hold_no_probe_up(
     live: Callable[..., LiveServer], line: bytes

@@ -90,17 +90,22 @@ def answer(
     if kept.report is None:  # somebody else at this machine was faster
         _say_that_it_was_sent(survey, kept, as_json)
         return
-    status = submit(link, survey, kept.report)
-    if survey.settings.kiosk:
-        memory.forget(survey.hash)
-    else:
-        memory.sent(survey, kept.id)
-        if _listed(survey):
-            ledger.note(link.server, survey)
-    _report(survey, kept.report, status, as_json)
+    _send(link, survey, kept.report, as_json)
     for line in (texts.thanks, *(f"{one['label']}: {one['url']}" for one in texts.help)):
         if line:
             tell(line)
+
+
+def _send(link: Link, survey: Survey, report: Report, as_json: bool) -> None:
+    """Send what is kept, and keep of it what is needed afterwards: on a shared device nothing."""
+    status, memory = submit(link, survey, report), Memory()
+    if survey.settings.kiosk:
+        memory.forget(survey.hash)
+    else:
+        memory.sent(survey, report.id)
+        if _listed(survey):
+            Ledger().note(link.server, survey)
+    _report(survey, report, status, as_json)
 
 
 def _listed(survey: Survey) -> bool:
@@ -142,9 +147,7 @@ def _say_that_it_was_sent(survey: Survey, kept: Kept, as_json: bool) -> None:
     tell("This machine has answered already; nothing is drawn anew.")
     if as_json:
         total = finite(survey.epsilon_total)
-        print_json(
-            {"hash": survey.hash, "status": 200, "new": False, "epsilon_total": total, "id": kept.id}
-        )
+        print_json({"hash": survey.hash, "status": 200, "new": False, "epsilon_total": total, "id": kept.id})
     else:
         click.echo("The report has arrived, and is not kept here any more; it counts once.")
 

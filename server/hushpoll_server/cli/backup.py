@@ -56,7 +56,9 @@ def backup(file: Path, as_json: bool) -> None:
         shown = click.format_filename(file)
         print_json({"file": shown, "rows": copied.rows, "tables": copied.tables, "key": place})
         return
-    click.echo(f"{click.format_filename(file)}: {copied.rows:,} rows of {copied.tables} tables, read back and found the same.")
+    click.echo(
+        f"{click.format_filename(file)}: {copied.rows:,} rows of {copied.tables} tables, read back and found the same."
+    )
     click.echo(f"The key is not in it: keep a copy of {place} somewhere else.")
 
 
@@ -80,15 +82,18 @@ def restore(file: Path, as_json: bool) -> None:
     record(store, COMMAND_LINE, "restored", click.format_filename(file.name), "")
     store.close()
     given = give_to_owner(config)
+    shown = click.format_filename(file)
     if as_json:
-        print_json({"file": click.format_filename(file), "rows": copied.rows, "tables": copied.tables})
+        print_json({"file": shown, "rows": copied.rows, "tables": copied.tables})
         return
     click.echo(
-        f"{click.format_filename(file)}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
+        f"{shown}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
     )
     if given:
         names = ", ".join(path.name for path in given)
-        click.echo(f"{names}: given to {_owner_of(config.data)}, who owns {config.data}.")
+        click.echo(
+            f"{names}: given to {_owner_of(config.data)}, who owns {click.format_filename(config.data)}."
+        )
 
 
 def _owner_of(folder: Path) -> str:
