@@ -1,6 +1,6 @@
 """Page loads while others hold connections open: silent ones, dripping ones, preconnected ones.
 
-    .venv/bin/python bench/stall.py [--silent 500] [--dripping 200] [--visitors 150] [--seconds 10]
+    .venv/bin/python bench/stall.py [--silent 500] [--dripping 200] [--heavy 200] [--visitors 150] [--seconds 10]
 
 Visitors come evenly over the seconds, once while nobody disturbs and once beside the crowd. Each loads the respondent's
 page with everything it asks for, as a browser does: over six connections, and with one more that is never used.
@@ -17,6 +17,7 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -84,18 +85,34 @@ async def visit(port: int, survey_hash: str, visitors: int, seconds: float) -> t
     return good, visitors - len(good)
 
 
-async def hold(port: int, drips: bool) -> None:
-    """Hold a connection open, silent or with a byte now and then; come back when thrown out."""
-    line = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: " + b"a" * 1000
+class Crowd(NamedTuple):
+    """What somebody who holds a connection open sends: a beginning at once, then byte after byte with a pause."""
+
+    beginning: bytes
+    rest: bytes
+    pause: float
+
+
+_BEGUN = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+SILENT = Crowd(b"", b"", DRIP_SECONDS)
+DRIPPING = Crowd(b"", _BEGUN + b"a" * 1000, DRIP_SECONDS)
+# Headers as long as they may be, and as tedious to read, then a body in single bytes.
+_TEDIOUS = b"\r\nContent-Length:" + b" " * 30_000 + b"x"
+HEAVY = Crowd(_BEGUN + _TEDIOUS + b"\r\nContent-Length: 5000\r\n\r\n", b"a" * 4000, 0.05)
+
+
+async def hold(port: int, crowd: Crowd) -> None:
+    """Hold a connection open as one of a crowd; come back when thrown out."""
     while True:
         with suppress(OSError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
-                for byte in line:
-                    if drips:
+                writer.write(crowd.beginning)
+                for byte in crowd.rest or bytes(1000):
+                    if crowd.rest:
                         writer.write(bytes([byte]))
                     with suppress(TimeoutError):
-                        if not await asyncio.wait_for(reader.read(4096), DRIP_SECONDS):
+                        if not await asyncio.wait_for(reader.read(4096), crowd.pause):
                             break
             finally:
                 writer.close()
@@ -104,11 +121,11 @@ async def hold(port: int, drips: bool) -> None:
 def say(name: str, times: list[float], failed: int) -> None:
     """Print one line of figures."""
     if not times:
-        print(f"{name:34}  nobody got the page, failed {failed}", flush=True)
+        print(f"{name:44}  nobody got the page, failed {failed}", flush=True)
         return
     p99 = times[min(len(times) - 1, int(0.99 * len(times)))]
     print(
-        f"{name:34}  median {statistics.median(times):6.3f} s  p99 {p99:6.3f} s"
+        f"{name:44}  median {statistics.median(times):6.3f} s  p99 {p99:6.3f} s"
         f"  slowest {times[-1]:6.3f} s  failed {failed}",
         flush=True,
     )
@@ -135,11 +152,11 @@ async def run(server: LiveServer, survey_hash: str, options: argparse.Namespace)
     await load(server.port, survey_hash)
     quiet = await visit(server.port, survey_hash, options.visitors, options.seconds)
     say(f"{options.visitors} visitors alone", *quiet)
-    kinds = [False] * options.silent + [True] * options.dripping
-    crowd = [asyncio.create_task(hold(server.port, drips)) for drips in kinds]
+    kinds = [SILENT] * options.silent + [DRIPPING] * options.dripping + [HEAVY] * options.heavy
+    crowd = [asyncio.create_task(hold(server.port, kind)) for kind in kinds]
     await asyncio.sleep(2)
     beside = await visit(server.port, survey_hash, options.visitors, options.seconds)
-    say(f"beside {options.silent} silent, {options.dripping} dripping", *beside)
+    say(f"beside {options.silent} silent, {options.dripping} dripping, {options.heavy} heavy", *beside)
     for task in crowd:
         task.cancel()
     await asyncio.gather(*crowd, return_exceptions=True)
@@ -155,6 +172,7 @@ def main() -> int:
     )
     parser.add_argument("--silent", type=int, default=500)
     parser.add_argument("--dripping", type=int, default=200)
+    parser.add_argument("--heavy", type=int, default=200)
     parser.add_argument("--visitors", type=int, default=150)
     parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,10 @@ __all__ = ["Kept", "Memory", "state_folder"]
 
 @dataclass(frozen=True)
 class Kept:
-    """A report that was drawn on this machine, and whether it has arrived."""
+    """The id of a report that was drawn on this machine, and the report itself until it has arrived."""
 
-    report: Report
-    state: str  # "waiting" or "sent"
+    id: str
+    report: Report | None
 
 
 class Memory:
@@ -46,17 +47,22 @@ class Memory:
                 f"{path}: cannot be read ({error})", "remove it only if nothing was sent"
             ) from None
         state = value.pop("state", None) if isinstance(value, dict) else None
+        if state == "sent" and _is_id(value.get("id")):
+            # Older releases kept the report itself for good.
+            return self.sent(survey, value["id"]) if len(value) > 1 else Kept(value["id"], None)
         try:
             report, _ = Report.check(survey, value)
         except ReportError as error:
             raise SubmitError(f"{path}: is damaged ({error})", "remove it only if nothing was sent") from None
-        if state not in ("waiting", "sent"):
+        if state != "waiting":
             raise SubmitError(f"{path}: is damaged (state)", "remove it only if nothing was sent")
-        return Kept(report, state)
+        return Kept(report.id, report)
 
     def keep(self, survey: Survey, report: Report) -> Kept:
         """Keep a fresh report, on the disk before it is sent; give the one that was kept first."""
-        fresh = self._write(survey, Kept(report, "waiting"))
+        group = {} if report.group is None else {FIELD: report.group}
+        value = {"id": report.id, "reports": list(report.reports), "state": "waiting", **group}
+        fresh = self._put(survey, value)
         try:
             os.link(fresh, self._path(survey))  # fails where a report is kept already
         except FileExistsError:
@@ -68,11 +74,12 @@ class Memory:
         assert kept is not None
         return kept
 
-    def sent(self, survey: Survey, report: Report) -> None:
-        """Note that a report has arrived; which questions of a block were asked is not needed any more."""
-        os.replace(self._write(survey, Kept(report, "sent")), self._path(survey))
+    def sent(self, survey: Survey, report_id: str) -> Kept:
+        """Note that a report has arrived; nothing else of it, nor of which questions were asked, is needed any more."""
+        os.replace(self._put(survey, {"id": report_id, "state": "sent"}), self._path(survey))
         (self.folder / f"{survey.hash}.drawn").unlink(missing_ok=True)
         self._sync()
+        return Kept(report_id, None)
 
     def ranks(self, survey: Survey) -> tuple[int, ...]:
         """Give which questions of each block this machine asks: drawn once and kept, whoever comes first."""
@@ -109,16 +116,6 @@ class Memory:
     def _path(self, survey: Survey) -> Path:
         return self.folder / f"{survey.hash}.json"
 
-    def _write(self, survey: Survey, kept: Kept) -> Path:
-        value: dict[str, Any] = {
-            "id": kept.report.id,
-            "reports": list(kept.report.reports),
-            "state": kept.state,
-        }
-        if kept.report.group is not None:
-            value[FIELD] = kept.report.group
-        return self._put(survey, value)
-
     def _put(self, survey: Survey, value: dict[str, Any]) -> Path:
         path = self.folder / f"{survey.hash}.{secrets.token_hex(8)}.part"
         try:
@@ -140,6 +137,10 @@ class Memory:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None
 
 
 def state_folder() -> Path:

@@ -11,6 +11,7 @@ from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from .deadline import within
 from .errors import SubmitError
 from .limits import CAP, MAX_BYTES
 from .link import LOOPBACK, Link
@@ -36,8 +37,7 @@ _REFUSED = {
 def fetch_survey(link: Link, cap: str = CAP, timeout: float = TIMEOUT) -> Survey:
     """Get the survey and verify it: hash, channels, and the total epsilon against this client's own cap."""
     try:
-        with _open(urllib.request.Request(link.document_url), timeout) as response:  # noqa: S310 - http(s) only
-            data: bytes = response.read(MAX_BYTES + 1)
+        data = within(timeout, lambda: _get(link.document_url, timeout))
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == 404:
@@ -52,6 +52,12 @@ def fetch_survey(link: Link, cap: str = CAP, timeout: float = TIMEOUT) -> Survey
     return Survey.from_published(data, expected_hash=link.hash, cap=cap)
 
 
+def _get(url: str, timeout: float) -> bytes:
+    with _open(urllib.request.Request(url), timeout) as response:  # noqa: S310 - http(s) only
+        data: bytes = response.read(MAX_BYTES + 1)
+    return data
+
+
 def check_invitation(link: Link, survey: Survey, timeout: float = TIMEOUT) -> None:
     """Refuse an invitation that is unknown or spent, before anything is asked; where nobody can tell, sending will."""
     if not survey.settings.invitation or link.invitation is None:
@@ -59,7 +65,7 @@ def check_invitation(link: Link, survey: Survey, timeout: float = TIMEOUT) -> No
     url = f"{link.document_url}/invitations/{quote(link.invitation, safe='')}"
     url += "" if link.group is None else f"?group={link.group}"
     try:
-        _open(urllib.request.Request(url), timeout).close()  # noqa: S310 - http(s) only
+        within(timeout, lambda: _get(url, timeout))
     except urllib.error.HTTPError as error:
         error.close()
         if error.code == 403:
@@ -86,7 +92,7 @@ def submit(
     """
     body = report.to_bytes(link.invitation if survey.settings.invitation else None)
     for left in reversed(range(attempts)):
-        status, wait, problem = _post(link.reports_url, body, timeout)
+        status, wait, problem = _attempt(link.reports_url, body, timeout)
         if status in (200, 201):
             return status
         if status in _REFUSED:
@@ -98,8 +104,15 @@ def submit(
     raise SubmitError(problem, _KEPT)
 
 
-def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
+def _attempt(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
     """Make one attempt; give the status (0 without an answer), how long to wait, and what was wrong."""
+    try:
+        return within(timeout, lambda: _post(url, body, timeout))
+    except TimeoutError as error:
+        return 0, 1.0, f"the server does not answer ({error})"
+
+
+def _post(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
     request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})  # noqa: S310
     try:
         with _open(request, timeout) as response:
@@ -122,8 +135,8 @@ def _detail(error: urllib.error.HTTPError) -> str:
         detail = json.loads(error.read(65536)).get("detail", "")
     except (OSError, HTTPException, ValueError, AttributeError, RecursionError):
         detail = ""
-    text = "".join(sign if sign.isprintable() else " " for sign in detail) if isinstance(detail, str) else ""
-    return text[:300] or f"the server answered with status {error.code}"
+    text = _printed(detail) if isinstance(detail, str) else ""
+    return text or f"the server answered with status {error.code}"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -142,4 +155,8 @@ def _open(request: urllib.request.Request, timeout: float) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    return str(getattr(error, "reason", None) or error) or type(error).__name__
+    return _printed(str(getattr(error, "reason", None) or error)) or type(error).__name__
+
+
+def _printed(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text[:300])

@@ -34,6 +34,8 @@ def create_app(config: Config | None = None) -> Flask:
 
     config = config or Config.from_environment()
     app = Flask(__name__, static_folder=None, static_url_path="/static")
+    # No address of respondents redirects, one with a slash too many neither.
+    app.url_map.merge_slashes = False
     keeper = surveys.Store(config, Writer)
     app.config.update(HUSHPOLL=config, SECRET_KEY=keeper.secret, TESTING=config.testing)
     surveys.init_app(app, keeper)

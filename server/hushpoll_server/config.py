@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hushpoll_client import HushpollError
@@ -16,6 +17,9 @@ from hushpoll_client.about import read_url
 from hushpoll_client.link import LOOPBACK as LOOPBACK
 from hushpoll_client.link import split_address
 from hushpoll_client.report import FEWEST_REPORTS
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 _LONGEST_IMPRINT = 300
 SQLITE_FILE = "hushpoll.sqlite3"
@@ -58,10 +62,13 @@ class Config:
     testing: bool = field(default=False, metadata={"environment": False})
 
     @property
-    def url(self) -> str:
+    def url(self) -> str | URL:
         """Where the database is, as SQLAlchemy spells it."""
         if not self.database_url:
-            return f"sqlite:///{self.data.resolve() / SQLITE_FILE}"
+            from sqlalchemy import URL
+
+            # Not as text: a folder's name may hold ? or %, which mean something else there.
+            return URL.create("sqlite", database=str(self.data.resolve() / SQLITE_FILE))
         for plain in ("postgresql://", "postgres://"):
             if self.database_url.startswith(plain):
                 return "postgresql+psycopg://" + self.database_url.removeprefix(plain)
@@ -130,6 +137,17 @@ class Config:
             for path, wanted in ((self.data, "700"), (self.key_path, "600"))
             if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077
         ]
+
+    def seals_too_few(self) -> list[str]:
+        """Say what it means that fewer reports are sealed together than the threat model counts on."""
+        if self.seal_at_least >= FEWEST_REPORTS:
+            return []
+        warning = (
+            f"SEAL_AT_LEAST={self.seal_at_least}: of surveys that are published now fewer than {FEWEST_REPORTS} reports"
+            " are sealed together, and results that are read twice show how so few people answered;"
+            " for trying things out only"
+        )
+        return [warning]
 
 
 def _make_secret(path: Path) -> None:

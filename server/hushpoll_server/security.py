@@ -120,7 +120,9 @@ def host_is_ours(host: str, config: Config) -> bool:
 def _without_port(host: str) -> str:
     host = host.strip().lower()
     if host.startswith("["):
-        return host[1:].split("]", 1)[0]
+        name, closed, rest = host[1:].partition("]")
+        # Without an end, or with more behind it, it is no name: nobody is called so.
+        return name if closed and (not rest or rest.startswith(":")) else "["
     return host.rsplit(":", 1)[0] if host.count(":") == 1 else host
 
 
@@ -154,6 +156,19 @@ def refuse_cross_site(environ: Mapping[str, Any], host: str) -> None:
         )
 
 
+def _network(address: str) -> str:
+    """Give what one subscriber has: an address, or in IPv6 the 2^64 addresses of a network."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), 64), strict=False))
+
+
 class Throttle:
     """At most `limit` events per `seconds` and key, forgotten when the process ends.
 
@@ -177,13 +192,15 @@ class Throttle:
         now = time.monotonic()
         with self._lock:
             self._turn_day()
-            key = hmac.new(self._key, name.encode("utf-8", "replace"), hashlib.sha256).digest()[:16]
+            key = hmac.new(self._key, _network(name).encode("utf-8", "replace"), hashlib.sha256).digest()[:16]
             level, then = self._spent.get(key, (0.0, now))
             level = max(0.0, level - (now - then) * self.limit / self.seconds)
             if level + cost > self.limit:
                 return (level + cost - self.limit) * self.seconds / self.limit
+            # Last in the order; where there are too many, the one goes that did nothing for longest.
+            self._spent.pop(key, None)
             if len(self._spent) >= self.most_keys:
-                self._spent.clear()
+                del self._spent[next(iter(self._spent))]
             self._spent[key] = (level + cost, now)
         return 0.0
 

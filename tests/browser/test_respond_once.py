@@ -271,6 +271,26 @@ def test_a_kiosk_keeps_nothing_after_each_person(page: Page, page_server: LiveSe
     assert page.locator("input:checked").count() == 0
 
 
+@pytest.mark.parametrize("kiosk", [True, False])
+def test_who_leaves_the_questions_of_a_kiosk_leaves_no_answer_there(
+    page: Page, page_server: LiveServer, kiosk: bool
+) -> None:
+    """The next person presses Start, or the browser's forward button; on one's own device the answers stay."""
+    open_page(page, address(page_server, draft(CHEATED, title=f"Left, {kiosk}", kiosk=kiosk)))
+    for leave in (page.get_by_role("button", name="Back").click, page.go_back):
+        fill(page, "Yes")
+        leave()
+        expect(page.get_by_role("button", name="Start")).to_be_visible()
+        # And nothing is requested once somebody has seen a question.
+        expect(page.get_by_role("button", name="How your answers are mixed")).to_have_count(0)
+        for again in (page.get_by_role("button", name="Start").click, page.go_forward):
+            again()
+            page.locator("form").wait_for()
+            expect(page.locator("input:checked")).to_have_count(0 if kiosk else 1)
+            page.go_back()
+            expect(page.get_by_role("button", name="Start")).to_be_visible()
+
+
 def test_an_attempt_under_way_does_not_touch_the_next_person(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Handed on", kiosk=True)
     patient(page)

@@ -137,7 +137,7 @@ def test_this_machine_draws_once_and_keeps_it(tmp_path: Path) -> None:
     ranks = memory.ranks(read)
     kept = memory.keep(read, Report.new(read, [1] * 5, ranks=ranks))
     assert memory.ranks(read) == ranks  # it may be asked for again until the report has arrived
-    memory.sent(read, kept.report)
+    memory.sent(read, kept.id)
     assert [path.name for path in tmp_path.iterdir()] == [f"{read.hash}.json"]
     memory.ranks(read)
     (tmp_path / f"{read.hash}.drawn").write_text('{"ranks":[10]}')

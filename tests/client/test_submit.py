@@ -196,14 +196,21 @@ def test_a_report_is_kept_once_and_for_its_owner_only(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "state")
     assert memory.recall(SURVEY) is None
     first, second = Report.new(SURVEY, [1]), Report.new(SURVEY, [0])
-    assert memory.keep(SURVEY, first) == Kept(first, "waiting")
-    assert memory.keep(SURVEY, second) == Kept(first, "waiting")
-    memory.sent(SURVEY, first)
-    assert memory.recall(SURVEY) == Kept(first, "sent")
+    assert memory.keep(SURVEY, first) == Kept(first.id, first)
+    (file,) = memory.folder.iterdir()
+    waiting = json.loads(file.read_bytes())
+    assert waiting == {"id": first.id, "reports": list(first.reports), "state": "waiting"}
+    assert memory.keep(SURVEY, second) == Kept(first.id, first)
+    memory.sent(SURVEY, first.id)
+    assert memory.recall(SURVEY) == Kept(first.id, None)
+    # What arrived is not kept, nor what older releases kept of it.
+    file.write_text(json.dumps({**waiting, "state": "sent"}))
+    assert memory.recall(SURVEY) == Kept(first.id, None)
+    assert memory.keep(SURVEY, second) == Kept(first.id, None)
     (file,) = memory.folder.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(memory.folder.stat().st_mode) == 0o700
-    assert set(json.loads(file.read_bytes())) == {"id", "reports", "state"}
+    assert json.loads(file.read_bytes()) == {"id": first.id, "state": "sent"}
     assert memory.forget(HASH)
     assert not memory.forget(HASH)
     assert memory.recall(SURVEY) is None

@@ -150,6 +150,10 @@ def test_proxies_are_believed_only_when_configured(config: Config, store: Store,
         ("localhost", {}, True),
         ("LOCALHOST:80", {}, True),
         ("[::1]:8000", {}, True),
+        ("[::1]", {}, True),
+        ("[::1", {}, False),
+        ("[::1]evil.example", {}, False),
+        ("[::1]evil.example", {"trusted_hosts": ("::1", ".example")}, False),
         ("evil.example", {}, False),
         ("127.0.0.1.evil.example", {}, False),
         ("192.168.1.5:8000", {}, False),
@@ -173,6 +177,35 @@ def test_hosts_are_checked_for_reports_too(client: FlaskClient, survey: Survey, 
     refused = post(client, survey, new_report(survey).to_bytes(), headers={"Host": "evil.example"})
     assert refused.status_code == 400
     assert store.count(survey.hash) == 0
+
+
+def test_throttles_count_the_network_of_an_address_of_ipv6() -> None:
+    """Whoever has one has 2^64 of them."""
+    throttle = Throttle(2)
+    for address, is_refused in (
+        ("2001:db8::1", False),
+        ("2001:db8::2", False),
+        ("2001:db8::ffff:ffff:ffff:ffff", True),
+        ("2001:0DB8::3", True),
+        ("2001:db8:0:1::1", False),
+        ("fe80::1%eth0", False),
+        ("192.0.2.1", False),
+        ("::ffff:192.0.2.1", False),
+        ("192.0.2.1", True),
+        ("192.0.2.2", False),
+        ("a name", False),
+    ):
+        assert (throttle.wait(address) > 0) == is_refused, address
+
+
+def test_throttles_with_too_many_names_forget_the_oldest_only() -> None:
+    throttle = Throttle(1, seconds=3600, most_keys=3)
+    for name in ("a", "b", "c"):
+        assert throttle.wait(name) == 0
+    assert throttle.wait("c") > 0
+    assert throttle.wait("d") == 0
+    assert [throttle.wait(name) > 0 for name in ("b", "c", "d")] == [True] * 3
+    assert throttle.wait("a") == 0
 
 
 def test_throttles_keep_no_address(monkeypatch: pytest.MonkeyPatch) -> None:

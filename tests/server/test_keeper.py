@@ -9,15 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing, keeper, retention
 from hushpoll_server.collect.closing import Steadiness
+from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.store.workspace_schema import server_state
 
 from tests.prove.crowd import fresh_report, send
 from tests.prove.places import signed_survey
-from tests.serving import LONGEST, LiveServer, make_survey
+from tests.serving import LONGEST, LiveServer, make_survey, new_report, post
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -110,3 +112,26 @@ def test_a_day_is_believed_while_a_server_runs_and_after_a_week_without_it(
         assert retention.is_day_believed(store, 0)
     ahead(monkeypatch, 11)
     assert not retention.is_day_believed(store, 0)
+
+
+def test_reports_are_sealed_by_number_also_after_the_clock_has_jumped(
+    client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They waited for an hour, under the key with their invitations; what is released by the day still does."""
+    monkeypatch.setattr(Steadiness, "is_steady", lambda _: False)
+    plain, live = make_survey("Sealed by number"), make_survey("Released once a day")
+    store.publish(plain)
+    store.publish(live, results_live=True)
+    for survey in (plain, live):
+        for _ in range(100):
+            assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+    again = Store(replace(store.config, seal_every=0.01))
+    running = keeper.Keeper(again)
+    end = time.monotonic() + LONGEST
+    while not store.sealed_count(plain.hash) and time.monotonic() < end:
+        time.sleep(0.01)
+    running.stop()
+    again.close()
+    assert (store.sealed_count(plain.hash), store.sealed_count(live.hash)) == (50, 0)
+    seal_due(store)
+    assert store.sealed_count(live.hash) == 50

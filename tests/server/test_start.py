@@ -201,3 +201,11 @@ def test_the_first_account_can_make_others_and_the_demo_is_bounded(store: Store)
     # Whoever tries it out shows others nothing before closing, as everywhere.
     assert (state.results_public, state.results_live) == (True, False)
     assert first_start(store) == (survey_hash, None)
+
+
+@pytest.mark.parametrize(("value", "warns"), [("49", True), ("50", False), ("100", False), ("", False)])
+def test_sealing_fewer_reports_than_the_threat_model_counts_on_is_warned_of(value: str, warns: bool) -> None:
+    told = Config.from_environment({"SEAL_AT_LEAST": value}).seals_too_few()
+    assert [line.startswith(f"SEAL_AT_LEAST={value}: ") and "\n" not in line for line in told] == [
+        True
+    ] * warns

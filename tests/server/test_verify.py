@@ -31,7 +31,7 @@ from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
 from hatch_build import PinHook
-from tests.serving import LONGEST, make_survey
+from tests.serving import LONGEST, LiveServer, make_survey
 
 ONE = pytest.mark.parametrize("backend", ["sqlite"])
 
@@ -39,7 +39,7 @@ ONE = pytest.mark.parametrize("backend", ["sqlite"])
 class Tampered:
     """A server that changes the answers of some addresses on their way."""
 
-    def __init__(self, app: Flask) -> None:
+    def __init__(self, app: Callable[..., Iterable[bytes]]) -> None:
         self.app = app
         self.change: dict[str, Callable[[bytes], bytes]] = {}
         self.headers: dict[str, dict[str, str | None]] = {}
@@ -130,12 +130,64 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
         (short, {"Content-Security-Policy": None}),
         (short, {"Content-Security-Policy": "default-src *"}),
         (module, {"Content-Type": "text/html"}),
+        (short, {"Clear-Site-Data": '"storage"'}),
+        (short, {"Set-Cookie": "who=42; Path=/"}),
+        (f"/api/surveys/{survey.hash}", {"Set-Cookie": "who=42; Path=/"}),
+        (module, {"Reporting-Endpoints": 'd="https://evil.example/r"'}),
+        (short, {"NEL": '{"report_to": "d", "max_age": 9999, "success_fraction": 1}'}),
+        (short, {"Speculation-Rules": '"/rules.json"'}),
+        (
+            short,
+            {"Content-Security-Policy-Report-Only": "default-src 'none'; report-uri https://evil.example/"},
+        ),
+        (short, {"Permissions-Policy": "camera=*"}),
+        (short, {"X-Whatever-Comes-Next": "1"}),
+        (short, {"X-Content-Type-Options": ""}),
     ):
         between.headers = {path: headers}
         status, said = run(capsys, link)
-        assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}")
-    between.headers = {}
+        (name,) = headers
+        assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}  (headers: {name.lower()})")
+    assert json.loads(run(capsys, link, "--json")[1])["headers"] == {f"{origin}{short}": [name.lower()]}
+    # What servers and proxies say of themselves is no alarm.
+    between.headers = {
+        short: {"Via": "1.1 proxy", "Server": "nginx", "Strict-Transport-Security": "max-age=1"}
+    }
     assert run(capsys, link)[0] == 0
+
+
+@ONE
+def test_the_server_that_is_installed_is_no_false_alarm(
+    live: Callable[..., LiveServer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As gunicorn sends it, with the headers that it adds."""
+    server = live()
+    survey = make_survey()
+    server.store.publish(survey)
+    assert run(capsys, survey_link(server.url, survey.hash)) == (0, "31 files, all as in this release.\n")
+
+
+@ONE
+def test_the_page_at_the_link_is_compared_also_below_a_path(
+    served: tuple[Tampered, str], survey: Survey, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An honest server at the host's root says nothing about what answers below /x."""
+    between, origin = served
+    assert run(capsys, survey_link(f"{origin}/x", survey.hash))[0] == 2  # there is nothing
+
+    def evil(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"].startswith("/x/s/"):
+            start_response("200 OK", [("Content-Type", "text/html")])
+            return [b"<script>steal()</script>"]
+        environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix("/x")
+        return app(environ, start_response)
+
+    app, between.app = between.app, evil
+    link = survey_link(f"{origin}/x", survey.hash)
+    status, said = run(capsys, link)
+    assert (status, f"DIFFERENT  {origin}/x/s/{survey.hash[:12]}" in said.splitlines()) == (1, True)
+    assert run(capsys, survey_link(origin, survey.hash))[0] == 0
+    assert run(capsys, f"{origin}/")[0] == 0
 
 
 @ONE

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config as GunicornConfig
 from hushpoll_client import Survey
-from hushpoll_server.serve.arrival import LARGEST, Arrival, arrived
+from hushpoll_server.serve.arrival import LARGEST_HEAD
 from hushpoll_server.serve.connection import MOST_KEPT, ClientSocket, Connection
 from hushpoll_server.serve.door import shut_when_told_to_stop
 from hushpoll_server.serve.worker import Worker
@@ -64,6 +64,18 @@ def test_requests_that_cannot_be_read_get_our_headers_and_nothing_repeated(
         assert json.loads(body)["status"] == expected
         assert b"canary" not in body.lower()
     assert "canary" not in server.log.read_text().lower()
+
+
+@pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
+def test_headers_are_refused_as_soon_as_they_are_too_long(
+    live: Callable[..., LiveServer], end: bytes
+) -> None:
+    """Whether or not they end: nobody waits ten minutes for the rest of them."""
+    server = live(REQUEST_SECONDS="600")
+    line = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
+    status, headers, body = ask(server.port, line + b"a" * (LARGEST_HEAD - len(line)) + end)
+    assert status == json.loads(body)["status"] == 431
+    assert headers["Connection"] == "close"
 
 
 def test_malformed_chunks_of_a_form_are_the_clients_mistake(live: Callable[..., LiveServer]) -> None:
@@ -128,6 +140,18 @@ def test_a_request_has_one_deadline_however_often_a_byte_comes(
                 with suppress(ConnectionError):  # the answer may come at this moment: it is read next
                     connection.sendall(b"a")
     assert answer.startswith(b"HTTP/1.1 %d" % status)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"Content-Length: 200000", b"Transfer-Encoding: chunked", b"Expect: 100-continue\r\nContent-Length: 5"],
+)
+def test_probes_with_a_body_that_does_not_come_hold_no_probe_up(
+    live: Callable[..., LiveServer], line: bytes
+) -> None:
+    server = live(REQUEST_SECONDS="600")
+    with held(server.port, [HEALTH + line + b"\r\n\r\n"] * 4):
+        assert is_served(server)
 
 
 def test_a_client_that_never_closes_holds_nobody_up(live: Callable[..., LiveServer]) -> None:
@@ -205,10 +229,29 @@ def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(live: Callable[.
         assert first_line(clients[0]).startswith(b"HTTP/1.1 200")
 
 
-def test_when_there_are_too_many_the_silent_make_room(live: Callable[..., LiveServer]) -> None:
+@pytest.mark.parametrize("beginnings", [[b""] * 30 + [b"G"] * 30, [HALF_CHUNK] * 30, [HALF_LONG] * 30])
+def test_when_there_are_too_many_who_waits_longest_makes_room(
+    live: Callable[..., LiveServer], beginnings: list[bytes]
+) -> None:
     server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
-    with held(server.port, [b""] * 30 + [b"G"] * 30):
+    with held(server.port, beginnings):
         assert is_served(server)
+
+
+@pytest.mark.parametrize("beginning", [b"", b"G", HALF_BODY, HALF_LONG])
+def test_a_visitor_is_not_thrown_out_between_connecting_and_asking(
+    live: Callable[..., LiveServer], beginning: bytes
+) -> None:
+    """Whatever the many do, those of them go who came before."""
+    server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
+    with (
+        held(server.port, [beginning] * 30),
+        socket.create_connection(("127.0.0.1", server.port), LONGEST) as visitor,
+        held(server.port, [beginning] * 5),
+    ):
+        assert is_served(server)  # and so the five are in
+        visitor.sendall(HEALTH + b"\r\n")
+        assert first_line(visitor).startswith(b"HTTP/1.1 200")
 
 
 def test_requests_in_one_piece_and_in_many_are_answered_alike(live: Callable[..., LiveServer]) -> None:
@@ -342,25 +385,6 @@ def test_a_connection_that_ends_twice_is_counted_once() -> None:
     assert worker.nr_conns == 1
     worker.poller.close()
     worker.tmp.close()
-
-
-@pytest.mark.parametrize(
-    ("received", "stage"),
-    [
-        (b"", Arrival.PART),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n", Arrival.PART),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", Arrival.WHOLE),
-        (b"POST / HTTP/1.1\r\ncontent-length:  3 \r\n\r\nab", Arrival.PART),
-        (b"POST / HTTP/1.1\r\ncontent-length:  3 \r\n\r\nabc", Arrival.WHOLE),
-        (b"POST / HTTP/1.1\r\nX: Content-Length: 3\r\n\r\n", Arrival.WHOLE),
-        (b"POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n", Arrival.LONG),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Arrival.LONG),
-        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n", Arrival.LONG),
-        (b"GET /" + b"a" * LARGEST, Arrival.LONG),
-    ],
-)
-def test_how_much_of_a_request_is_there(received: bytes, stage: Arrival) -> None:
-    assert arrived(bytearray(received)) is stage
 
 
 class Reader:

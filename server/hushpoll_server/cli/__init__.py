@@ -5,6 +5,7 @@ Loading lazily keeps `hushpoll --help` quick and keeps the analysis (pandas, sci
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -72,6 +73,8 @@ def main(args: list[str] | None = None) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         status = hushpoll.main(args=args, prog_name="hushpoll", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.UsageError as error:
         name = error.ctx.command_path if error.ctx else "hushpoll"
         _fail(name, _asked_for(error) or error.format_message(), 2)
@@ -85,6 +88,8 @@ def main(args: list[str] | None = None) -> None:
         # The reader (head, less) went away: nothing to say to anybody.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        _fail_of_system(error)
     else:
         sys.exit(status if isinstance(status, int) else 0)
 
@@ -103,6 +108,16 @@ def _asked_for(error: click.UsageError) -> str:
         return ""
     known = ", ".join(error.ctx.command.list_commands(error.ctx))
     return f"give one of these commands: {known}; see {error.ctx.command_path} --help"
+
+
+def _fail_of_system(error: OSError) -> None:
+    """Say what the system refused: a name that is too long, a device that is full."""
+    named = "" if error.filename is None else f"{os.fsdecode(error.filename)[:80]}: "
+    if error.errno == errno.ENOSPC:
+        # What is left to be printed would fail once more when the program ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    message = f"{named}{error.strerror or error}".encode("utf-8", "replace").decode()
+    _fail("hushpoll", message, 1 if error.errno == errno.ENOSPC else 2)
 
 
 def _fail(name: str, message: str, status: int) -> None:

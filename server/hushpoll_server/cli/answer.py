@@ -48,7 +48,8 @@ def answer(
 
     URL is the whole link, with the survey's hash after #: the survey that the server sends is checked against it.
     Without --answers the questions are asked here. What was drawn is kept under the user's state folder
-    (XDG_STATE_HOME, else ~/.local/state); running the command again sends the same report again, never a new one.
+    (XDG_STATE_HOME, else ~/.local/state) until it has arrived: running the command again sends the same report again,
+    never a new one. Afterwards only its id and that it has arrived are kept.
 
     A list beside it holds the epsilon and the day of each survey that was answered here, and a salted digest of it,
     never an answer: before it asks, the command says what this and earlier surveys of the same server add up to.
@@ -66,6 +67,9 @@ def answer(
     survey, ledger = fetch_survey(link), Ledger()
     link = link.of(survey)
     kept = memory.recall(survey)
+    if kept is not None and kept.report is None:
+        _say_that_it_was_sent(survey, kept, as_json)
+        return
     # A file is checked before anything is said, so that one line tells what is wrong with it.
     given = _read_file(answers_file) if answers_file and kept is None else None
     ranks = memory.ranks(survey) if kept is None else ()
@@ -83,17 +87,25 @@ def answer(
         kept = memory.keep(survey, Report.new(survey, answers, ranks=ranks, group=link.group))
     else:
         tell("This machine has answered already; the same report is sent again, nothing is drawn anew.")
-    status = submit(link, survey, kept.report)
-    if survey.settings.kiosk:
-        memory.forget(survey.hash)
-    else:
-        memory.sent(survey, kept.report)
-        if _listed(survey):
-            ledger.note(link.server, survey)
-    _report(survey, kept, status, as_json)
+    if kept.report is None:  # somebody else at this machine was faster
+        _say_that_it_was_sent(survey, kept, as_json)
+        return
+    _send(link, survey, kept.report, as_json)
     for line in (texts.thanks, *(f"{one['label']}: {one['url']}" for one in texts.help)):
         if line:
             tell(line)
+
+
+def _send(link: Link, survey: Survey, report: Report, as_json: bool) -> None:
+    """Send what is kept, and keep of it what is needed afterwards: on a shared device nothing."""
+    status, memory = submit(link, survey, report), Memory()
+    if survey.settings.kiosk:
+        memory.forget(survey.hash)
+    else:
+        memory.sent(survey, report.id)
+        if _listed(survey):
+            Ledger().note(link.server, survey)
+    _report(survey, report, status, as_json)
 
 
 def _listed(survey: Survey) -> bool:
@@ -131,18 +143,27 @@ def _clear(link: Link, memory: Memory, as_json: bool) -> None:
         click.echo("This machine is cleared." if cleared else "Nothing was kept here.")
 
 
-def _report(survey: Survey, kept: Kept, status: int, as_json: bool) -> None:
+def _say_that_it_was_sent(survey: Survey, kept: Kept, as_json: bool) -> None:
+    tell("This machine has answered already; nothing is drawn anew.")
     if as_json:
         total = finite(survey.epsilon_total)
-        sent: dict[str, Any] = {"id": kept.report.id, "reports": list(kept.report.reports)}
-        if kept.report.group is not None:
-            sent["group"] = kept.report.group
+        print_json({"hash": survey.hash, "status": 200, "new": False, "epsilon_total": total, "id": kept.id})
+    else:
+        click.echo("The report has arrived, and is not kept here any more; it counts once.")
+
+
+def _report(survey: Survey, report: Report, status: int, as_json: bool) -> None:
+    if as_json:
+        total = finite(survey.epsilon_total)
+        sent: dict[str, Any] = {"id": report.id, "reports": list(report.reports)}
+        if report.group is not None:
+            sent["group"] = report.group
         print_json(
             {"hash": survey.hash, "status": status, "new": status == 201, "epsilon_total": total, **sent}
         )
         return
     click.echo("Sent." if status == 201 else "The server had it already; it counts once.")
-    click.echo(f"Exactly this was sent: {kept.report.to_bytes().decode()}")
+    click.echo(f"Exactly this was sent: {report.to_bytes().decode()}")
 
 
 def _counted_with(link: Link, survey: Survey) -> str:

@@ -45,15 +45,20 @@ def backup(file: Path, as_json: bool) -> None:
     Example:
       hushpoll backup /var/backups/hushpoll-2026-03-01
     """
+    if not file.name:
+        raise click.UsageError("FILE: names no file")
     with opened_store(must_exist=True) as store:
-        record(store, COMMAND_LINE, "backed up", file.name, "")
+        record(store, COMMAND_LINE, "backed up", click.format_filename(file.name), "")
         with _progress() as told:
             copied = write_backup(store.database, file, told)
-        place = store.config.key_path
+        place = click.format_filename(store.config.key_path)
     if as_json:
-        print_json({"file": str(file), "rows": copied.rows, "tables": copied.tables, "key": str(place)})
+        shown = click.format_filename(file)
+        print_json({"file": shown, "rows": copied.rows, "tables": copied.tables, "key": place})
         return
-    click.echo(f"{file}: {copied.rows:,} rows of {copied.tables} tables, read back and found the same.")
+    click.echo(
+        f"{click.format_filename(file)}: {copied.rows:,} rows of {copied.tables} tables, read back and found the same."
+    )
     click.echo(f"The key is not in it: keep a copy of {place} somewhere else.")
 
 
@@ -74,18 +79,21 @@ def restore(file: Path, as_json: bool) -> None:
     with _progress() as told:
         copied = restore_backup(config, file, told)
     store = open_store(config)
-    record(store, COMMAND_LINE, "restored", file.name, "")
+    record(store, COMMAND_LINE, "restored", click.format_filename(file.name), "")
     store.close()
     given = give_to_owner(config)
+    shown = click.format_filename(file)
     if as_json:
-        print_json({"file": str(file), "rows": copied.rows, "tables": copied.tables})
+        print_json({"file": shown, "rows": copied.rows, "tables": copied.tables})
         return
     click.echo(
-        f"{file}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
+        f"{shown}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
     )
     if given:
         names = ", ".join(path.name for path in given)
-        click.echo(f"{names}: given to {_owner_of(config.data)}, who owns {config.data}.")
+        click.echo(
+            f"{names}: given to {_owner_of(config.data)}, who owns {click.format_filename(config.data)}."
+        )
 
 
 def _owner_of(folder: Path) -> str:

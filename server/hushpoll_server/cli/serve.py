@@ -42,7 +42,7 @@ def serve(new_key: bool) -> None:
     listener = _listen(config)
     config = Config.from_environment({**os.environ, "PORT": str(listener.getsockname()[1])})
     store = open_store(config, new_key=new_key)
-    for warning in config.open_to_others():
+    for warning in [*config.open_to_others(), *config.seals_too_few()]:
         click.echo(f"Warning: {warning}", err=True)
     demo, password = first_start(store)
     surveys = store.list_surveys()

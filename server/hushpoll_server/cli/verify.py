@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from http.client import HTTPException
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from hushpoll_client import HushpollError, Survey
+from hushpoll_client.deadline import within
 from hushpoll_client.link import Link, split_address
 
 from hushpoll_server.config import Config
@@ -22,7 +25,11 @@ from .output import json_option, print_json
 if TYPE_CHECKING:
     from hushpoll_server.respond.owned import Owned
 
-_SECONDS = 20
+# For one answer, from the first byte to the last, and for all of them.
+_SECONDS = 20.0
+_SECONDS_IN_ALL = 180.0
+# More than any file of a release has; what is longer differs.
+_MOST_BYTES = 4 << 20
 
 
 @click.command()
@@ -33,72 +40,88 @@ def verify(url: str, as_json: bool) -> None:
 
     URL is a survey's link or the server's address. Compared are all modules and styles that the respondent's browser
     gets, and, for a link, the survey's document, the page at the address in the link and in each language, and its
-    longer explanations; with each, the headers that say what a browser may do with it. It shows what the server serves
-    to this machine, now; a server could serve something else to others. Ends with status 1 where anything differs.
+    longer explanations; with each, all headers but those that make a browser do nothing more, such as Date and Server.
+    It shows what the server serves to this machine, now; a server could serve something else to others. Ends with
+    status 1 where anything differs.
 
     \b
     Example:
       hushpoll verify https://survey.example.org/s/953b9c...#953b9c...
     """
+    url = url.strip()
     parts = split_address(url)
     if parts is None:
         raise HushpollError(
             f"{url[:80]}: is not an address", "give one like https://survey.example.org/s/..."
         )
     check_pins()
-    origin = f"{parts.scheme}://{parts.netloc}"
+    link = Link.parse(url) if "/s/" in parts.path else None
+    # All of the address before /s/: a server may answer otherwise below another path.
+    base = link.server if link else f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    opened = parts._replace(fragment="").geturl().removeprefix(base)
     says: list[str] = []
-    compared = list(_compare(origin, url if "/s/" in parts.path else None, says))
-    different = [f"{origin}{name}" for name, same in compared if not same]
+    compared = list(_compare(base, link, opened, says))
+    different = {f"{base}{path}": headers for path, headers in compared if headers is not None}
     if as_json:
-        print_json({"url": url, "compared": len(compared), "different": different, "says": says})
+        told = {
+            "different": list(different),
+            "headers": {url: names for url, names in different.items() if names},
+        }
+        print_json({"url": url, "compared": len(compared), **told, "says": says})
     else:
         _tell(len(compared), different, says)
     if different:
         raise click.exceptions.Exit(1)
 
 
-def _tell(compared: int, different: list[str], says: list[str]) -> None:
-    for line in [*says, *(f"DIFFERENT  {address}" for address in different)]:
+def _tell(compared: int, different: dict[str, list[str]], says: list[str]) -> None:
+    for line in says:
         click.echo(line)
+    for address, headers in different.items():
+        click.echo(f"DIFFERENT  {address}" + (f"  (headers: {', '.join(headers)})" if headers else ""))
     if different:
         click.echo(f"{len(different)} of {compared} files are not those of this release.")
     else:
         click.echo(f"{compared} files, all as in this release.")
 
 
-def _compare(origin: str, link: str | None, says: list[str]) -> Iterator[tuple[str, bool]]:
+def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iterator[_Compared]:
     """Compare file by file; what the operator says on the page, which is no release's, is put among `says`."""
     from hushpoll_server.respond.assets import asset_paths, release
     from hushpoll_server.respond.owned import Owned, read_back
 
     paths = [f"/static/{release()}/{path}" for path in sorted(asset_paths())]
     survey, owned = None, Owned()
+    server = _Server(base)
     if link is not None:
-        survey_hash = Link.parse(link).hash
-        document = _get(f"{origin}/api/surveys/{survey_hash}").body
-        survey = Survey.from_published(document, expected_hash=survey_hash)
-        yield f"/api/surveys/{survey_hash}", True
-        pages = _addresses(survey, link)
-        owned = read_back(_get(origin + pages[0]).body.decode(errors="replace"))
+        document = server.get(f"/api/surveys/{link.hash}").body
+        survey = Survey.from_published(document, expected_hash=link.hash)
+        owned = read_back(server.get(opened).body.decode(errors="replace"))
         says += owned.lines()
-        paths += pages
-    rendered = _rendered(origin, survey, owned, paths)
+        paths += [f"/api/surveys/{link.hash}", *_addresses(survey, opened)]
+    rendered = _rendered(base, survey, owned, paths)
     for path in paths:
-        yield path, _get(origin + path) in rendered[path]
+        yield path, _difference(server.get(path), rendered[path])
 
 
-def _addresses(survey: Survey, link: str) -> list[str]:
+def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
+    """Name the headers that are not the release's: none where it is the rest, nothing where all is the same."""
+    if answer in expected:
+        return None
+    same = [one for one in expected if one.body == answer.body]
+    return sorted({name for name, _ in set(answer.headers) ^ set(same[0].headers)}) if same else []
+
+
+def _addresses(survey: Survey, opened: str) -> list[str]:
     from hushpoll_server.respond.assets import release
     from hushpoll_server.spoken import LANGUAGES
 
     # The one that people open first: most links have a shorter address than the page's own.
-    opened = link.partition("#")[0].partition("/s/")[2]
-    pages = [f"/s/{opened}", *(f"/s/{survey.hash}?lang={name}" for name in LANGUAGES)]
+    pages = [opened, *(f"/s/{survey.hash}?lang={name}" for name in LANGUAGES)]
     return pages + [f"/static/{release()}/words/{name}.json" for name in LANGUAGES]
 
 
-def _rendered(origin: str, survey: Survey | None, owned: Owned, paths: list[str]) -> dict[str, list[_Answer]]:
+def _rendered(base: str, survey: Survey | None, owned: Owned, paths: list[str]) -> dict[str, list[_Answer]]:
     """Answer as this release does: a page open or closed, with and without public results."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close
@@ -109,7 +132,7 @@ def _rendered(origin: str, survey: Survey | None, owned: Owned, paths: list[str]
         data = Path(folder) / "data"
         config = Config(
             data=data,
-            public_url=origin,
+            public_url=base,
             testing=True,
             imprint=owned.imprint,
             imprint_url=owned.imprint_url,
@@ -128,23 +151,39 @@ def _rendered(origin: str, survey: Survey | None, owned: Owned, paths: list[str]
                     close(store, survey.hash)
                 store.set_results_public(survey.hash, is_public, live=is_public)
             for path, found in answers.items():
-                answer = app.test_client().get(path, base_url=origin)
-                found.append(_Answer(answer.data, _told(answer.headers.get_all)))
+                answer = app.test_client().get(path, base_url=base)
+                found.append(_Answer(answer.data, _told(answer.headers.items())))
         app.extensions["hushpoll"].close()
         store.close()
     return answers
 
 
-# What a browser does with an answer, and what would make it do more.
-_HEADERS = (
-    "Content-Type",
-    "Content-Security-Policy",
-    "X-Content-Type-Options",
-    "Referrer-Policy",
-    "Cross-Origin-Opener-Policy",
-    "Refresh",
-    "Link",
-    "Service-Worker-Allowed",
+# An address, and what of it is different: see _difference.
+_Compared = tuple[str, list[str] | None]
+# What servers and proxies add, and what no browser does anything for that the page does not promise. Every other header
+# must be the release's: of those that browsers will know next year, too.
+_HARMLESS = frozenset(
+    (
+        *(
+            "accept-ranges",
+            "age",
+            "alt-svc",
+            "connection",
+            "content-encoding",
+            "content-length",
+            "date",
+            "etag",
+        ),
+        *(
+            "keep-alive",
+            "last-modified",
+            "server",
+            "strict-transport-security",
+            "transfer-encoding",
+            "vary",
+            "via",
+        ),
+    )
 )
 
 
@@ -152,11 +191,17 @@ class _Answer(NamedTuple):
     """What a server answers: its bytes, and the headers that matter."""
 
     body: bytes
-    headers: tuple[str, ...]
+    headers: tuple[tuple[str, str], ...]
 
 
-def _told(get_all: Callable[[str], Any]) -> tuple[str, ...]:
-    return tuple(", ".join(get_all(name) or ()).lower().replace(" ", "") for name in _HEADERS)
+def _told(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Read the headers that matter: as often as they come, however they are spaced."""
+    lowered = ((name.lower(), "".join(value.lower().split())) for name, value in headers)
+    return tuple(sorted((_printed(name), value) for name, value in lowered if name not in _HARMLESS))
+
+
+def _printed(text: str) -> str:
+    return "".join(sign if sign.isprintable() else " " for sign in text[:200])
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -166,21 +211,35 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _Server:
+    """A server that may be slow, or hostile: nobody waits for it for longer than is said above."""
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+        self._until = time.monotonic() + _SECONDS_IN_ALL
+
+    def get(self, path: str) -> _Answer:
+        """Get what is at a path."""
+        url = self.base + path
+        left = min(_SECONDS, self._until - time.monotonic())
+        try:
+            return within(max(0.0, left), lambda: _get(url))
+        except (OSError, ValueError, HTTPException) as error:
+            reason = _printed(str(error)) or type(error).__name__
+            raise HushpollError(f"{url[:120]}: no answer ({reason})", "check the address") from None
+
+
 def _get(url: str) -> _Answer:
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310
     try:
         with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_SECONDS) as answer:
-            found = _Answer(answer.read(), _told(answer.headers.get_all))
+            return _Answer(answer.read(_MOST_BYTES), _told(answer.headers.items()))
     except urllib.error.HTTPError as error:
         with error:
             leads_to = error.headers.get("Location")
         if leads_to is not None:
-            printed = "".join(sign if sign.isprintable() else " " for sign in leads_to[:200])
             raise HushpollError(
-                f"{url[:120]}: leads on to {printed}",
+                f"{url[:120]}: leads on to {_printed(leads_to)}",
                 "nothing was compared; verify that address, and hand out no link that is led on",
             ) from None
         return _Answer(b"", ())
-    except (OSError, ValueError) as error:
-        raise HushpollError(f"{url[:120]}: no answer ({error})", "check the address") from None
-    return found

@@ -54,12 +54,17 @@ class Keeper:
                     self._store.database.empty_log()
                 if time.monotonic() - tidied >= self._store.config.seal_every:
                     tidied = time.monotonic()
-                    if clock.is_steady():
-                        self._keep_to_dates(clock)
-                        seal_due(self._store, wait=False, over=self._over)
+                    self._tidy(clock)
             except (SQLAlchemyError, OSError, sqlite3.Error) as error:
                 # Tried again later; nothing is lost.
                 log.error("reports were not sealed yet: %s", type(error).__name__)
+
+    def _tidy(self, clock: Steadiness) -> None:
+        """Close, delete and release by the day only where the clock is steady; seal by number whatever it says."""
+        is_steady = clock.is_steady()
+        if is_steady:
+            self._keep_to_dates(clock)
+        seal_due(self._store, wait=False, over=self._over, by_day=is_steady)
 
     def _keep_to_dates(self, clock: Steadiness) -> None:
         """Close and delete what is due, where the day can be believed."""

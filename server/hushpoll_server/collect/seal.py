@@ -50,30 +50,30 @@ _PUT_OFF = 10.0
 """Seconds until the next attempt, where somebody read the inbox for long."""
 
 
-def seal_due(store: Store, wait: bool = True, over: Event | None = None) -> int:
+def seal_due(store: Store, wait: bool = True, over: Event | None = None, by_day: bool = True) -> int:
     """Seal every survey that has twice the minimum waiting in a group, or was closed; give the number sealed.
 
     Reports are opened and drawn before anybody has to wait, then sealed in parts: whoever sends one meanwhile waits
     for one part, not for all. `wait` some seconds for another node that is sealing just now, or for a backup;
     otherwise, and where that lasts, leave it to the server, which looks again. Ends after the part at hand where `over`
-    is set.
+    is set. Not `by_day`: nothing that is released once a day, because nobody knows which day it is.
     """
     # What waits is opened once, however many people open a page of results at that moment.
     if not store.sealing.acquire(timeout=-1 if wait else _PATIENCE):
         return 0
     try:
-        moved = _seal_all(store, wait, over or Event())
+        moved = _seal_all(store, wait, over or Event(), by_day)
         tidy(store)
         return moved
     finally:
         store.sealing.release()
 
 
-def _seal_all(store: Store, wait: bool, over: Event) -> int:
+def _seal_all(store: Store, wait: bool, over: Event, by_day: bool) -> int:
     moved = 0
     if not wait and time.monotonic() < store.seal_after:
         return moved
-    while parts := _ready(store):
+    while parts := _ready(store, by_day):
         try:
             done = sum(_seal_parts(store, parts, wait, over))
         except OperationalError as error:
@@ -122,7 +122,7 @@ def _state(tx: Connection, number: int) -> SurveyState | None:
     return None if row is None else SurveyState.of(row)
 
 
-def _due(tx: Connection) -> list[SurveyState]:
+def _due(tx: Connection, by_day: bool) -> list[SurveyState]:
     """List the surveys that may be sealed now, as far as can be told without opening what waits."""
     waiting = select(inbox.c.survey, func.count().label("n")).group_by(inbox.c.survey).subquery()
     query = select(*SURVEY_STATE, waiting.c.n).join(waiting, waiting.c.survey == surveys.c.number)
@@ -130,18 +130,18 @@ def _due(tx: Connection) -> list[SurveyState]:
     return [
         state
         for state, n in found
-        if state.was_closed or (n >= 2 * state.minimum_batch and may_release(state))
+        if state.was_closed or (n >= 2 * state.minimum_batch and may_release(state, by_day))
     ]
 
 
-def _ready(store: Store) -> list[_Part]:
+def _ready(store: Store, by_day: bool) -> list[_Part]:
     """Open and draw what is to be sealed, in parts, while everybody goes on storing.
 
     What comes from now on stays for the next time. Nothing but sealing and deleting takes reports out of the inbox, and
     both change their survey's state.
     """
     with store.read() as tx:
-        due = _due(tx)
+        due = _due(tx, by_day)
         rows = {
             state.number: tx.execute(
                 select(inbox.c.digest, inbox.c.box).where(inbox.c.survey == state.number)
@@ -198,9 +198,9 @@ class _Part(NamedTuple):
     reports: list[_Opened]
 
 
-def may_release(state: SurveyState) -> bool:
+def may_release(state: SurveyState, by_day: bool) -> bool:
     """Tell whether an open survey's reports may be added today: where everybody reads results meanwhile, once a day."""
-    return not state.results_live or state.released_on != today()
+    return not state.results_live or (by_day and state.released_on != today())
 
 
 def _take_out(tx: Connection, part: _Part) -> bool:

@@ -19,6 +19,8 @@ from gunicorn.workers.gthread import TConn  # type: ignore[import-untyped]
 
 from hushpoll_server.config import Config
 
+from .arrival import Incoming
+
 REQUEST_SECONDS = Config.from_environment().request_seconds
 # A thread hands most answers to the kernel in one go and is free before the client has read a byte.
 _SEND_BUFFER = 512 * 1024
@@ -112,7 +114,7 @@ class Connection(TConn):  # type: ignore[misc]
         super().__init__(*arguments)
         # It comes from the poller, which has seen something to read.
         self.data_ready = True
-        self.received = bytearray()
+        self.incoming = Incoming()
         self.deadline = 0.0
         self.is_polled = False
         self.is_busy = False
@@ -129,12 +131,11 @@ class Connection(TConn):  # type: ignore[misc]
         if not self.initialized:
             super().init()
             self.parser.unreader = Unreader(self)
-        self.parser.unreader.unread(bytes(self.received))
-        self.received.clear()
+        self.parser.unreader.unread(self.incoming.take())
 
-    def take_left_over(self) -> None:
-        """Keep what came beyond the request that was just answered."""
-        self.received += self.parser.unreader.take_buffered()
+    def take_left_over(self) -> bytes:
+        """Give what came beyond the request that was just answered."""
+        return bytes(self.parser.unreader.take_buffered())
 
 
 class Unreader(SocketUnreader):  # type: ignore[misc]

@@ -14,18 +14,19 @@ import errno
 import selectors
 import socket
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from hushpoll_server.problems import HEALTH
 
-from .arrival import Arrival, arrived
+from .arrival import LARGEST_HEAD, Arrival
 from .connection import REQUEST_SECONDS, ClientSocket, Connection
 from .refusal import refusal, refusal_of
 
@@ -39,6 +40,7 @@ _PIECE = 64 * 1024
 MOST_KEPT_BY_ALL = 64 << 20
 _PROBES = tuple(f"GET {path} ".encode() for path in HEALTH)
 _TOO_SLOW = (408, f"the request took longer than {REQUEST_SECONDS} seconds to arrive; send it again")
+_TOO_LARGE = (431, f"the request has more than {LARGEST_HEAD:,} bytes of headers; send fewer")
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
@@ -49,17 +51,21 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.long_threads = max(1, self.cfg.threads // 4)
         self.long_busy = 0
         self.probes = ThreadPoolExecutor(max_workers=2)
-        self.long_queue: deque[Connection] = deque()
         # When each must have done what is expected of it. All of one kind get the same time: the first is due first.
         self.silent: dict[Connection, float] = {}
         self.sending: dict[Connection, float] = {}
+        self.queued: dict[Connection, float] = {}
         self.reading: dict[Connection, float] = {}
         self.leaving: dict[Connection, float] = {}
         self.last_call = 0.0
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Give a request a thread; questions about health have their own, for when all others wait for a database."""
-        pool = self.probes if conn.received.startswith(_PROBES) else self.tpool
+        """Give a request a thread; questions about health have their own, for when all others wait for a database.
+
+        Not those with a long body: two of them would hold both threads until it has come.
+        """
+        is_probe = not conn.is_long and conn.incoming.received.startswith(_PROBES)
+        pool = self.probes if is_probe else self.tpool
         future = pool.submit(self.handle, conn)
         future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
 
@@ -81,7 +87,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._finish()
 
     def accept(self, listener: socket.socket) -> bool:
-        """Take a new connection, False where none waits; the one that is silent longest makes room if there is none."""
+        """Take a new connection, False where none waits; the one that waits longest makes room if there is none."""
         try:
             client, address = listener.accept()
         except OSError as error:
@@ -96,9 +102,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._collect(Connection(self.cfg, ClientSocket(client), address, listener.getsockname()))
         return True
 
-    def _collect(self, conn: Connection) -> None:
+    def _collect(self, conn: Connection, left_over: bytes = b"") -> None:
         """Wait for a connection's next request; what came along with the last one may be all of it."""
-        stage = arrived(conn.received)
+        stage = conn.incoming.add(left_over)
         if stage is not Arrival.PART:
             self._begin(conn, stage)
             return
@@ -138,8 +144,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _read(self, conn: Connection, data: bytes) -> None:
         """Add to a request and see whether it is there."""
         self.silent.pop(conn, None)
-        conn.received += data
-        stage = arrived(conn.received)
+        stage = conn.incoming.add(data)
         if stage is Arrival.PART:
             self._wait(conn)
             return
@@ -148,7 +153,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _wait(self, conn: Connection) -> None:
         due = time.monotonic() + REQUEST_SECONDS
-        if conn.received:
+        if conn.incoming.received:
             # Only the first byte starts the clock.
             self.sending.setdefault(conn, due)
         else:
@@ -156,12 +161,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _begin(self, conn: Connection, stage: Arrival) -> None:
         """Give a request a thread; a long one waits until one of the few for long ones is free."""
+        if stage is Arrival.REFUSED:
+            self._refuse(conn, *_TOO_LARGE)
+            return
         conn.is_busy = True
         conn.is_long = stage is Arrival.LONG
         if conn.is_long:
             conn.deadline = conn.deadline or time.monotonic() + REQUEST_SECONDS
             if self.long_busy >= self.long_threads:
-                self.long_queue.append(conn)
+                self.queued[conn] = conn.deadline
                 return
             self.long_busy += 1
         self.enqueue_req(conn)
@@ -170,8 +178,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Wait for the next request of the connection, or end it."""
         if conn.is_long:
             self.long_busy -= 1
-            if self.long_queue:
-                self._begin(self.long_queue.popleft(), Arrival.LONG)
+            if self.queued:
+                following = next(iter(self.queued))
+                del self.queued[following]
+                self._begin(following, Arrival.LONG)
         conn.is_busy = False
         conn.goes_on = bool(not future.cancelled() and not future.exception() and future.result())
         if conn.sock.kept:
@@ -186,8 +196,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 # Also when told to stop: its client has read `keep-alive` and may have sent the next request, which is
                 # answered with `close`.
                 self.last_call = time.monotonic() + LAST_CALL_SECONDS
-                conn.take_left_over()
-                self._collect(conn)
+                self._collect(conn, conn.take_left_over())
             else:
                 self._leave(conn)
         except (OSError, ValueError):
@@ -242,17 +251,21 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             # The poller may have had two pieces of news about it at once.
             return
         conn.is_gone = True
-        for group in (self.silent, self.sending, self.reading, self.leaving):
+        for group in self._waiting():
             group.pop(conn, None)
         self._unpoll(conn)
         self.nr_conns -= 1
         conn.close()
 
     def _refuse_slow(self, conn: Connection) -> None:
+        self._refuse(conn, *_TOO_SLOW)
+
+    def _refuse(self, conn: Connection, status: int, detail: str) -> None:
         conn.is_busy = False
         self.sending.pop(conn, None)
+        self.queued.pop(conn, None)
         try:
-            conn.sock.send(refusal(*_TOO_SLOW))
+            conn.sock.send(refusal(status, detail))
             self._leave(conn)
         except OSError:
             self._drop(conn)
@@ -262,24 +275,32 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for group, end in (
             (self.silent, self._drop),
             (self.sending, self._refuse_slow),
+            (self.queued, self._refuse_slow),
             (self.reading, self._end_unless_read),
             (self.leaving, self._drop),
         ):
             while group and next(iter(group.values())) <= now:
                 end(next(iter(group)))
-        while self.long_queue and self.long_queue[0].deadline <= now:
-            self._refuse_slow(self.long_queue.popleft())
+
+    def _waiting(self) -> list[dict[Connection, float]]:
+        return [self.silent, self.sending, self.queued, self.reading, self.leaving]
 
     def _has_room(self) -> bool:
-        return self.nr_conns < self.worker_connections or bool(
-            self.leaving or self.silent or self.sending or self.reading
-        )
+        return self.nr_conns < self.worker_connections or any(self._waiting())
 
     def _make_room(self) -> None:
-        """End the connection that has kept us waiting longest."""
-        group = self.leaving or self.silent or self.sending or self.reading
-        if group:
-            self._drop(next(iter(group)))
+        """End the connection that has kept us waiting longest, whatever for.
+
+        Were one kind to go first, who fills the server with another would throw out everybody else: a visitor is
+        silent for a moment between connecting and asking.
+        """
+        longest = [
+            (due - (LEAVING_SECONDS if group is self.leaving else REQUEST_SECONDS), conn)
+            for group in self._waiting()
+            for conn, due in islice(group.items(), 1)
+        ]
+        if longest:
+            self._drop(min(longest, key=itemgetter(0))[1])
 
     def _finish(self) -> None:
         """Answer every request that has begun or waits at the door, then end."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from hushpoll_client import HushpollError, __version__
 from sqlalchemy import (
+    URL,
     ColumnElement,
     Connection,
     ExceptionContext,
@@ -50,6 +51,8 @@ def write_backup(database: Database, target: Path, told: Told = lambda name, row
             _make_ready(draft)
             copied = _copy_all(database, draft, told)
             _sync(draft)
+            if not draft.stat().st_size:
+                raise OSError(errno.EIO, "nothing is in it")
             os.link(draft, target)
             _sync(target.parent)
             draft.unlink()
@@ -99,7 +102,7 @@ def _make_ready(draft: Path) -> None:
 
 def _is_sound(draft: Path) -> bool:
     """Tell whether a draft can be gone on with: whole, and with no table or column but today's."""
-    engine = create_engine(f"sqlite:///{draft}")
+    engine = create_engine(URL.create("sqlite", database=str(draft)))
     try:
         with engine.connect() as tx:
             whole = tx.exec_driver_sql("PRAGMA quick_check").scalar() == "ok"
@@ -129,7 +132,7 @@ def _not_written(context: ExceptionContext) -> None:
 
 
 def _copy_all(database: Database, draft: Path, told: Told) -> Copied:
-    engine = create_engine(f"sqlite:///{draft}")
+    engine = create_engine(URL.create("sqlite", database=str(draft)))
     event.listen(engine, "handle_error", _not_written)
     try:
         with engine.connect() as out:

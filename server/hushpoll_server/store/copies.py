@@ -11,6 +11,9 @@ from hushpoll_client import HushpollError
 from sqlalchemy import Column, ColumnElement, Connection, Engine, Integer, MetaData, String, Table, select
 from sqlalchemy.exc import DatabaseError
 
+from .schema import metadata
+from .workspace_schema import server_state
+
 _PART = 5_000
 
 facts_table = Table(
@@ -79,13 +82,31 @@ def verify(engine: Engine, path: Path) -> dict[str, tuple[int, str]]:
                 raise _damaged(path)
             facts = {row.name: (row.rows, row.digest) for row in tx.execute(select(facts_table))}
             tables = tables_of(engine, facts)
+            if not _is_account(facts, tables):
+                raise _no_backup(path)
             if any(digest_of(tx, table) != facts[table.name] for table in tables):
                 raise _damaged(path)
-    except DatabaseError:
-        raise HushpollError(
-            f"{path}: is not a backup of hushpoll", "name a file that `hushpoll backup` wrote"
-        ) from None
+    except HushpollError:
+        raise
+    except (DatabaseError, ValueError, TypeError):
+        # Not SQLite's, or with values that are none of their columns': anybody can have written it.
+        raise _no_backup(path) from None
     return facts
+
+
+def _is_account(facts: dict[str, Any], tables: list[Table]) -> bool:
+    """Tell whether a file speaks of itself as a backup does: of our tables, of all that it has, and of its version."""
+    names = {table.name for table in tables}
+    return (
+        set(facts) == names | {"hushpoll", "schema"}
+        and server_state.name in names
+        and names <= set(metadata.tables)
+        and all(isinstance(rows, int) and isinstance(digest, str) for rows, digest in facts.values())
+    )
+
+
+def _no_backup(path: Path) -> HushpollError:
+    return HushpollError(f"{path}: is not a backup of hushpoll", "name a file that `hushpoll backup` wrote")
 
 
 def _damaged(path: Path) -> HushpollError:

@@ -25,7 +25,7 @@ _LOG_PAGES = 50_000
 class Database:
     """One database of either kind, with a door for reading and a door for writing."""
 
-    def __init__(self, url: str, pool_size: int = 8) -> None:
+    def __init__(self, url: str | URL, pool_size: int = 8) -> None:
         self.url: URL = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         # Parameters never reach a log or an error message: they are reports and digests.

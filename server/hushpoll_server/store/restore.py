@@ -9,9 +9,11 @@ import hashlib
 import os
 import stat
 from pathlib import Path
+from urllib.parse import quote
 
 from hushpoll_client import HushpollError
-from sqlalchemy import Connection, Table, create_engine, delete, func, insert, inspect, select, text
+from sqlalchemy import URL, Connection, Table, create_engine, delete, func, insert, inspect, select, text
+from sqlalchemy.exc import DatabaseError
 
 from hushpoll_server.config import SQLITE_FILE, Config
 
@@ -30,7 +32,7 @@ def restore_backup(config: Config, source: Path, told: Told = lambda name, rows:
     if not source.is_file():
         raise HushpollError(f"{source}: no such file")
     config.make_folder()
-    engine = create_engine(f"sqlite:///file:{source.resolve()}?mode=ro&uri=true")
+    engine = create_engine(_read_only(source))
     database = Database(config.url)
     try:
         facts = verify(engine, source)
@@ -46,6 +48,12 @@ def restore_backup(config: Config, source: Path, told: Told = lambda name, rows:
             _prepare(database, revision, mark)
             _fill(database, given, tables_of(engine, facts), told)
             _finish(database, given, tables_of(database.engine, facts), facts, source)
+    except DatabaseError as error:
+        reason = " ".join(str(error.orig).split())
+        raise HushpollError(
+            f"{source}: cannot be restored ({reason})",
+            "run the same command when the database can be written, or take another backup and an empty database",
+        ) from None
     finally:
         engine.dispose()
         database.close()
@@ -80,6 +88,12 @@ def _give(path: Path, user: int, group: int) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def _read_only(path: Path) -> URL:
+    """Name a file as SQLite's own addresses do, whatever signs its name has."""
+    name = quote(os.fsencode(path.resolve()))
+    return URL.create("sqlite", database=f"file:{name}", query={"mode": "ro", "uri": "true"})
 
 
 def refuse_half_restored(database: Database) -> None:

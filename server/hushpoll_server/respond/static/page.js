@@ -17,7 +17,8 @@ let survey, memory, sender, earlier;
 let study = null; // what stands around the questions, where the survey has any of it
 let texts; // the survey's own, in the respondent's language
 let forming; // brings what makes it
-let form; // lives in memory only, and only until Send
+let form; // lives in memory only, and only until Send; on a shared device until somebody leaves the questions
+let asked = false; // whether this person has seen them
 let whole; // gives the whole explanation, once somebody has asked for it
 
 class Refusal extends HushpollError {}
@@ -127,6 +128,7 @@ function showState({ during, why }) {
 function showStart(notice) {
   const consent = study?.consent();
   const uninvited = survey.settings.invitation && !link.code && !page.preview;
+  if (survey.settings.kiosk) form = null;
   show(
     el(
       "header",
@@ -141,7 +143,7 @@ function showStart(notice) {
     survey.groups && el("p", {}, say("counted_with", { group: isolated(survey.groups[link.group]) })),
     ...openTruths(),
     // Once somebody has seen a question, nothing is requested any more.
-    (whole || !form) && button("why", explainAll, "quiet plain"),
+    (whole || !asked) && button("why", explainAll, "quiet plain"),
     el("p", { class: "small" }, say("fingerprint", { start: survey.hash.slice(0, 8) })),
     deletion(),
     study?.below(),
@@ -235,6 +237,7 @@ const showQuestions = () =>
     .then((Form) => {
       if (!Form || !(history.state?.during || page.at_questions)) return; // or went back while it came
       form ??= makeForm(Form);
+      asked = true;
       show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && say("no_memory")), form.element);
     })
     .catch(failed);
@@ -266,6 +269,7 @@ function send(answers) {
   }
   form.element.reset();
   form = null;
+  asked = false;
   history.replaceState(null, "");
   return deliver();
 }

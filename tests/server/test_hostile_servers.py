@@ -1,0 +1,128 @@
+"""`hushpoll verify` and `hushpoll answer` before a server that sends anything, for ever, or byte by byte."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hushpoll_client import send
+from hushpoll_client.deadline import within
+from hushpoll_server.cli import main, verify
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+ANSWERS = {
+    "status": b"HTTP/1.1 999999 \xff\xff\r\n\r\n",
+    "junk": b"\xff\x00SSH-2.0\r\n",
+    "chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "short": HEAD + b"Content-Length: 100\r\n\r\n{}",
+    "nothing": b"",
+    "headers": HEAD + b"a: b\r\n" * 2000 + b"\r\n",
+    "control": b"HTTP/1.1 200 \x1b[2J\r\nX\x1b: \r\n\r\n",
+}
+ENDLESS = HEAD + b"\r\n"
+DRIPPED = {"body": HEAD + b"Content-Length: 99999\r\n\r\n", "head": HEAD + b"X: "}
+
+
+class Hostile:
+    """Answers everybody alike; what follows the answer comes until the other side has gone."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.answer, self.more, self.pause = b"", b"", 0.0
+        self.over = threading.Event()
+        self.sent = 0
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    @property
+    def link(self) -> str:
+        """A link to a survey that is not there."""
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}/s/{'0' * 12}#{'0' * 64}"
+
+    def serve(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                threading.Thread(target=self.handle, args=(client,), daemon=True).start()
+
+    def handle(self, client: socket.socket) -> None:
+        with suppress(OSError), client:
+            client.recv(65536)
+            client.sendall(self.answer)
+            while self.more and not self.over.wait(self.pause):
+                client.sendall(self.more)
+                self.sent += len(self.more)
+
+
+@pytest.fixture
+def hostile() -> Iterator[Hostile]:
+    server = Hostile()
+    yield server
+    server.over.set()
+    server.listener.close()
+
+
+@pytest.fixture
+def said(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[[str], str]:
+    """Runs a command on the hostile link: it must end with status 2 and one printable line, which is given."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def run(command: str) -> str:
+        with pytest.raises(SystemExit) as end:
+            main([command, hostile.link])
+        out, err = capsys.readouterr()
+        assert (end.value.code, out, err.count("\n"), err[:-1].isprintable()) == (2, "", 1, True), err
+        return err
+
+    return run
+
+
+@pytest.mark.parametrize("command", ["verify", "answer"])
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_that_is_none_is_told_in_one_line(
+    hostile: Hostile, said: Callable[[str], str], command: str, answer: bytes
+) -> None:
+    hostile.answer = answer
+    assert said(command).startswith("hushpoll: ")
+
+
+@pytest.mark.parametrize("command", ["verify", "answer"])
+def test_an_endless_answer_is_not_read_to_its_end(
+    hostile: Hostile, said: Callable[[str], str], command: str
+) -> None:
+    hostile.answer, hostile.more = ENDLESS, b"x" * (1 << 20)
+    said(command)
+    assert hostile.sent < 64 << 20
+
+
+@pytest.mark.parametrize("command", ["verify", "answer"])
+@pytest.mark.parametrize("answer", DRIPPED.values(), ids=DRIPPED)
+def test_an_answer_has_one_deadline_however_often_a_byte_comes(
+    hostile: Hostile, said: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, command: str, answer: bytes
+) -> None:
+    hostile.answer, hostile.more, hostile.pause = answer, b"{", 0.05
+    monkeypatch.setattr(verify, "_SECONDS", 1.0)
+    monkeypatch.setattr(send.fetch_survey, "__defaults__", (send.CAP, 1.0))
+    assert "not finished in 1 seconds" in said(command)
+
+
+def test_all_answers_together_have_a_deadline(
+    hostile: Hostile, said: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile.answer, hostile.more, hostile.pause = DRIPPED["body"], b"{", 0.05
+    monkeypatch.setattr(verify, "_SECONDS_IN_ALL", 0.0)
+    assert "not finished in 0 seconds" in said("verify")
+
+
+def test_what_goes_wrong_in_time_is_raised_as_it_is() -> None:
+    def refuse() -> None:
+        raise TimeoutError("of its own")
+
+    with pytest.raises(TimeoutError, match="of its own"):
+        within(60, refuse)
+    assert within(60, lambda: 5) == 5
