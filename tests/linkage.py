@@ -163,7 +163,8 @@ def files_of(store: Store) -> Iterator[tuple[str, bytes]]:
         folder = Path(tx.execute(text("SHOW data_directory")).scalar_one())
         query = text(
             "SELECT relname, pg_relation_filepath(oid) FROM pg_class WHERE relkind IN ('r', 'i', 't')"
-            " AND relnamespace IN ('public'::regnamespace, 'pg_toast'::regnamespace) AND oid >= 16384 ORDER BY 1"
+            " AND (relnamespace IN ('public'::regnamespace, 'pg_toast'::regnamespace) AND oid >= 16384"
+            " OR relname = 'pg_statistic') ORDER BY 1"
         )
         for name, path in tx.execute(query).all():
             yield name, (folder / path).read_bytes()

@@ -188,6 +188,22 @@ def test_too_few_reports_show_no_estimate(
     assert "to be counted" not in whole
 
 
+def test_no_file_gives_the_counts_of_a_few_to_strangers(
+    client: FlaskClient, owned: Survey, ada: FlaskClient, store: Store
+) -> None:
+    """The page withheld them, and the JSON gave them: of one person they are the whole report."""
+    fill(client, owned, 1)
+    store.set_results_public(owned.hash, True)
+    closing.close(store, owned.hash)
+    for path in (f"/api/surveys/{owned.hash}/results", f"/results/{owned.hash}/report.json"):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        found = json.loads(answer.get_data())
+        assert found["n"] == 1
+        assert [one["counts_reported"] for one in found["questions"]] == [[], [], []]
+        assert [one["estimates"] for one in found["questions"]] == [[], [], []]
+
+
 def test_new_reports_change_the_page_and_old_counts_are_not_read_again(
     app: Flask,
     client: FlaskClient,

@@ -266,7 +266,8 @@ class QuestionResults(Drawn):
             "epsilon_shuffled": None if shuffled is None else shuffled.epsilon,
             "epsilon_shuffled_delta": None if shuffled is None else shuffled.delta,
             **({} if self.question.block is None else {"block": self.question.block, "n": self.n}),
-            "counts_reported": list(self.counts),
+            # The counts of a few are their reports.
+            "counts_reported": list(self.counts) if self.is_estimated else [],
             "interval": self.interval,
             "design_effect": self.design_effect,
             "n_effective": self.n_effective,
