@@ -15,7 +15,7 @@ from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.regression.families import binary, number
 from hushpoll_analysis.regression.models import linear
 from hushpoll_analysis.regression.reading import read_model
-from hushpoll_analysis.regression.search import maximum
+from hushpoll_analysis.regression.search import highest_step, maximum
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import optimize, special
@@ -428,8 +428,24 @@ def check_weak_fits(seeds: range) -> tuple[int, int]:
 
 def test_weak_samples_are_fitted_small() -> None:
     assert check_weak_fits(range(3))[1] == 0
-    # A finite maximum and a higher one at infinity.
-    assert check_weak_fits(range(77, 78)) == (1, 0)
+    # A finite maximum and a higher one at infinity, which no search had found in the last three.
+    for seed in (77, 15, 38, 72):
+        assert check_weak_fits(range(seed, seed + 1)) == (1, 0)
+    with pytest.raises(NotIdentifiedError, match="run away to infinity"):
+        logit("y ~ x1 + x2", weak_sample(15), {"y": WEAK}, penalty="none")
+
+
+def test_the_highest_step_is_that_of_all_planes() -> None:
+    """With one number the planes are its values: all of them are tried by hand."""
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.integers(0, 8, 40), "y": rng.integers(0, 2, 40)})
+    fit = logit("y ~ x", data, {"y": WEAK}, penalty="log-f")
+    chances = np.array(WEAK.analysis.rows) / SCALE
+    wanted = []
+    for cut in np.arange(-0.5, 8):
+        for truth in (data["x"] > cut, data["x"] < cut):
+            wanted.append(np.log(chances[truth.astype(int), data["y"]]).sum())
+    assert highest_step(fit.data.likelihood.base) == pytest.approx(max(wanted))
 
 
 @pytest.mark.long

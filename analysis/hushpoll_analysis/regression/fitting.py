@@ -21,7 +21,7 @@ from .noise import score_noise
 from .outcomes import GaussianOutcome
 from .penalty import Penalized
 from .reading import ModelData
-from .search import best_maximum, maximum
+from .search import best_maximum, highest_step, maximum
 
 __all__ = [
     "ALWAYS",
@@ -42,6 +42,7 @@ __all__ = [
 INFORMATION = ("observed", "expected", "opg")
 WHERE_NEEDED, NEVER, ALWAYS = PENALTIES = ("auto", "none", "log-f")
 _FLAT = 1e-10
+_HIGHER = 1e-6
 WILD = 25.0
 _SURE = (
     0.5  # coefficients (of size-one columns) with smaller standard errors leave no room for another maximum
@@ -141,6 +142,7 @@ def _maximised(
         found = maximum(data.likelihood, start)
     if found is None or (data.randomized and not _sure(found[1].information)):
         found = best_maximum(data.likelihood, start)
+        _refuse_step(data.likelihood, found[1].log_likelihood)
     theta, evaluation, settled = found
     held = _at_edges(data, theta)
     if held:
@@ -149,6 +151,15 @@ def _maximised(
     free = [place for place in range(len(theta)) if place not in held]
     _check_identified(names, theta, bread, settled, data, free)
     return theta, evaluation, bread, held
+
+
+def _refuse_step(likelihood: Evaluable, height: float) -> None:
+    """Refuse a maximum beside a higher one at infinity."""
+    if highest_step(likelihood) > height + _HIGHER:
+        raise NotIdentifiedError(
+            "the likelihood has no maximum: it is highest where coefficients run away to infinity (separation)",
+            "simplify the model or collect more reports",
+        )
 
 
 def _at_edges(data: ModelData, theta: Floats) -> dict[int, float]:

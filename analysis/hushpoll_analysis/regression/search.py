@@ -13,9 +13,12 @@ from scipy import optimize
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import NotIdentifiedError
 
-from .likelihood import Evaluable, Evaluation
+from .likelihood import Evaluable, Evaluation, Likelihood
+from .outcomes import TINY, BinaryOutcome
 
-__all__ = ["best_maximum", "maximum"]
+__all__ = ["best_maximum", "highest_step", "maximum"]
+
+DIRECTIONS = 400  # in which to cut the respondents in two
 
 SCATTERED = 40  # points to look at before the search starts from the best two of them
 REACHES = (
@@ -50,6 +53,30 @@ def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluati
         raise NotIdentifiedError(*_NOWHERE)
     settled = [one for one in found if one[2]]
     return max(settled or found, key=lambda one: one[1].log_likelihood)
+
+
+def highest_step(likelihood: Evaluable) -> float:
+    """Give the highest log-likelihood that was found at infinity: everybody beyond a plane is a Yes, the rest a No.
+
+    Coefficients that run away make such a step of the chances. For each direction of the plane the best place is found
+    exactly, in one pass over the respondents in that order.
+    """
+    if not isinstance(likelihood, Likelihood) or len(likelihood.design) > 1:
+        return -np.inf
+    outcome = likelihood.outcome
+    if not isinstance(outcome, BinaryOutcome) or outcome.extra:
+        return -np.inf
+    weights, design = likelihood.weights, likelihood.design[0]
+    no, yes = (np.log(np.maximum(one, TINY)) for one in (outcome.no, outcome.yes))
+    gains = weights * (yes - no)
+    best = max(0.0, float(gains.sum()))
+    # A fixed seed makes the fit repeat.
+    for direction in np.random.default_rng(2).normal(size=(DIRECTIONS, design.shape[1])):
+        height = design @ direction
+        order = np.argsort(height)[::-1]
+        ends = np.diff(height[order]) < -1e-12  # between two who are alike there is no plane
+        best = max(best, float(np.max(np.cumsum(gains[order])[:-1], where=ends, initial=0.0)))
+    return float(weights @ no) + best + likelihood.offset * float(weights.sum())
 
 
 def maximum(
