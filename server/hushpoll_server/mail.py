@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from email.message import EmailMessage
 from email.utils import make_msgid
 from typing import NamedTuple
+from unicodedata import category
 from urllib.parse import unquote, urlsplit
 
 from hushpoll_client import HushpollError
@@ -74,7 +75,7 @@ def send(config: Config, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bo
 def _message(config: Config, letter: Letter) -> EmailMessage:
     message = EmailMessage()
     message["From"], message["To"] = config.mail_from, letter.to
-    message["Subject"] = " ".join(letter.subject.split())
+    message["Subject"] = _line(letter.subject)
     # A made-up name: the machine's own and the time are nobody's business.
     message["Message-ID"] = make_msgid(domain=config.mail_from.rpartition("@")[2].strip("> "))
     message["Auto-Submitted"] = "auto-generated"
@@ -82,6 +83,12 @@ def _message(config: Config, letter: Letter) -> EmailMessage:
         message["Reply-To"] = letter.reply_to
     message.set_content(letter.text)
     return message
+
+
+def _line(text: str) -> str:
+    """Write a text as one line without an encoded word: EmailMessage would decode it, line breaks and all."""
+    plain = "".join(" " if category(sign) == "Cc" else sign for sign in text)
+    return " ".join(plain.replace("=?", "= ?").split())
 
 
 @contextmanager

@@ -55,6 +55,23 @@ def test_a_letter_arrives_as_it_was_written(store: Store, letterbox: Letterbox) 
     assert letter.get_content().split() == ["Voilà."]  # type: ignore[attr-defined]
 
 
+ENCODED = "=?utf-8?q?Hi=0d=0aFrom=3A_rector=40example.org=0d=0aBcc=3A_eve=40example.org=0d=0a=0d=0aClick?="
+
+
+@pytest.mark.parametrize("subject", [ENCODED, f"News: {ENCODED}", f"={ENCODED}?", "Hi\0\x7f" + ENCODED])
+def test_a_subject_is_never_decoded(store: Store, letterbox: Letterbox, subject: str) -> None:
+    """An encoded word wrote headers and a text of its own into the letter."""
+    assert [taken for _, taken in send(store.config, [Letter("ada@example.org", subject, "Voilà.\n")])] == [
+        True
+    ]
+    (letter,) = letterbox.letters
+    assert letter.get_all("From") == ["Surveys <surveys@example.org>"]
+    assert letter["Bcc"] is None
+    assert "rector=40example.org" in letter["Subject"], "as it was typed"
+    assert letter["Subject"].isprintable()
+    assert letter.get_content().split() == ["Voilà."]  # type: ignore[attr-defined]
+
+
 def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store) -> None:
     with pytest.raises(MailError, match="cannot be reached"):
         list(send(replace(store.config, smtp_url="smtp://127.0.0.1:1"), [Letter("a@b.org", "s", "t")]))
@@ -63,7 +80,17 @@ def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "ada", "a b@c.org", "a@b@c.org", "a@b.org\nBcc: c@d.org", "<a@b.org>", "é@b.org", "a@-b"]
+    "text",
+    [
+        "",
+        "ada",
+        "a b@c.org",
+        "a@b@c.org",
+        "a@b.org\nBcc: c@d.org",
+        "<a@b.org>",
+        "é@b.org",
+        "a@-b",
+    ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(MailError, match="is not an e-mail address"):
