@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from email.errors import MessageError
 from email.message import Message
 from itertools import product
 from pathlib import Path
+from smtplib import SMTP
 
 import pytest
 from flask import Flask
@@ -72,6 +74,33 @@ def test_a_subject_is_never_decoded(store: Store, letterbox: Letterbox, subject:
     assert letter.get_content().split() == ["Voilà."]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("field", ["to", "reply_to"])
+def test_an_address_is_never_decoded(store: Store, letterbox: Letterbox, field: str) -> None:
+    letter = Letter("ada@example.org", "Hello", "There")._replace(
+        **{field: "=?utf-8?q?x=0d=0ay?=@example.org"}
+    )
+    others = [Letter("bob@example.org", "Hello", "There")]
+    assert [taken for _, taken in send(store.config, [letter, *others])] == [False, True]
+    assert [one["To"] for one in letterbox.letters] == ["bob@example.org"]
+
+
+@pytest.mark.parametrize("fault", [MessageError, UnicodeError, ValueError])
+def test_a_letter_that_cannot_be_written_keeps_no_other_back(
+    store: Store, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    """Newer Pythons raise a MessageError for a header that they do not write."""
+    real = SMTP.send_message
+
+    def written(server: SMTP, message: Message) -> object:
+        if message["To"] == "ada@example.org":
+            raise fault
+        return real(server, message)
+
+    monkeypatch.setattr(SMTP, "send_message", written)
+    letters = [Letter(f"{name}@example.org", "Hello", "There") for name in ("ada", "bob")]
+    assert [taken for _, taken in send(store.config, letters)] == [False, True]
+
+
 def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store) -> None:
     with pytest.raises(MailError, match="cannot be reached"):
         list(send(replace(store.config, smtp_url="smtp://127.0.0.1:1"), [Letter("a@b.org", "s", "t")]))
@@ -90,6 +119,8 @@ def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store)
         "<a@b.org>",
         "é@b.org",
         "a@-b",
+        "a\0@b.org",
+        "=?utf-8?q?x=0d=0ay?=@example.org",
     ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
