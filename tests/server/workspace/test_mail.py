@@ -22,7 +22,7 @@ from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.log import audit_entries, now
 from hushpoll_server.store.surveys import Store
 
-from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit, token_of
 from tests.server.workspace.letterbox import Letterbox
 
 
@@ -185,6 +185,43 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
     assert "password changed" in [one.action for one in audit_entries(store) if one.subject == "mia"]
 
 
+@pytest.mark.parametrize("changed", ["new@example.org", ""])
+def test_a_link_ends_when_the_address_changes(
+    nobody: FlaskClient, store: Store, letterbox: Letterbox, changed: str
+) -> None:
+    """Whoever still reads the old address could set the password."""
+    name = f"kim{len(changed)}"
+    accounts.add_user(store, name, "designer", PASSWORD)
+    resetting.set_email(store, name, "old@example.org", actor="test")
+    assert asked(store, name)
+    link = link_in(letterbox.letters[0])
+    assert nobody.get(link).status_code == 200
+    resetting.set_email(store, name, changed, actor="test")
+    assert nobody.get(link).status_code == 404
+
+
+def test_a_link_that_ends_while_a_password_is_chosen_sets_none_and_says_so(
+    nobody: FlaskClient, store: Store, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts.add_user(store, "ron", "designer", PASSWORD)
+    resetting.set_email(store, "ron", "ron@example.org", actor="test")
+    assert asked(store, "ron")
+    link, good_for = link_in(letterbox.letters[0]), resetting.good_for
+
+    def good_until_now(store: Store, token: str) -> str | None:
+        name = good_for(store, token)
+        resetting.set_email(store, "ron", "other@example.org", actor="test")
+        return name
+
+    with monkeypatch.context() as patch:
+        data = {"csrf_token": token_of(nobody, link), "password": "four unrelated words"}
+        patch.setattr(resetting, "good_for", good_until_now)
+        answer = nobody.post(link, data={**data, "again": data["password"]})
+    assert answer.status_code == 404
+    assert "is set" not in nobody.get("/sign-in").text
+    assert submit(nobody, "/sign-in", name="ron", password=PASSWORD).status_code == 302
+
+
 def test_who_asks_is_not_told_whether_there_is_such_an_account(
     nobody: FlaskClient, store: Store, letterbox: Letterbox
 ) -> None:
@@ -220,10 +257,10 @@ def test_a_link_that_is_late_or_altered_opens_nothing(nobody: FlaskClient, store
     with store.read() as tx:
         row = accounts.user_row(tx, "noa")
     assert row is not None
-    good = resetting._token(store, "noa", row.password_hash, now() + 100)
+    good = resetting._token(store, row, now() + 100)
     assert resetting.good_for(store, good) == "noa"
-    late = resetting._token(store, "noa", row.password_hash, now() - 1)
-    longer = resetting._token(store, "noa", row.password_hash, now() + 2 * resetting.SECONDS)
+    late = resetting._token(store, row, now() - 1)
+    longer = resetting._token(store, row, now() + 2 * resetting.SECONDS)
     for token in (
         late,
         longer,
