@@ -195,6 +195,15 @@ def test_a_mail_server_that_is_away_is_said_and_sending_goes_on_later(
     assert list(links(letterbox)) == ["ada@example.org"]
 
 
+def test_links_in_letters_lead_to_the_server_whatever_host_a_request_names(
+    owner: FlaskClient, store: Store, letterbox: Letterbox
+) -> None:
+    """The client here asks for localhost, which is not how the server is set up."""
+    survey = make_published(store, invitation=True)
+    send(owner, store, survey, addresses="ada@example.org")
+    assert links(letterbox)["ada@example.org"].startswith(f"{store.config.address}/s/{survey.hash[:12]}#")
+
+
 def test_a_mailing_that_breaks_off_gives_nobody_a_second_letter(
     owner: FlaskClient, store: Store, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

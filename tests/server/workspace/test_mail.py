@@ -134,8 +134,12 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         ({"SMTP_URL": "http://mail.example.org", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
         ({"SMTP_URL": "smtp://:hunter2@", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
         ({"SMTP_URL": "smtp://mail.example.org:99999", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
-        ({"SMTP_URL": "smtp://mail.example.org"}, "MAIL_FROM"),
-        ({"SMTP_URL": "smtp://mail.example.org", "MAIL_FROM": "me"}, "MAIL_FROM"),
+        ({"SMTP_URL": "smtp://mail.example.org", "PUBLIC_URL": "https://a.org"}, "MAIL_FROM"),
+        (
+            {"SMTP_URL": "smtp://mail.example.org", "MAIL_FROM": "me", "PUBLIC_URL": "https://a.org"},
+            "MAIL_FROM",
+        ),
+        ({"SMTP_URL": "smtp://:hunter2@mail.example.org", "MAIL_FROM": "a@b.org"}, "letters need PUBLIC_URL"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
@@ -145,7 +149,9 @@ def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
         Config.from_environment(environment)
     assert "hunter2" not in str(caught.value)
     good = {"SMTP_URL": "smtp://ada:hunter2@mail.example.org", "MAIL_FROM": "a@b.org"}
-    assert "hunter2" not in repr(Config.from_environment(good))
+    assert "hunter2" not in repr(
+        Config.from_environment({**good, "PUBLIC_URL": "https://survey.example.org"})
+    )
 
 
 # A forgotten password ------------------------------------------------------------------------------------------------
