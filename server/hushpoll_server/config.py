@@ -102,7 +102,7 @@ class Config:
             seal_every=_whole(env, "SEAL_EVERY", int(cls.seal_every), 0, 86_400),
             reports_per_minute=_whole(env, "REPORTS_PER_MINUTE", 0, 0, 1_000_000),
             epsilon_cap=str(_whole(env, "EPSILON_CAP", int(cls.epsilon_cap), 1, 80)),
-            smtp_url=_smtp_url(env.get("SMTP_URL", "")),
+            smtp_url=_smtp_url(env.get("SMTP_URL", ""), env.get("PUBLIC_URL", "")),
             mail_from=_mail_from(env.get("MAIL_FROM", ""), env.get("SMTP_URL", "")),
             imprint=_imprint(env.get("IMPRINT", "")),
             imprint_url=_imprint_url(env.get("IMPRINT_URL", "")),
@@ -215,7 +215,7 @@ def _public_url(text: str) -> str:
     return text
 
 
-def _smtp_url(text: str) -> str:
+def _smtp_url(text: str, public_url: str) -> str:
     try:
         parts = urlsplit(text)
         good = parts.scheme in ("smtp", "smtps") and bool(parts.hostname) and parts.port != 0
@@ -225,6 +225,11 @@ def _smtp_url(text: str) -> str:
         # The address may hold a password: it is not repeated.
         raise HushpollError(
             "SMTP_URL: cannot be used", "write it like smtp://user:password@mail.example.org:587"
+        )
+    if text and not public_url:
+        raise HushpollError(
+            "SMTP_URL: letters need PUBLIC_URL, the address that their links lead to",
+            "set it like https://survey.example.org",
         )
     return text
 

@@ -7,9 +7,11 @@ import smtplib
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import make_msgid
 from typing import NamedTuple
+from unicodedata import category
 from urllib.parse import unquote, urlsplit
 
 from hushpoll_client import HushpollError
@@ -20,11 +22,17 @@ from .config import LOOPBACK, Config
 __all__ = ["Letter", "MailError", "check_address", "is_configured", "send"]
 
 SECONDS = 20
-_ADDRESS = re.compile(r"[^\s@,;:<>()\[\]\\\"]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?")
+_ADDRESS = re.compile(
+    r"(?!.*=\?)[^\s\x00-\x1f\x7f@,;:<>()\[\]\\\"]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
+)
 
 
 class MailError(HushpollError):
     """The mail server did not take a letter."""
+
+
+# One letter's own fault, also one that cannot be written: newer Pythons refuse some headers by a MessageError.
+_REFUSED = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError, MailError, MessageError, ValueError)
 
 
 class Letter(NamedTuple):
@@ -60,7 +68,7 @@ def send(config: Config, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bo
         for letter in letters:
             try:
                 server.send_message(_message(config, letter))
-            except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError):
+            except _REFUSED:
                 yield letter, False
             except (smtplib.SMTPException, OSError) as error:
                 raise MailError(
@@ -73,15 +81,21 @@ def send(config: Config, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bo
 
 def _message(config: Config, letter: Letter) -> EmailMessage:
     message = EmailMessage()
-    message["From"], message["To"] = config.mail_from, letter.to
-    message["Subject"] = " ".join(letter.subject.split())
+    message["From"], message["To"] = config.mail_from, check_address(letter.to)
+    message["Subject"] = _line(letter.subject)
     # A made-up name: the machine's own and the time are nobody's business.
     message["Message-ID"] = make_msgid(domain=config.mail_from.rpartition("@")[2].strip("> "))
     message["Auto-Submitted"] = "auto-generated"
     if letter.reply_to:
-        message["Reply-To"] = letter.reply_to
+        message["Reply-To"] = check_address(letter.reply_to)
     message.set_content(letter.text)
     return message
+
+
+def _line(text: str) -> str:
+    """Write a text as one line without an encoded word: EmailMessage would decode it, line breaks and all."""
+    plain = "".join(" " if category(sign) == "Cc" else sign for sign in text)
+    return " ".join(plain.replace("=?", "= ?").split())
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.respondent import (
     ARTEFACTS,
@@ -87,6 +87,29 @@ def test_the_ledger_names_no_survey_and_holds_no_answer(page: Page, page_server:
     page.reload()
     heading(page, "Sent")
     assert ledger(page) == kept, "seen again is not sent again"
+
+
+def test_a_report_that_two_tabs_deliver_is_one_line(context: BrowserContext, page_server: LiveServer) -> None:
+    """Each tab noted it, and the next survey was told twice its cost."""
+    link, held = address(page_server, draft(CHEATED, title="In two tabs")), list[Route]()
+    context.route("**/api/surveys/*/reports", lambda route: held.append(route))
+    tabs = [context.new_page(), context.new_page()]
+    open_page(tabs[0], link)
+    fill(tabs[0], "Yes")
+    press_send(tabs[0])
+    until(tabs[0], lambda: len(held) == 1)
+    open_page(tabs[1], link)
+    tabs[1].get_by_role("button", name="Send now").click()
+    until(tabs[1], lambda: len(held) == 2)
+    for route in held:
+        route.continue_()
+    for tab in tabs:
+        heading(tab, "Sent")
+        # Here after the page's own, which was asked for first and then noted.
+        tab.evaluate(
+            "() => import(new URL('widgets.js', document.querySelector('script[src]').src)).then(() => 0)"
+        )
+    assert len(ledger(tabs[0])["entries"]) == 1
 
 
 def test_clear_empties_it(page: Page, page_server: LiveServer) -> None:

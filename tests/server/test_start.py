@@ -69,7 +69,7 @@ def test_a_second_node_with_another_key_does_not_start(config: Config, tmp_path:
 def test_a_lost_key_is_not_replaced_in_silence(config: Config, run: Run) -> None:
     open_store(config).close()
     config.key_path.unlink()
-    refused(run, "secret.key", "missing", "--new-key")
+    refused(run, "secret.key", "missing", "backups hold none", "--new-key")
     assert not config.key_path.exists()
     store = open_store(config, new_key=True)
     assert key.known_fingerprint(store.database) == key.fingerprint(store.secret)

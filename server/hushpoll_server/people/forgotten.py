@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from flask import abort, current_app, flash, redirect, render_template, session, url_for
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
@@ -80,13 +82,22 @@ def new_password(token: str) -> Page:
         return render_template("accounts/unencrypted.html"), 403
     store, form = get_store(), NewPasswordForm()
     if resetting.good_for(store, token) is None:
-        abort(404, "this link was used, or is more than an hour old; ask for another on the sign-in page")
+        _not_good()
     if form.validate_on_submit():
         try:
-            resetting.choose(store, token, form.password.data)
+            if not resetting.choose(store, token, form.password.data):
+                _not_good()
             session.clear()
             flash(_("Your new password is set. Sign in with it."), "done")
             return redirect(url_for("accounts.sign_in"))
         except AccountError as error:
             form.password.errors = [sentence(error)]
     return render_template("accounts/new_password.html", form=form), 422 if form.errors else 200
+
+
+def _not_good() -> NoReturn:
+    abort(
+        404,
+        "this link was used, is more than an hour old, or went to an address that has changed;"
+        " ask for another on the sign-in page",
+    )

@@ -8,9 +8,10 @@ import hmac
 import logging
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from hushpoll_client.said import said
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import Row, func, or_, select, update
 
 from hushpoll_server.mail import Letter, MailError, check_address, send
 from hushpoll_server.spoken import gettext as _
@@ -67,7 +68,7 @@ def request_link(store: Store, given: str, link_to: Callable[[str], str]) -> thr
         rows = tx.execute(select(users).where(wanted, users.c.active, users.c.email.is_not(None))).all()
     letters = []
     for row in rows[:3]:
-        link = link_to(_token(store, row.name, row.password_hash, now() + SECONDS))
+        link = link_to(_token(store, row, now() + SECONDS))
         letters.append(Letter(row.email, _("A new password for hushpoll"), _text(store, row.name, link)))
         log.record(store, row.name, "password link asked for", row.name)
     if not letters:
@@ -109,7 +110,7 @@ def good_for(store: Store, token: str) -> str | None:
         row = user_row(tx, name)
     if late or row is None or not row.active:
         return None
-    expected = _token(store, name, row.password_hash, int(until)).rpartition(".")[2]
+    expected = _token(store, row, int(until)).rpartition(".")[2]
     return name if hmac.compare_digest(expected, proof) else None
 
 
@@ -122,8 +123,8 @@ def choose(store: Store, token: str, password: str) -> bool:
     return True
 
 
-def _token(store: Store, name: str, password_hash: str, until: int) -> str:
-    """Make a link's token; the hash of the present password is in it, so that using it ends it."""
-    packed = base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
-    parts = "\0".join(("reset", name, password_hash, str(until)))
+def _token(store: Store, row: Row[Any], until: int) -> str:
+    """Make a link's token, with the present password's hash and the address in it: a change of either ends it."""
+    packed = base64.urlsafe_b64encode(row.name.encode()).decode().rstrip("=")
+    parts = "\0".join(("reset", row.name, row.password_hash, row.email or "", str(until)))
     return f"{packed}.{until}.{hmac.digest(store.secret, parts.encode(), 'sha256').hex()}"

@@ -20,8 +20,8 @@ from .workspace_schema import server_state
 
 ROW = "key"
 _HOW = (
-    "put the key of this database there (from the first node or the backup; SECRET_KEY_FILE says where to look), "
-    "or, if it is lost for good, start once with `hushpoll serve --new-key`"
+    "put the key of this database there (from the first node, or from your own copy of it: backups hold none; "
+    "SECRET_KEY_FILE says where to look), or, if it is lost for good, start once with `hushpoll serve --new-key`"
 )
 
 

@@ -131,7 +131,9 @@ def _letter_is_whole(form: LetterForm) -> bool:
 
 def _writer(survey_hash: str, form: LetterForm) -> Callable[[Person], mail.Letter]:
     """Give what writes a person's letter; it must need no request, for it runs beside."""
-    base, text, subject, reply_to = address(), form.text.data, form.subject.data, form.reply_to.data
+    # Never the name that the request asked for: it could be somebody else's server.
+    base = current_app.config["HUSHPOLL"].address
+    text, subject, reply_to = form.text.data, form.subject.data, form.reply_to.data
 
     def write(person: Person) -> mail.Letter:
         link = survey_link(base, survey_hash, person.code, person.group)

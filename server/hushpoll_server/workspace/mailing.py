@@ -153,8 +153,7 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
     try:
         for place in range(0, len(waiting), _TOGETHER):
             part = {write(one): one for one in waiting[place : place + _TOGETHER]}
-            told = {part[letter].code: taken for letter, taken in send(store.config, part)}
-            _change(store, survey_hash, partial(_marked, told), _BUSY_SECONDS)
+            _send_part(store, survey_hash, part)
     except HushpollError as error:
         values = error.problem.values if isinstance(error.problem, Said) else {}
         failed = {
@@ -165,6 +164,16 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
         _LOG.error("letters were not sent: %s", error.problem)
     finally:
         _change(store, survey_hash, lambda mailing: replace(mailing, **failed))
+
+
+def _send_part(store: Store, survey_hash: str, part: dict[Letter, Person]) -> None:
+    """Send a few letters, and keep who got one also where sending breaks off, so that nobody gets it twice."""
+    told: dict[str, bool] = {}
+    try:
+        for letter, taken in send(store.config, part):
+            told[part[letter].code] = taken
+    finally:
+        _change(store, survey_hash, partial(_marked, told), _BUSY_SECONDS)
 
 
 def _marked(told: dict[str, bool], mailing: Mailing) -> Mailing:

@@ -7,7 +7,7 @@ import datetime
 import io
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -15,8 +15,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Report, Survey
 from hushpoll_client.link import Link
+from hushpoll_server import mail
 from hushpoll_server.collect import retention
 from hushpoll_server.collect.retention import delete_due, delete_reports, keeping_of, set_day
+from hushpoll_server.config import Config
+from hushpoll_server.mail import Letter, MailError
 from hushpoll_server.people.log import audit_entries
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.workspace import drafts, inviting, mailing
@@ -190,6 +193,33 @@ def test_a_mail_server_that_is_away_is_said_and_sending_goes_on_later(
     assert "Der Mailserver ist nicht erreichbar (ConnectionRefusedError)" in german
     send(owner, store, survey, addresses="ada@example.org")
     assert list(links(letterbox)) == ["ada@example.org"]
+
+
+def test_links_in_letters_lead_to_the_server_whatever_host_a_request_names(
+    owner: FlaskClient, store: Store, letterbox: Letterbox
+) -> None:
+    """The client here asks for localhost, which is not how the server is set up."""
+    survey = make_published(store, invitation=True)
+    send(owner, store, survey, addresses="ada@example.org")
+    assert links(letterbox)["ada@example.org"].startswith(f"{store.config.address}/s/{survey.hash[:12]}#")
+
+
+def test_a_mailing_that_breaks_off_gives_nobody_a_second_letter(
+    owner: FlaskClient, store: Store, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What had been sent of a part was forgotten, and sent once more."""
+    survey, people = make_published(store, invitation=True), [f"p{number}@example.org" for number in range(5)]
+
+    def breaks_off(config: Config, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bool]]:
+        yield from mail.send(config, list(letters)[:3])
+        raise MailError("the mail server does not answer", "try again later")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mailing, "send", breaks_off)
+        send(owner, store, survey, addresses="\n".join(people))
+    assert mailing.read(store, survey.hash).reached == len(letterbox.letters) == 3
+    send(owner, store, survey)
+    assert sorted(one["To"] for one in letterbox.letters) == people
 
 
 def test_addresses_are_read_from_lines_and_commas() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from email.errors import MessageError
 from email.message import Message
 from itertools import product
 from pathlib import Path
+from smtplib import SMTP
 
 import pytest
 from flask import Flask
@@ -20,7 +22,7 @@ from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.log import audit_entries, now
 from hushpoll_server.store.surveys import Store
 
-from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit, token_of
 from tests.server.workspace.letterbox import Letterbox
 
 
@@ -55,6 +57,50 @@ def test_a_letter_arrives_as_it_was_written(store: Store, letterbox: Letterbox) 
     assert letter.get_content().split() == ["Voilà."]  # type: ignore[attr-defined]
 
 
+ENCODED = "=?utf-8?q?Hi=0d=0aFrom=3A_rector=40example.org=0d=0aBcc=3A_eve=40example.org=0d=0a=0d=0aClick?="
+
+
+@pytest.mark.parametrize("subject", [ENCODED, f"News: {ENCODED}", f"={ENCODED}?", "Hi\0\x7f" + ENCODED])
+def test_a_subject_is_never_decoded(store: Store, letterbox: Letterbox, subject: str) -> None:
+    """An encoded word wrote headers and a text of its own into the letter."""
+    assert [taken for _, taken in send(store.config, [Letter("ada@example.org", subject, "Voilà.\n")])] == [
+        True
+    ]
+    (letter,) = letterbox.letters
+    assert letter.get_all("From") == ["Surveys <surveys@example.org>"]
+    assert letter["Bcc"] is None
+    assert "rector=40example.org" in letter["Subject"], "as it was typed"
+    assert letter["Subject"].isprintable()
+    assert letter.get_content().split() == ["Voilà."]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("field", ["to", "reply_to"])
+def test_an_address_is_never_decoded(store: Store, letterbox: Letterbox, field: str) -> None:
+    letter = Letter("ada@example.org", "Hello", "There")._replace(
+        **{field: "=?utf-8?q?x=0d=0ay?=@example.org"}
+    )
+    others = [Letter("bob@example.org", "Hello", "There")]
+    assert [taken for _, taken in send(store.config, [letter, *others])] == [False, True]
+    assert [one["To"] for one in letterbox.letters] == ["bob@example.org"]
+
+
+@pytest.mark.parametrize("fault", [MessageError, UnicodeError, ValueError])
+def test_a_letter_that_cannot_be_written_keeps_no_other_back(
+    store: Store, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    """Newer Pythons raise a MessageError for a header that they do not write."""
+    real = SMTP.send_message
+
+    def written(server: SMTP, message: Message) -> object:
+        if message["To"] == "ada@example.org":
+            raise fault
+        return real(server, message)
+
+    monkeypatch.setattr(SMTP, "send_message", written)
+    letters = [Letter(f"{name}@example.org", "Hello", "There") for name in ("ada", "bob")]
+    assert [taken for _, taken in send(store.config, letters)] == [False, True]
+
+
 def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store) -> None:
     with pytest.raises(MailError, match="cannot be reached"):
         list(send(replace(store.config, smtp_url="smtp://127.0.0.1:1"), [Letter("a@b.org", "s", "t")]))
@@ -63,7 +109,19 @@ def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "ada", "a b@c.org", "a@b@c.org", "a@b.org\nBcc: c@d.org", "<a@b.org>", "é@b.org", "a@-b"]
+    "text",
+    [
+        "",
+        "ada",
+        "a b@c.org",
+        "a@b@c.org",
+        "a@b.org\nBcc: c@d.org",
+        "<a@b.org>",
+        "é@b.org",
+        "a@-b",
+        "a\0@b.org",
+        "=?utf-8?q?x=0d=0ay?=@example.org",
+    ],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(MailError, match="is not an e-mail address"):
@@ -76,8 +134,12 @@ def test_what_is_no_address_is_refused(text: str) -> None:
         ({"SMTP_URL": "http://mail.example.org", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
         ({"SMTP_URL": "smtp://:hunter2@", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
         ({"SMTP_URL": "smtp://mail.example.org:99999", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
-        ({"SMTP_URL": "smtp://mail.example.org"}, "MAIL_FROM"),
-        ({"SMTP_URL": "smtp://mail.example.org", "MAIL_FROM": "me"}, "MAIL_FROM"),
+        ({"SMTP_URL": "smtp://mail.example.org", "PUBLIC_URL": "https://a.org"}, "MAIL_FROM"),
+        (
+            {"SMTP_URL": "smtp://mail.example.org", "MAIL_FROM": "me", "PUBLIC_URL": "https://a.org"},
+            "MAIL_FROM",
+        ),
+        ({"SMTP_URL": "smtp://:hunter2@mail.example.org", "MAIL_FROM": "a@b.org"}, "letters need PUBLIC_URL"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
@@ -87,7 +149,9 @@ def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
         Config.from_environment(environment)
     assert "hunter2" not in str(caught.value)
     good = {"SMTP_URL": "smtp://ada:hunter2@mail.example.org", "MAIL_FROM": "a@b.org"}
-    assert "hunter2" not in repr(Config.from_environment(good))
+    assert "hunter2" not in repr(
+        Config.from_environment({**good, "PUBLIC_URL": "https://survey.example.org"})
+    )
 
 
 # A forgotten password ------------------------------------------------------------------------------------------------
@@ -127,6 +191,43 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
     assert "password changed" in [one.action for one in audit_entries(store) if one.subject == "mia"]
 
 
+@pytest.mark.parametrize("changed", ["new@example.org", ""])
+def test_a_link_ends_when_the_address_changes(
+    nobody: FlaskClient, store: Store, letterbox: Letterbox, changed: str
+) -> None:
+    """Whoever still reads the old address could set the password."""
+    name = f"kim{len(changed)}"
+    accounts.add_user(store, name, "designer", PASSWORD)
+    resetting.set_email(store, name, "old@example.org", actor="test")
+    assert asked(store, name)
+    link = link_in(letterbox.letters[0])
+    assert nobody.get(link).status_code == 200
+    resetting.set_email(store, name, changed, actor="test")
+    assert nobody.get(link).status_code == 404
+
+
+def test_a_link_that_ends_while_a_password_is_chosen_sets_none_and_says_so(
+    nobody: FlaskClient, store: Store, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts.add_user(store, "ron", "designer", PASSWORD)
+    resetting.set_email(store, "ron", "ron@example.org", actor="test")
+    assert asked(store, "ron")
+    link, good_for = link_in(letterbox.letters[0]), resetting.good_for
+
+    def good_until_now(store: Store, token: str) -> str | None:
+        name = good_for(store, token)
+        resetting.set_email(store, "ron", "other@example.org", actor="test")
+        return name
+
+    with monkeypatch.context() as patch:
+        data = {"csrf_token": token_of(nobody, link), "password": "four unrelated words"}
+        patch.setattr(resetting, "good_for", good_until_now)
+        answer = nobody.post(link, data={**data, "again": data["password"]})
+    assert answer.status_code == 404
+    assert "is set" not in nobody.get("/sign-in").text
+    assert submit(nobody, "/sign-in", name="ron", password=PASSWORD).status_code == 302
+
+
 def test_who_asks_is_not_told_whether_there_is_such_an_account(
     nobody: FlaskClient, store: Store, letterbox: Letterbox
 ) -> None:
@@ -162,10 +263,10 @@ def test_a_link_that_is_late_or_altered_opens_nothing(nobody: FlaskClient, store
     with store.read() as tx:
         row = accounts.user_row(tx, "noa")
     assert row is not None
-    good = resetting._token(store, "noa", row.password_hash, now() + 100)
+    good = resetting._token(store, row, now() + 100)
     assert resetting.good_for(store, good) == "noa"
-    late = resetting._token(store, "noa", row.password_hash, now() - 1)
-    longer = resetting._token(store, "noa", row.password_hash, now() + 2 * resetting.SECONDS)
+    late = resetting._token(store, row, now() - 1)
+    longer = resetting._token(store, row, now() + 2 * resetting.SECONDS)
     for token in (
         late,
         longer,

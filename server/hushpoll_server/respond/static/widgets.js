@@ -224,10 +224,11 @@ function readLedger() {
   return { salt: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""), entries: [] };
 }
 
-/** Note that a report has arrived. */
+/** Note that a report has arrived; once, also where two tabs have delivered it. */
 export function note({ hash, epsilonTotal }) {
   const { salt, entries } = readLedger();
   const digest = sha256(new TextEncoder().encode(salt + hash)).slice(0, 16);
+  if (entries.some(([known]) => known === digest)) return;
   const cost = Number.isFinite(epsilonTotal) ? epsilonTotal : null;
   entries.push([digest, cost, new Date().toISOString().slice(0, 10)]);
   localStorage.setItem(LEDGER, JSON.stringify({ salt, entries: entries.slice(-MOST) }));
