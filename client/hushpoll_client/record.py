@@ -60,10 +60,10 @@ class RecordFormat:
 
     @cached_property
     def pattern(self) -> re.Pattern[bytes]:
-        """The bytes that our own clients send for a survey without invitations: the group, the id, the reports."""
+        """The bytes that our own clients send where no invitations are: the group, the id, the reports, spaces."""
         patterns = [wire.pattern for wire in self.wires]
         group = rb'"group":(%b),' % patterns.pop(0) if self.groups else b""
-        return re.compile(rb'\{%b"id":"([0-9a-f]{32})","reports":\[(%b)\]\}' % (group, b",".join(patterns)))
+        return re.compile(rb'\{%b"id":"([0-9a-f]{32})","reports":\[(%b)\]\} *' % (group, b",".join(patterns)))
 
     def read_body(
         self, body: bytes, alike: dict[bytes, bytes | None] | None = None

@@ -72,13 +72,22 @@ class Report:
         return self.reports if self.group is None else (self.group, *self.reports)
 
     def to_bytes(self, invitation: str | None = None) -> bytes:
-        """Give the bytes to send; the same ones each time."""
+        """Give what is said as canonical JSON; `to_body` is what a device sends."""
         value: dict[str, Any] = {"id": self.id, "reports": list(self.reports)}
         if self.group is not None:
             value[FIELD] = self.group
         if invitation is not None:
             value["invitation"] = invitation
         return strict_json.dumps(value)
+
+    def to_body(self, survey: Survey, invitation: str | None = None) -> bytes:
+        """Give the bytes to send: the same ones each time, and as many as of any other report of the survey.
+
+        Spaces follow up to the length of the longest one, so that the length of an encrypted request tells nothing.
+        """
+        longest = tuple(entry.channel.wire.longest for entry in survey.entries)
+        group = len(survey.groups) - 1 if survey.groups else None
+        return self.to_bytes(invitation).ljust(len(Report(self.id, longest, group).to_bytes(invitation)))
 
     @classmethod
     def parse(cls, survey: Survey, data: bytes) -> tuple[Report, str | None]:

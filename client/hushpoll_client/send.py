@@ -90,7 +90,7 @@ def submit(
 
     The same bytes each time, so that an attempt whose answer was lost does no harm.
     """
-    body = report.to_bytes(link.invitation if survey.settings.invitation else None)
+    body = report.to_body(survey, link.invitation if survey.settings.invitation else None)
     for left in reversed(range(attempts)):
         status, wait, problem = _attempt(link.reports_url, body, timeout)
         if status in (200, 201):

@@ -64,14 +64,23 @@ REPEAT = """async ([times, choices]) => {
 }"""
 
 
+MONTH = {
+    "id": "month",
+    "kind": "choice",
+    "text": "In which month was it?",
+    "options": [f"Month {number}" for number in range(1, 13)],
+    "mechanism": {"name": "krr", "epsilon": "1"},
+}
+
+
 def test_200_submissions_carry_nothing_but_reports_from_the_channel(
     page: Page, either_server: LiveServer
 ) -> None:
-    survey = draft(CHEATED, REASON, TAX, title="Two hundred")
+    survey = draft(CHEATED, REASON, TAX, MONTH, title="Two hundred")
     open_page(page, address(either_server, survey))
     requests: list[Request] = []
     page.on("request", lambda request: requests.append(request))
-    page.evaluate(REPEAT, [200, [1, 3, 0, 1]])
+    page.evaluate(REPEAT, [200, [1, 3, 0, 1, 4]])
     posted = sent_by(requests)
     assert len(posted) == 200
     sent = []
@@ -81,7 +90,8 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
         assert "cookie" not in request.headers
         assert not request.headers.get("referer")
         body = request.post_data or ""
-        assert re.fullmatch(r'\{"id":"[0-9a-f]{32}","reports":\[[01],[0-3],[01]\]\}', body)
+        assert re.fullmatch(r'\{"id":"[0-9a-f]{32}","reports":\[[01],[0-3],[01],(\d\]\} |1[01]\]\})', body)
+        assert len(body) == len('{"id":"","reports":[0,0,0,11]}') + 32
         sent.append(json.loads(body))
     reports = {kept_id(either_server, survey, record["id"]): tuple(record["reports"]) for record in sent}
     assert len(reports) == 200

@@ -158,9 +158,9 @@ def test_whatever_is_packed_is_read_back(group: int, data: st.DataObject) -> Non
     form = RecordFormat.of(read)
     record = form.pack(report.values)
     alike: dict[bytes, bytes | None] = {}
-    for _ in range(2):
-        assert form.read_body(report.to_bytes(), alike) == (report.id.encode(), record)
-    assert form.read_body(report.to_bytes()) == (report.id.encode(), record)
+    for body in (report.to_bytes(), report.to_body(read), report.to_body(read) + b"  "):
+        assert form.read_body(body, alike) == (report.id.encode(), record)
+        assert form.read_body(body) == (report.id.encode(), record)
     # What is not legal is refused however often it comes.
     other = report.to_bytes().replace(b'"group":%d' % group, b'"group":9')
     assert [form.read_body(other, alike) for _ in range(2)] == [None, None]

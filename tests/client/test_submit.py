@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import stat
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hushpoll_client import Report, SubmitError, Survey, SurveyError
 from hushpoll_client.link import Link
@@ -27,6 +30,7 @@ SURVEY = Survey.from_draft(
 )
 INVITED = Survey.from_draft({**SURVEY.as_document(published=False), "settings": {"invitation": True}})
 HASH = SURVEY.hash
+VECTORS = Path(__file__).parents[1] / "vectors"
 
 
 @dataclass
@@ -144,6 +148,39 @@ def test_the_same_bytes_are_sent_until_they_arrive(server: FakeServer) -> None:
     assert submit(link, SURVEY, report, sleep=waits.append) == 201
     assert server.bodies == [report.to_bytes()] * 3
     assert waits == [7.0, 1.0]
+
+
+def test_the_number_of_bytes_tells_nothing(server: FakeServer) -> None:
+    """Every kind, block and group, with a code and without: one length, though what is said is longer or shorter."""
+    surveys = {
+        one["hash"]: Survey.from_published(one["published"].encode()) for one in vectors("surveys.json")
+    }
+    coins, codes = np.random.default_rng(1), ("", ".CODE")
+    lengths: dict[tuple[str, str], set[int]] = defaultdict(set)
+    said: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for vector in vectors("reports.json"):
+        survey = surveys[vector["survey"]]
+        for code in codes[: 1 + survey.settings.invitation]:
+            link = Link.parse(f"{server.url}/s/{survey.hash}#{survey.hash}{code}")
+            for _ in range(6):
+                report = Report.new(
+                    survey,
+                    vector["device_answers"],
+                    coins.bytes,
+                    vector.get("ranks"),
+                    vector.get("group"),
+                )
+                submit(link, survey, report)
+                lengths[survey.hash, code].add(len(server.bodies[-1]))
+                said[survey.hash, code].add(len(server.bodies[-1].rstrip(b" ")))
+                assert Report.parse(survey, server.bodies[-1]) == (report, code[1:] or None)
+    assert {len(found) for found in lengths.values()} == {1}
+    assert sum(len(found) > 1 for found in said.values()) >= 5
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    """Read the vectors that both languages replay."""
+    return json.loads((VECTORS / name).read_text(encoding="ascii"))
 
 
 def test_an_invitation_is_sent_only_where_it_is_asked_for(server: FakeServer) -> None:

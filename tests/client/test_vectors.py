@@ -150,7 +150,10 @@ def test_reports() -> None:
         open_facts = (vector.get("ranks"), vector.get("group"))
         report = Report.new(survey, given, lambda count, parts=parts: next(parts), *open_facts)
         assert report.to_bytes(vector["invitation"]) == vector["bytes"].encode()
+        body = (vector["bytes"] + " " * vector["spaces"]).encode()
+        assert report.to_body(survey, vector["invitation"]) == body
         assert Report.parse(survey, vector["bytes"].encode()) == (report, vector["invitation"])
+        assert Report.parse(survey, body) == (report, vector["invitation"])
 
 
 def decoy_answers() -> Iterator[tuple[str, Any]]:

@@ -11,8 +11,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey, mechanisms
+from hushpoll_client.group import MOST_GROUPS
+from hushpoll_client.limits import MAX_OPTIONS, MAX_QUESTIONS
 from hushpoll_server import create_app, problems
 from hushpoll_server.collect import closing, health, invitations
+from hushpoll_server.collect.intake import LARGEST_REPORT
 from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from sqlalchemy.exc import OperationalError
@@ -44,6 +47,18 @@ def test_a_report_is_stored_once(client: FlaskClient, survey: Survey, store: Sto
     first, again = post(client, survey, report), post(client, survey, report)
     assert (first.status_code, again.status_code) == (201, 200)
     assert (first.get_json()["new"], again.get_json()["new"]) == (True, False)
+    assert store.count(survey.hash) == 1
+
+
+def test_spaces_are_no_other_content(client: FlaskClient, survey: Survey, store: Store) -> None:
+    """Older clients send none, newer ones as many as hide the length; both may send the same report."""
+    report = new_report(survey)
+    plain = report.to_bytes()
+    assert post(client, survey, plain).status_code == 201
+    for again in (report.to_body(survey), plain + b"   ", plain + b"\r\n\t ", b" " + plain):
+        assert post(client, survey, again).status_code == 200
+    problem(post(client, survey, other_content(report) + b"   "), 409)
+    problem(post(client, survey, plain + b" x"), 422)
     assert store.count(survey.hash) == 1
 
 
@@ -156,6 +171,16 @@ def test_too_large_is_413(client: FlaskClient, survey: Survey) -> None:
     assert post(client, survey, largest).status_code == 201
     problem(post(client, survey, largest + b" "), 413)
     problem(post(client, survey, b" " * 5_000_000), 413)
+
+
+def test_the_longest_report_of_the_largest_survey_fits() -> None:
+    choice = {"kind": "choice", "text": "?", "options": [str(option) for option in range(MAX_OPTIONS)]}
+    mechanism = {"name": "subset", "epsilon": "0.1", "size": 400}
+    questions = [{"id": f"q{n}", **choice, "mechanism": mechanism} for n in range(MAX_QUESTIONS)]
+    groups = [f"Group {place}" for place in range(MOST_GROUPS)]
+    largest = Survey.from_draft({"hushpoll": 1, "title": "Large", "questions": questions, "groups": groups})
+    report = Report("0" * 32, ("0" * (MAX_OPTIONS // 4),) * MAX_QUESTIONS, group=0)
+    assert MAX_QUESTIONS * MAX_OPTIONS // 4 < len(report.to_body(largest, "c" * 64)) <= LARGEST_REPORT
 
 
 def _refusals(survey: Survey) -> dict[str, Callable[[FlaskClient], object]]:

@@ -254,6 +254,7 @@ def report_vectors() -> list[dict[str, Any]]:
                     "draws": draws,
                     "invitation": invitation,
                     "bytes": report.to_bytes(invitation).decode(),
+                    "spaces": len(report.to_body(survey, invitation)) - len(report.to_bytes(invitation)),
                 }
             )
     return vectors

@@ -36,6 +36,8 @@ class Wire(ABC):
     """What a report lies below where it is a whole number, and is stored as such; None for other shapes."""
     width: int
     """The bytes of the field."""
+    longest: Code
+    """What is written with as many characters as the longest report; a report itself it need not be."""
     schema: ClassVar[dict[str, object]]
     """Any report of this shape as JSON Schema; which ones a question takes, its survey says."""
 
@@ -73,6 +75,10 @@ class Whole(Wire):
     @property
     def below(self) -> int:  # type: ignore[override]
         return self.outcomes
+
+    @property
+    def longest(self) -> int:  # type: ignore[override]
+        return self.outcomes - 1
 
     @property
     def words(self) -> str:  # type: ignore[override]
@@ -135,6 +141,10 @@ class Bitmap(Wire):
     def digits(self) -> int:
         """Give the number of hexadecimal digits."""
         return -(-self.options // 4)
+
+    @property
+    def longest(self) -> str:  # type: ignore[override]
+        return "0" * self.digits
 
     @property
     def words(self) -> str:  # type: ignore[override]

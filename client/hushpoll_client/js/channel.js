@@ -53,10 +53,11 @@ export class Channel {
     return form.of(...form.keys.map((key) => value[key]));
   }
 
-  /** What a report is on the wire: a whole number, of which a form may rule out some. */
+  /** What a report is on the wire: a whole number, of which a form may rule out some; `longest` has as many digits as any. */
   get wire() {
     return {
       legal: (report) => Number.isInteger(report) && report >= 0 && report < this.outcomes && this.holds(report),
+      longest: this.outcomes - 1,
     };
   }
 

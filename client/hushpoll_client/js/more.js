@@ -57,7 +57,10 @@ class SubsetChannel extends Channel {
 
   /** A bitmap in hexadecimal digits, option 0 the lowest bit of the last one. */
   get wire() {
-    return { legal: (report) => bits(report, this.options)?.filter(Boolean).length === this.size };
+    return {
+      legal: (report) => bits(report, this.options)?.filter(Boolean).length === this.size,
+      longest: "0".repeat(Math.ceil(this.options / 4)),
+    };
   }
 
   get sends() {

@@ -43,10 +43,12 @@ export function isShown({ after }, answers) {
   return !after || after.answers.includes(answers[after.question]);
 }
 
-/** The bytes to send; the same ones each time. */
-export function reportBytes({ id, reports, group }, invitation = null) {
-  const value = { id, reports, ...(group >= 0 && { group }), ...(invitation && { invitation }) };
-  return new TextEncoder().encode(canonical(value));
+/** The bytes to send: the same ones each time, with spaces as many as of any other report of the survey. */
+export function reportBytes({ groups, entries }, { id, reports, group }, invitation = null) {
+  const written = (values, place) =>
+    canonical({ id, reports: values, ...(groups && { group: place }), ...(invitation && { invitation }) });
+  const longest = written(entries.map(({ channel }) => channel.wire.longest), groups?.length - 1);
+  return new TextEncoder().encode(written(reports, group).padEnd(longest.length));
 }
 
 // Checks every answer before anything is drawn, so that a refusal costs no randomness and reveals nothing.
@@ -162,7 +164,7 @@ export class Sender {
       const response = await fetch(this.url, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: reportBytes(record, this.invitation),
+        body: reportBytes(this.memory.survey, record, this.invitation),
         credentials: "omit",
         cache: "no-store",
         redirect: "error",

@@ -163,7 +163,7 @@ def _report(survey: Survey, report: Report, status: int, as_json: bool) -> None:
         )
         return
     click.echo("Sent." if status == 201 else "The server had it already; it counts once.")
-    click.echo(f"Exactly this was sent: {report.to_bytes().decode()}")
+    click.echo(f"Exactly this was sent: {report.to_body(survey).decode()}")
 
 
 def _counted_with(link: Link, survey: Survey) -> str:

@@ -89,7 +89,7 @@ def send_all(
         if not hasattr(own, "sender"):
             own.sender = Sender(address)
         report = Report.new(survey, read_answers(survey, person))
-        status, _ = own.sender.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_bytes())
+        status, _ = own.sender.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_body(survey))
         if status not in (200, 201):
             raise HushpollError(f"{address} answered {status} to a report", "see the server's log")
 

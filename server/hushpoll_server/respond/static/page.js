@@ -324,7 +324,7 @@ function whatWasSent(record) {
     const recorded = list((entry.line?.(report, optionLabels) ?? [reportLabel(entry, report)]).map(isolated));
     return el("li", {}, `${numbered(survey, [entry])}. `, say("recorded_as", { recorded }), any && `. ${any}`);
   });
-  const sent = new TextDecoder().decode(reportBytes(record, invitation()));
+  const sent = new TextDecoder().decode(reportBytes(survey, record, invitation()));
   const bytes = el("pre", { dir: "ltr", tabindex: "0" }, sent);
   return el("details", {}, el("summary", {}, say("sent_see")), bytes, el("ul", {}, ...items));
 }
