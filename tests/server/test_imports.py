@@ -432,3 +432,52 @@ def test_every_cell_of_a_limesurvey_structure_that_is_lost_is_listed(tmp_path: P
         },
     )
     assert not any('mandatory "N"' in line or 'other "N"' in line for line in found.left_out)
+
+
+HEAD = "class\ttype/scale\tname\trelevance\ttext\tlanguage\n"
+
+
+def lime(path: Path, *rows: str) -> Path:
+    """Write a LimeSurvey structure as it stands, lines of texts included."""
+    path.write_bytes((HEAD + "".join(rows)).encode())
+    return path
+
+
+def test_lines_of_a_limesurvey_text_stay_apart(tmp_path: Path) -> None:
+    path = lime(tmp_path / "a.txt", 'Q\tY\tq\t1\t"Do you smoke\r\nregularly?"\ten\n')
+    got = read_questionnaire(path)
+    assert got.document["questions"][0]["text"] == "Do you smoke regularly?"
+    assert not got.left_out
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ('Q\tY\tq\t1\t"never closed\ten\n', "Q\tY\tq2\t1\tTwo?\ten\n"),
+        ('Q\tY\tq\t1\t"never closed\ten\n', 'Q\tY\tq2\t1\t"Two?"\ten\n'),
+    ],
+)
+def test_an_unclosed_quotation_mark_is_refused(tmp_path: Path, rows: tuple[str, ...]) -> None:
+    """It swallowed the next question without a word."""
+    path = lime(tmp_path / "a.txt", "Q\tY\tfirst\t1\tOne?\ten\n", *rows)
+    with pytest.raises(HushpollError, match="quotation mark in line 3"):
+        read_questionnaire(path)
+
+
+def test_rows_of_limesurvey_that_do_not_fit_the_header_are_listed(tmp_path: Path) -> None:
+    path = lime(
+        tmp_path / "a.txt",
+        "Q\tY\tshort\t1\tShort?\n",
+        "\n",
+        "Q\tY\tlong\t1\tLong?\ten\tplanted\n",
+        'Q\tY\topen\t1\t"Open?\ten\nQ\tY\tlost\t1\tLost?"\ten\n',
+        'Q\tY\tlast\t1\t"Last\n\t<b>one</b>?"\ten\n',
+    )
+    got = read_questionnaire(path)
+    assert [one["id"] for one in got.document["questions"]] == ["short", "long", "open", "last"]
+    assert got.left_out == (
+        "line 2: it has 5 cells and the header 6",
+        "line 4: it has 7 cells and the header 6",
+        'line 4: cell 7 "planted" is left out',
+        "line 5: a quoted text has tabs in it: look whether it holds the rows that follow",
+    )
