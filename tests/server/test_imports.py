@@ -367,7 +367,7 @@ def test_every_cell_of_an_xlsform_that_is_lost_is_listed(tmp_path: Path) -> None
             "${a} = 'no'": "survey row 5",
             "sometimes": "survey row 6",
             "the repeat 'r' and is asked once": "survey row 6",
-            "cut after 1,000 characters": "b",
+            "cut after 1,000 characters": "question b",
             "${a} = 'maybe'": "survey row 8",
             "A stray label": "survey row 9",
             "y.png": "choice yes of yn",
@@ -480,4 +480,41 @@ def test_rows_of_limesurvey_that_do_not_fit_the_header_are_listed(tmp_path: Path
         "line 4: it has 7 cells and the header 6",
         'line 4: cell 7 "planted" is left out',
         "line 5: a quoted text has tabs in it: look whether it holds the rows that follow",
+    )
+
+
+def test_texts_that_show_another_answer_are_listed(tmp_path: Path) -> None:
+    survey = [
+        *FORM["survey"][:4],
+        ["select_one why", "reason", "Why ${cheated}, ${cheated}?", "", ""],
+        ["note", "end", "Thanks for ${reason}", "", ""],
+    ]
+    choices = [*FORM["choices"], ["why", "said", "As ${cheated} says"], ["why", "set", "{one, two}"]]
+    workbook(tmp_path / "a.xlsx", {**FORM, "survey": survey, "choices": choices})
+    lost = read_questionnaire(tmp_path / "a.xlsx").left_out
+    assert [line for line in lost if "refers" in line] == [
+        "question reason: its text refers to another answer (${cheated}): write it anew",
+        'question reason, answer "As ${cheated} says": its text refers to another answer (${cheated}): write it anew',
+        "the thanks: its text refers to another answer (${reason}): write it anew",
+    ]
+    rows = (
+        "SL\t\tsurveyls_welcometext\t\tDear {TOKEN:FIRSTNAME}\ten\n",
+        "Q\tY\tone\t1\tDo { you } smoke?\ten\n",
+        "Q\tY\ttwo\t1\tWhy {one.shown} and {INSERTANS:1X2X3}?\ten\n",
+    )
+    assert read_questionnaire(lime(tmp_path / "a.txt", *rows)).left_out == (
+        "question two: its text refers to another answer ({one.shown}, {INSERTANS:1X2X3}): write it anew",
+        "the introduction: its text refers to another answer ({TOKEN:FIRSTNAME}): write it anew",
+    )
+
+
+def test_ids_that_change_are_listed(tmp_path: Path) -> None:
+    survey = [
+        FORM["survey"][0],
+        *(["select_one yn", name, "?", "", ""] for name in ("bad name!", "smoke", "smoke")),
+    ]
+    workbook(tmp_path / "a.xlsx", {**FORM, "survey": survey})
+    assert read_questionnaire(tmp_path / "a.xlsx").left_out[-2:] == (
+        "question bad name!: its id becomes bad_name",
+        "question smoke: its id becomes smoke_2",
     )

@@ -35,6 +35,8 @@ ARRAYS: dict[str, tuple[int, tuple[str, ...]]] = {
     "F": (0, ()),
 }
 """Arrays: the points of a scale, or the options; with neither, the array's own answers."""
+PLACEHOLDER = r"\{[^\s{}][^{}]*\}"
+"""An expression such as {INSERTANS:1X2X3} or {smoke.shown}."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _INSIDE = re.compile(r"\S *\t")
 """A tab behind a word, as between cells; tabs that indent are common in texts."""
@@ -48,7 +50,7 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
         raise HushpollError(
             f"{path.name}: this is not UTF-8 text", "export the structure as tab-separated file"
         ) from None
-    builder = Builder(path.stem, epsilon)
+    builder = Builder(path.stem, epsilon, PLACEHOLDER)
     rows = _rows(builder, text, path.name)
     if not rows or "class" not in rows[0]:
         raise HushpollError(

@@ -29,6 +29,7 @@ REPEAT = ("begin_repeat", "end_repeat")
 CHOICE = {"list_name", "list name", "name"}
 TENTH = 0.1
 """Decimals without a step are rounded to tenths."""
+PLACEHOLDER = r"\$\{[^{}]*\}"
 POINTS = range(2, 12)
 
 
@@ -38,7 +39,8 @@ def read_xlsform(path: Path, epsilon: float) -> Imported:
     if "survey" not in sheets:
         raise HushpollError(f"{path.name}: there is no sheet called survey", "an XLSForm has one")
     settings = (sheets.get("settings") or [{}])[0]
-    builder = Builder(plain_text(settings.get("form_title") or settings.get("title") or path.stem), epsilon)
+    title = plain_text(settings.get("form_title") or settings.get("title") or path.stem)
+    builder = Builder(title, epsilon, PLACEHOLDER)
     builder.leave("settings", settings, {"form_title", "title"})
     for name in sheets.keys() - {"survey", "choices", "settings"}:
         builder.skip(f"sheet {name}", "it is left out")
