@@ -161,6 +161,9 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
     assert len(json.loads(capsys.readouterr().out)["questions"]) == 4
 
 
+HEAD = "class\ttype/scale\tname\trelevance\ttext\tlanguage\n"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -169,6 +172,8 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
         ("a.txt", b"\xff\xfe\x00", "UTF-8"),
         ("a.txt", b"hello\tworld\n1\t2", "column called class"),
         ("a.txt", b"class\tname\ttype/scale\ttext\nQ\tx\tT\tTell", "no question"),
+        ("a.txt", HEAD.encode(), "no question of this file"),
+        ("a.txt", b"", "column called class"),
         ("missing.txt", None, "cannot be read"),
     ],
 )
@@ -434,9 +439,6 @@ def test_every_cell_of_a_limesurvey_structure_that_is_lost_is_listed(tmp_path: P
     assert not any('mandatory "N"' in line or 'other "N"' in line for line in found.left_out)
 
 
-HEAD = "class\ttype/scale\tname\trelevance\ttext\tlanguage\n"
-
-
 def lime(path: Path, *rows: str) -> Path:
     """Write a LimeSurvey structure as it stands, lines of texts included."""
     path.write_bytes((HEAD + "".join(rows)).encode())
@@ -518,3 +520,31 @@ def test_ids_that_change_are_listed(tmp_path: Path) -> None:
         "question bad name!: its id becomes bad_name",
         "question smoke: its id becomes smoke_2",
     )
+
+
+def test_a_file_without_a_usable_question_says_why_of_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lime(tmp_path / "a.txt", "Q\tT\tstory\t1\tTell\ten\n", "Q\tN\tpay\t1\tPay?\ten\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["survey", "import", str(path)])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    for part in (
+        "question story: LimeSurvey's type T",
+        "question pay: a number needs",
+        "no question of this file",
+    ):
+        assert part in said, part
+
+
+def test_groups_that_do_not_close_are_listed(tmp_path: Path) -> None:
+    edges = (["begin group", "outer"], ["begin_group", "inner"], ["begin repeat", "again"])
+    ends = (["end repeat"], ["end_group"], ["end repeat", "late"])
+    workbook(tmp_path / "a.xlsx", {**FORM, "survey": [*FORM["survey"], *edges, *ends]})
+    lost = read_questionnaire(tmp_path / "a.xlsx").left_out
+    assert lost[-2:] == (
+        "survey row 14 (late): this repeat ends where none can end",
+        "survey row 9 (outer): this group has no end of its own",
+    )
+    assert not [line for line in lost[:-2] if "this group" in line or "this repeat" in line]

@@ -15,7 +15,7 @@ from hushpoll_client.kind.number import MAX_STEPS
 
 from .rules import Condition, read_condition
 
-__all__ = ["Builder", "Imported", "plain_text"]
+__all__ = ["Builder", "Imported", "NothingImportedError", "plain_text"]
 
 TITLE, TEXT, INTRO = 200, 1000, 4000
 
@@ -26,6 +26,16 @@ class Imported:
 
     document: dict[str, Any]
     left_out: tuple[str, ...]
+
+
+class NothingImportedError(HushpollError):
+    """A file without a question that can be carried over; `left_out` says why not, line by line."""
+
+    def __init__(self, left_out: Sequence[str]) -> None:
+        super().__init__(
+            "no question of this file can be carried over", "see the list of kinds in docs/designers.md"
+        )
+        self.left_out = tuple(left_out)
 
 
 class Builder:
@@ -152,9 +162,7 @@ class Builder:
     def finish(self) -> Imported:
         """Give the draft."""
         if not self.questions:
-            raise HushpollError(
-                "no question of this file can be carried over", "see the list of kinds in docs/designers.md"
-            )
+            raise NothingImportedError(self.left_out)
         document: dict[str, Any] = {"hushpoll": 1, "title": self._cut(self.title, TITLE, "the title")}
         if self.intro:
             document["intro"] = self._cut(self.intro, INTRO, "the introduction")

@@ -52,10 +52,6 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
         ) from None
     builder = Builder(path.stem, epsilon, PLACEHOLDER)
     rows = _rows(builder, text, path.name)
-    if not rows or "class" not in rows[0]:
-        raise HushpollError(
-            f"{path.name}: there is no column called class", "export the structure from LimeSurvey"
-        )
     language = next(
         (row.get("text") or "" for row in rows if row["class"] == "S" and row["name"] == "language"), ""
     )
@@ -83,6 +79,10 @@ def _rows(builder: Builder, text: str, file: str) -> list[dict[str, str]]:
     """Give each row by the header's names, and list rows that do not fit it."""
     records = _records(text, file)
     _, head = next(records, (1, []))
+    if "class" not in head:
+        raise HushpollError(
+            f"{file}: there is no column called class", "export the structure from LimeSurvey"
+        )
     rows = []
     for line, cells in records:
         where = f"line {line}"
