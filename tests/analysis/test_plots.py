@@ -355,3 +355,8 @@ def test_rows_of_a_picture_have_names_of_their_own() -> None:
     assert written([long]) == ["A reason that is told in very many word…"]
     alike = [f"{long}: {group}" for group in "ab"]
     assert written(alike) == alike, "labels that differ behind the cut stay whole"
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+def test_power_is_drawn_from_0_to_1(share: float) -> None:
+    assert power(COIN, 500, share).plot().get_xlim() == (0.0, 1.0)

@@ -42,6 +42,12 @@ class PowerResult(Drawn):
     two_sided: bool
     power: float
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the power between 0 and 1 with matplotlib and give the axes."""
+        axes = super().plot(axes)
+        axes.set_xlim(0, 1)
+        return axes
+
 
 def power(
     mechanism: Mechanism, n: int, share: float, null: float = 0.0, alpha: float = 0.05, two_sided: bool = True
