@@ -208,6 +208,12 @@ def rscript(program: str, name: str, folder: Path) -> subprocess.CompletedProces
     )
 
 
+def table_of_r(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Read what reproduce.R wrote, by question, quantity and option."""
+    with (folder / "table_R.csv").open(newline="", encoding="utf-8") as file:
+        return {(row["question"], row["quantity"], row["option"]): row for row in csv.DictReader(file)}
+
+
 def asked(name: str, kind: str, mechanism: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"id": name, "kind": kind, "text": "?", "mechanism": mechanism, **more}
 
@@ -285,10 +291,11 @@ def test_r_recomputes_every_interval(n: int, shares: str, tmp_path: Path) -> Non
     assert program, "Rscript is missing: run `make prove`, or apt-get install r-base-core"
     survey, data = every_report(n, n, shares)
     write_export(survey, data, tmp_path, level=0.9)
+    script = tmp_path / "reproduce.R"
+    script.write_text(script.read_text().replace("\nminimum <- 50\n", "\nminimum <- 2\n"))
     ran = rscript(program, "reproduce.R", tmp_path)
     assert ran.returncode == 0, ran.stderr
-    with (tmp_path / "table_R.csv").open(newline="", encoding="utf-8") as file:
-        found = {(row["question"], row["quantity"], row["option"]): row for row in csv.DictReader(file)}
+    found = table_of_r(tmp_path)
     frame = report(survey, data, level=0.9, minimum=2).to_frame()
     last = {part.id: part.options[-1] for part in survey.questions}
     compared = set()
@@ -317,3 +324,28 @@ def test_r_says_that_there_is_nothing_to_estimate(tmp_path: Path) -> None:
     ran = rscript(str(shutil.which("Rscript")), "reproduce.R", tmp_path)
     assert ran.returncode != 0
     assert "reports.csv has 0 reports; at least 2 are needed" in ran.stderr
+
+
+def test_the_r_script_knows_the_minimum_of_a_report() -> None:
+    """It printed a whole table of 40 reports, where a report shows none."""
+    survey, _ = every_report(60, 1, "even")
+    text = r_reproduce(survey)
+    assert f"\nminimum <- {report(survey, every_report(60, 1, 'even')[1]).minimum}\n" in text
+    calls = [line for line in text.splitlines() if line.startswith("add(")]
+    assert all(", sum(counts), " in line or ", nrow(reports), " in line for line in calls)
+    assert [line for line in calls if line.startswith('add("first"') and ", sum(counts), " in line]
+    assert "if (asked < minimum)" in text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [40, 60, 90])
+def test_r_shows_what_a_report_shows(n: int, tmp_path: Path) -> None:
+    survey, data = every_report(n, n, "even")
+    write_export(survey, data, tmp_path)
+    ran = rscript(str(shutil.which("Rscript")), "reproduce.R", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    shown = set(report(survey, data).to_frame()["question"])
+    assert {name for name, _, _ in table_of_r(tmp_path)} == shown
+    hidden = {one.id for one in survey.questions} - shown
+    assert {line.partition(":")[0] for line in ran.stderr.splitlines()} == hidden
+    assert hidden == {40: {one.id for one in survey.questions}, 60: set(BLOCK), 90: set()}[n]
