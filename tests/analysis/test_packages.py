@@ -7,6 +7,7 @@ import json
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -349,3 +350,47 @@ def test_r_shows_what_a_report_shows(n: int, tmp_path: Path) -> None:
     hidden = {one.id for one in survey.questions} - shown
     assert {line.partition(":")[0] for line in ran.stderr.splitlines()} == hidden
     assert hidden == {40: {one.id for one in survey.questions}, 60: set(BLOCK), 90: set()}[n]
+
+
+def test_files_for_other_programs_say_what_a_block_and_a_decoy_asked(tmp_path: Path) -> None:
+    """A block's column said `"asked": {}`, and no file but survey.json had a decoy's text."""
+    texts = {"first": "Ever “lied”?", "second": "Ever late?", "third": "Which way?"}
+    draft = [one | {"text": texts.get(one["id"], one["text"])} for one in EVERY_KIND["questions"]]
+    survey = read_draft({**EVERY_KIND, "questions": draft})
+    _, data = every_report(60, 1, "even")
+    told = list(asked_of(survey, data, tmp_path))
+    assert len(told) == 4
+    for block, decoy in told:
+        assert decoy == {"kind": "yes_no", "decoy": "Brittany?"}
+        assert [(one["id"], one["text"]) for one in block["questions"]] == list(texts.items())
+        assert [one["kind"] for one in block["questions"]] == ["yes_no", "yes_no", "choice"]
+        assert [one["options"] for one in block["questions"]] == [
+            ["No", "Yes"],
+            ["No", "Yes"],
+            ["x", "y", "z"],
+        ]
+        assert "r div 6 is the rank" in block["read"]
+    assert data_package(survey, 60)["sources"][0]["path"] == "survey.json"
+    literal = ElementTree.fromstring(ddi_codebook(survey, 60)).iter("{ddi:codebook:2_5}qstnLit")
+    assert "third: Which way?" in [one.text for one in literal]
+
+
+def asked_of(survey: Survey, data: pd.DataFrame, folder: Path) -> Iterator[list[dict[str, Any]]]:
+    """Read what the block's column and that of `tax` asked, from each of the four files."""
+    columns = ("block1_reported", "tax_reported")
+    fields = {one["name"]: one for one in data_package(survey, 60)["resources"][0]["schema"]["fields"]}
+    yield [fields[name]["hushpoll"]["asked"] for name in columns]
+    space = "{ddi:codebook:2_5}"
+    variables = {
+        one.get("name"): [note.text for note in one.iter(f"{space}notes") if note.get("subject") == "channel"]
+        for one in ElementTree.fromstring(ddi_codebook(survey, 60)).iter(f"{space}var")
+    }
+    yield [json.loads(variables[name][0])["asked"] for name in columns]
+    write_statistical(survey, data, folder / "a.dta")
+    notes = stata_notes((folder / "a.dta").read_bytes())
+    yield [json.loads(notes[name, "note1"])["asked"] for name in columns]
+    write_statistical(survey, data, folder / "a.sav")
+    _, meta = pyreadstat.read_sav(str(folder / "a.sav"))
+    written = "".join(line.ljust(80) for line in meta.notes)
+    found = [written.index(f"{name}: ") + len(name) + 2 for name in columns]
+    yield [json.JSONDecoder().raw_decode(written[at:])[0]["asked"] for at in found]
