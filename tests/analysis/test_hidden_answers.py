@@ -261,6 +261,31 @@ def test_answers_for_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
             answers_for_difference(COIN, wrong[0], wrong[1], ratio=wrong[2])
 
 
+@pytest.mark.parametrize("ratio", ["0", "-3", "inf", "nan"])
+@pytest.mark.parametrize("asked", ["--n=10", "--power=.8"])
+def test_power_refuses_a_ratio_that_is_no_size(
+    ratio: str, asked: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With --n it gave the second group two people, without a word."""
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "power",
+                "--mechanism=warner",
+                "--epsilon=2",
+                "--share=.1",
+                "--other=.3",
+                asked,
+                f"--ratio={ratio}",
+            ]
+        )
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.startswith(f"hushpoll: ratio is {ratio}; ")
+    assert said.err.count("\n") == 1
+
+
 def test_odd_imputations_are_explained(people: pd.DataFrame) -> None:
     fit = logit("y ~ x", people, {"y": COIN})
     for call, message in (

@@ -7,6 +7,7 @@ import json
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -208,6 +209,12 @@ def rscript(program: str, name: str, folder: Path) -> subprocess.CompletedProces
     )
 
 
+def table_of_r(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Read what reproduce.R wrote, by question, quantity and option."""
+    with (folder / "table_R.csv").open(newline="", encoding="utf-8") as file:
+        return {(row["question"], row["quantity"], row["option"]): row for row in csv.DictReader(file)}
+
+
 def asked(name: str, kind: str, mechanism: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"id": name, "kind": kind, "text": "?", "mechanism": mechanism, **more}
 
@@ -285,10 +292,11 @@ def test_r_recomputes_every_interval(n: int, shares: str, tmp_path: Path) -> Non
     assert program, "Rscript is missing: run `make prove`, or apt-get install r-base-core"
     survey, data = every_report(n, n, shares)
     write_export(survey, data, tmp_path, level=0.9)
+    script = tmp_path / "reproduce.R"
+    script.write_text(script.read_text().replace("\nminimum <- 50\n", "\nminimum <- 2\n"))
     ran = rscript(program, "reproduce.R", tmp_path)
     assert ran.returncode == 0, ran.stderr
-    with (tmp_path / "table_R.csv").open(newline="", encoding="utf-8") as file:
-        found = {(row["question"], row["quantity"], row["option"]): row for row in csv.DictReader(file)}
+    found = table_of_r(tmp_path)
     frame = report(survey, data, level=0.9, minimum=2).to_frame()
     last = {part.id: part.options[-1] for part in survey.questions}
     compared = set()
@@ -317,3 +325,72 @@ def test_r_says_that_there_is_nothing_to_estimate(tmp_path: Path) -> None:
     ran = rscript(str(shutil.which("Rscript")), "reproduce.R", tmp_path)
     assert ran.returncode != 0
     assert "reports.csv has 0 reports; at least 2 are needed" in ran.stderr
+
+
+def test_the_r_script_knows_the_minimum_of_a_report() -> None:
+    """It printed a whole table of 40 reports, where a report shows none."""
+    survey, _ = every_report(60, 1, "even")
+    text = r_reproduce(survey)
+    assert f"\nminimum <- {report(survey, every_report(60, 1, 'even')[1]).minimum}\n" in text
+    calls = [line for line in text.splitlines() if line.startswith("add(")]
+    assert all(", sum(counts), " in line or ", nrow(reports), " in line for line in calls)
+    assert [line for line in calls if line.startswith('add("first"') and ", sum(counts), " in line]
+    assert "if (asked < minimum)" in text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [40, 60, 90])
+def test_r_shows_what_a_report_shows(n: int, tmp_path: Path) -> None:
+    survey, data = every_report(n, n, "even")
+    write_export(survey, data, tmp_path)
+    ran = rscript(str(shutil.which("Rscript")), "reproduce.R", tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    shown = set(report(survey, data).to_frame()["question"])
+    assert {name for name, _, _ in table_of_r(tmp_path)} == shown
+    hidden = {one.id for one in survey.questions} - shown
+    assert {line.partition(":")[0] for line in ran.stderr.splitlines()} == hidden
+    assert hidden == {40: {one.id for one in survey.questions}, 60: set(BLOCK), 90: set()}[n]
+
+
+def test_files_for_other_programs_say_what_a_block_and_a_decoy_asked(tmp_path: Path) -> None:
+    """A block's column said `"asked": {}`, and no file but survey.json had a decoy's text."""
+    texts = {"first": "Ever “lied”?", "second": "Ever late?", "third": "Which way?"}
+    draft = [one | {"text": texts.get(one["id"], one["text"])} for one in EVERY_KIND["questions"]]
+    survey = read_draft({**EVERY_KIND, "questions": draft})
+    _, data = every_report(60, 1, "even")
+    told = list(asked_of(survey, data, tmp_path))
+    assert len(told) == 4
+    for block, decoy in told:
+        assert decoy == {"kind": "yes_no", "decoy": "Brittany?"}
+        assert [(one["id"], one["text"]) for one in block["questions"]] == list(texts.items())
+        assert [one["kind"] for one in block["questions"]] == ["yes_no", "yes_no", "choice"]
+        assert [one["options"] for one in block["questions"]] == [
+            ["No", "Yes"],
+            ["No", "Yes"],
+            ["x", "y", "z"],
+        ]
+        assert "r div 6 is the rank" in block["read"]
+    assert data_package(survey, 60)["sources"][0]["path"] == "survey.json"
+    literal = ElementTree.fromstring(ddi_codebook(survey, 60)).iter("{ddi:codebook:2_5}qstnLit")
+    assert "third: Which way?" in [one.text for one in literal]
+
+
+def asked_of(survey: Survey, data: pd.DataFrame, folder: Path) -> Iterator[list[dict[str, Any]]]:
+    """Read what the block's column and that of `tax` asked, from each of the four files."""
+    columns = ("block1_reported", "tax_reported")
+    fields = {one["name"]: one for one in data_package(survey, 60)["resources"][0]["schema"]["fields"]}
+    yield [fields[name]["hushpoll"]["asked"] for name in columns]
+    space = "{ddi:codebook:2_5}"
+    variables = {
+        one.get("name"): [note.text for note in one.iter(f"{space}notes") if note.get("subject") == "channel"]
+        for one in ElementTree.fromstring(ddi_codebook(survey, 60)).iter(f"{space}var")
+    }
+    yield [json.loads(variables[name][0])["asked"] for name in columns]
+    write_statistical(survey, data, folder / "a.dta")
+    notes = stata_notes((folder / "a.dta").read_bytes())
+    yield [json.loads(notes[name, "note1"])["asked"] for name in columns]
+    write_statistical(survey, data, folder / "a.sav")
+    _, meta = pyreadstat.read_sav(str(folder / "a.sav"))
+    written = "".join(line.ljust(80) for line in meta.notes)
+    found = [written.index(f"{name}: ") + len(name) + 2 for name in columns]
+    yield [json.JSONDecoder().raw_decode(written[at:])[0]["asked"] for at in found]

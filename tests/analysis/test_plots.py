@@ -45,7 +45,7 @@ from hushpoll_analysis import (
     weighted_estimate,
 )
 from hushpoll_analysis.data.drawn import rows_as_json
-from hushpoll_analysis.data.whiskers import COLOUR
+from hushpoll_analysis.data.whiskers import COLOUR, draw_whiskers
 from hushpoll_client import Survey, mechanisms
 
 COIN = mechanisms.warner(epsilon=2)
@@ -333,3 +333,30 @@ def test_what_is_unbounded_is_drawn_and_shown_too() -> None:
     assert open_decoy.to_frame()["epsilon"].iloc[0] == np.inf
     assert len(open_decoy.plot().get_yticks()) == 3
     assert "inf" in open_decoy._repr_html_()
+
+
+def written(labels: list[Any]) -> list[str]:
+    """Draw rows with these labels and read them from the picture."""
+    zeros = [0.0] * len(labels)
+    return [one.get_text() for one in draw_whiskers(labels, zeros, zeros, zeros, "x").get_yticklabels()]
+
+
+def test_rows_of_a_picture_have_names_of_their_own() -> None:
+    """Row and column were joined and cut, so that a long row hid which column it was."""
+    long, other = (
+        "A reason that is told in very many words, here",
+        "Another that is told in just as many words",
+    )
+    cells = [(row, column) for row in (long, other) for column in (other, "No", "Cost $5 and $6, and more")]
+    got = written(cells)
+    assert len(set(got)) == len(cells)
+    assert got[1] == "A reason that is to… / No"
+    assert got[2].endswith(r" / Cost \$5 and \$6, and…")
+    assert written([long]) == ["A reason that is told in very many word…"]
+    alike = [f"{long}: {group}" for group in "ab"]
+    assert written(alike) == alike, "labels that differ behind the cut stay whole"
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+def test_power_is_drawn_from_0_to_1(share: float) -> None:
+    assert power(COIN, 500, share).plot().get_xlim() == (0.0, 1.0)

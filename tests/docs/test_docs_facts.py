@@ -157,3 +157,15 @@ def test_odds_for_paper_are_those_that_the_editor_offers() -> None:
         kept, epsilon = re.findall(r"(\d+ of 100) recorded as chosen, epsilon (\S+)", point.label)[0]
         offered.append([f"{tools_of(how)}, truth {point.given['truth']}", kept, epsilon])
     assert rows("designers.md", "### Paper") == offered
+
+
+def test_figures_of_the_tutorials_paper_are_those_that_its_example_prints() -> None:
+    paper = (DOCS / "tutorial.md").read_text("utf-8").partition("**Paper.**")[2]
+    quoted = " ".join(line[2:] for line in paper.splitlines() if line.startswith("> "))
+    block = paper.partition("```pycon\n")[2].partition("```")[0]
+    printed = [line for line in block.splitlines() if line[:1].isdigit()]
+    figures = [number for line in printed for number in re.findall(r"\d+(?:\.\d+)?", line)]
+    assert len(figures) == 11
+    said = re.findall(r"\d+(?:\.\d+)?", quoted)
+    assert [number for number in said if "." in number] == [one for one in figures if "." in one]
+    assert set(figures) <= set(said)

@@ -161,6 +161,9 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
     assert len(json.loads(capsys.readouterr().out)["questions"]) == 4
 
 
+HEAD = "class\ttype/scale\tname\trelevance\ttext\tlanguage\n"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -169,6 +172,8 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
         ("a.txt", b"\xff\xfe\x00", "UTF-8"),
         ("a.txt", b"hello\tworld\n1\t2", "column called class"),
         ("a.txt", b"class\tname\ttype/scale\ttext\nQ\tx\tT\tTell", "no question"),
+        ("a.txt", HEAD.encode(), "no question of this file"),
+        ("a.txt", b"", "column called class"),
         ("missing.txt", None, "cannot be read"),
     ],
 )
@@ -367,7 +372,7 @@ def test_every_cell_of_an_xlsform_that_is_lost_is_listed(tmp_path: Path) -> None
             "${a} = 'no'": "survey row 5",
             "sometimes": "survey row 6",
             "the repeat 'r' and is asked once": "survey row 6",
-            "cut after 1,000 characters": "b",
+            "cut after 1,000 characters": "question b",
             "${a} = 'maybe'": "survey row 8",
             "A stray label": "survey row 9",
             "y.png": "choice yes of yn",
@@ -432,3 +437,114 @@ def test_every_cell_of_a_limesurvey_structure_that_is_lost_is_listed(tmp_path: P
         },
     )
     assert not any('mandatory "N"' in line or 'other "N"' in line for line in found.left_out)
+
+
+def lime(path: Path, *rows: str) -> Path:
+    """Write a LimeSurvey structure as it stands, lines of texts included."""
+    path.write_bytes((HEAD + "".join(rows)).encode())
+    return path
+
+
+def test_lines_of_a_limesurvey_text_stay_apart(tmp_path: Path) -> None:
+    path = lime(tmp_path / "a.txt", 'Q\tY\tq\t1\t"Do you smoke\r\nregularly?"\ten\n')
+    got = read_questionnaire(path)
+    assert got.document["questions"][0]["text"] == "Do you smoke regularly?"
+    assert not got.left_out
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ('Q\tY\tq\t1\t"never closed\ten\n', "Q\tY\tq2\t1\tTwo?\ten\n"),
+        ('Q\tY\tq\t1\t"never closed\ten\n', 'Q\tY\tq2\t1\t"Two?"\ten\n'),
+    ],
+)
+def test_an_unclosed_quotation_mark_is_refused(tmp_path: Path, rows: tuple[str, ...]) -> None:
+    """It swallowed the next question without a word."""
+    path = lime(tmp_path / "a.txt", "Q\tY\tfirst\t1\tOne?\ten\n", *rows)
+    with pytest.raises(HushpollError, match="quotation mark in line 3"):
+        read_questionnaire(path)
+
+
+def test_rows_of_limesurvey_that_do_not_fit_the_header_are_listed(tmp_path: Path) -> None:
+    path = lime(
+        tmp_path / "a.txt",
+        "Q\tY\tshort\t1\tShort?\n",
+        "\n",
+        "Q\tY\tlong\t1\tLong?\ten\tplanted\n",
+        'Q\tY\topen\t1\t"Open?\ten\nQ\tY\tlost\t1\tLost?"\ten\n',
+        'Q\tY\tlast\t1\t"Last\n\t<b>one</b>?"\ten\n',
+    )
+    got = read_questionnaire(path)
+    assert [one["id"] for one in got.document["questions"]] == ["short", "long", "open", "last"]
+    assert got.left_out == (
+        "line 2: it has 5 cells and the header 6",
+        "line 4: it has 7 cells and the header 6",
+        'line 4: cell 7 "planted" is left out',
+        "line 5: a quoted text has tabs in it: look whether it holds the rows that follow",
+    )
+
+
+def test_texts_that_show_another_answer_are_listed(tmp_path: Path) -> None:
+    survey = [
+        *FORM["survey"][:4],
+        ["select_one why", "reason", "Why ${cheated}, ${cheated}?", "", ""],
+        ["note", "end", "Thanks for ${reason}", "", ""],
+    ]
+    choices = [*FORM["choices"], ["why", "said", "As ${cheated} says"], ["why", "set", "{one, two}"]]
+    workbook(tmp_path / "a.xlsx", {**FORM, "survey": survey, "choices": choices})
+    lost = read_questionnaire(tmp_path / "a.xlsx").left_out
+    assert [line for line in lost if "refers" in line] == [
+        "question reason: its text refers to another answer (${cheated}): write it anew",
+        'question reason, answer "As ${cheated} says": its text refers to another answer (${cheated}): write it anew',
+        "the thanks: its text refers to another answer (${reason}): write it anew",
+    ]
+    rows = (
+        "SL\t\tsurveyls_welcometext\t\tDear {TOKEN:FIRSTNAME}\ten\n",
+        "Q\tY\tone\t1\tDo { you } smoke?\ten\n",
+        "Q\tY\ttwo\t1\tWhy {one.shown} and {INSERTANS:1X2X3}?\ten\n",
+    )
+    assert read_questionnaire(lime(tmp_path / "a.txt", *rows)).left_out == (
+        "question two: its text refers to another answer ({one.shown}, {INSERTANS:1X2X3}): write it anew",
+        "the introduction: its text refers to another answer ({TOKEN:FIRSTNAME}): write it anew",
+    )
+
+
+def test_ids_that_change_are_listed(tmp_path: Path) -> None:
+    survey = [
+        FORM["survey"][0],
+        *(["select_one yn", name, "?", "", ""] for name in ("bad name!", "smoke", "smoke")),
+    ]
+    workbook(tmp_path / "a.xlsx", {**FORM, "survey": survey})
+    assert read_questionnaire(tmp_path / "a.xlsx").left_out[-2:] == (
+        "question bad name!: its id becomes bad_name",
+        "question smoke: its id becomes smoke_2",
+    )
+
+
+def test_a_file_without_a_usable_question_says_why_of_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lime(tmp_path / "a.txt", "Q\tT\tstory\t1\tTell\ten\n", "Q\tN\tpay\t1\tPay?\ten\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["survey", "import", str(path)])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    for part in (
+        "question story: LimeSurvey's type T",
+        "question pay: a number needs",
+        "no question of this file",
+    ):
+        assert part in said, part
+
+
+def test_groups_that_do_not_close_are_listed(tmp_path: Path) -> None:
+    edges = (["begin group", "outer"], ["begin_group", "inner"], ["begin repeat", "again"])
+    ends = (["end repeat"], ["end_group"], ["end repeat", "late"])
+    workbook(tmp_path / "a.xlsx", {**FORM, "survey": [*FORM["survey"], *edges, *ends]})
+    lost = read_questionnaire(tmp_path / "a.xlsx").left_out
+    assert lost[-2:] == (
+        "survey row 14 (late): this repeat ends where none can end",
+        "survey row 9 (outer): this group has no end of its own",
+    )
+    assert not [line for line in lost[:-2] if "this group" in line or "this repeat" in line]

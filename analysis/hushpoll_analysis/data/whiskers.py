@@ -15,6 +15,8 @@ __all__ = ["COLOUR", "draw_line", "draw_whiskers", "new_axes"]
 COLOUR = "#17605d"
 PALE = "#9fb8b6"
 ROW = 0.32
+LONGEST = 40
+"""Signs of a label."""
 
 
 def new_axes(rows: int) -> Any:
@@ -45,7 +47,7 @@ def draw_whiskers(
     axes.plot(middle, places, "o", color=COLOUR, markersize=6)
     if zero:
         axes.axvline(0.0, color=PALE, linewidth=1.0)
-    axes.set_yticks(places, [plain(label) for label in labels])
+    axes.set_yticks(places, names_of(labels))
     axes.set_ylim(len(middle) - 0.5, -0.5)
     axes.set_xlabel(words, fontsize=9)
     finish(axes)
@@ -70,11 +72,22 @@ def draw_line(
     return axes
 
 
-def plain(label: Any) -> str:
-    """Write a label; matplotlib would read a dollar sign as the beginning of a formula."""
-    text = " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-    text = text.replace("$", r"\$")
-    return text if len(text) <= 40 else text[:39] + "…"
+def names_of(labels: Iterable[Any]) -> list[str]:
+    """Write labels, long ones cut where they stay different."""
+    whole = list(labels)
+    cut = [plain(label) for label in whole]
+    return cut if len(set(cut)) == len(set(whole)) else [plain(label, None) for label in whole]
+
+
+def plain(label: Any, most: int | None = LONGEST) -> str:
+    """Write a label, each part cut; matplotlib would read a dollar sign as the beginning of a formula."""
+    parts = [str(part) for part in (label if isinstance(label, tuple) else (label,))]
+    room = None if most is None else most // len(parts)
+    return " / ".join(_cut(part, room) for part in parts).replace("$", r"\$")
+
+
+def _cut(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= most else text[: most - 1] + "…"
 
 
 def finish(axes: Any) -> None:

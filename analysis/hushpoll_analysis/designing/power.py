@@ -15,7 +15,14 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .precision import read_number, read_whole
 
-__all__ = ["PowerResult", "answers_for_difference", "answers_for_power", "power", "power_of_difference"]
+__all__ = [
+    "PowerResult",
+    "answers_for_difference",
+    "answers_for_power",
+    "power",
+    "power_of_difference",
+    "read_ratio",
+]
 
 _NORMAL = NormalDist()
 
@@ -34,6 +41,12 @@ class PowerResult(Drawn):
     alpha: float
     two_sided: bool
     power: float
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the power between 0 and 1 with matplotlib and give the axes."""
+        axes = super().plot(axes)
+        axes.set_xlim(0, 1)
+        return axes
 
 
 def power(
@@ -109,6 +122,14 @@ def power_of_difference(
     return _tail(abs(shares[0] - shares[1]), null_error, error, alpha, two_sided)
 
 
+def read_ratio(ratio: float) -> float:
+    """Give the second group's size over the first's, if it is one."""
+    ratio = read_number(ratio, "ratio")
+    if not (math.isfinite(ratio) and ratio > 0.0):
+        raise AnalysisError(f"ratio is {ratio:g}", "give the second group's size over the first's, above 0")
+    return ratio
+
+
 def answers_for_difference(
     mechanism: Mechanism,
     wanted: float,
@@ -121,9 +142,7 @@ def answers_for_difference(
 
     `ratio` is the size of the second group over that of the first.
     """
-    wanted, shares, ratio = _wanted(wanted), _two(shares, "shares"), read_number(ratio, "ratio")
-    if not (math.isfinite(ratio) and ratio > 0.0):
-        raise AnalysisError(f"ratio is {ratio:g}", "give the second group's size over the first's")
+    wanted, shares, ratio = _wanted(wanted), _two(shares, "shares"), read_ratio(ratio)
     if shares[0] == shares[1]:
         raise AnalysisError(f"both shares are {shares[0]:g}", "no number of answers can tell them apart")
 

@@ -4,31 +4,54 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushpoll_client import Block
+from hushpoll_client import Block, Survey
 from hushpoll_client.survey import Question
 
-__all__ = ["are_numbers", "asked_facts", "asked_words"]
+__all__ = ["are_numbers", "asked_facts", "asked_words", "block_questions", "block_reading"]
 
 
-def asked_facts(question: Question | Block) -> dict[str, Any]:
-    """Give the keys of the document that say what was asked; a block's questions stand in survey.json."""
-    if isinstance(question, Block):
-        return {}
-    facts = {"kind": question.kind.name, **question.answers.document(), **question.answers.in_mechanism()}
-    if question.after is not None:
-        facts["after"] = question.after.document()
-    return facts
+def asked_facts(survey: Survey, entry: Question | Block) -> dict[str, Any]:
+    """Give the keys of the document that say what was asked; of a block how to read it, and those of its questions."""
+    if isinstance(entry, Block):
+        return {
+            "read": block_reading(entry),
+            "questions": [_member(one) for one in block_questions(survey, entry)],
+        }
+    return _own(entry) | ({"decoy": entry.decoy} if entry.decoy else {})
 
 
 def asked_words(question: Question) -> str:
-    """Write the same for people, without the options, which are listed by themselves."""
-    facts = asked_facts(question)
+    """Write the same for people, without the options and the decoy, which are listed by themselves."""
+    facts = _own(question)
     after = facts.pop("after", None)
     facts.pop("options", None)
     parts = [f"{key} {_written(value)}" for key, value in facts.items()]
     if after is not None:
         parts.append(f"shown only after {after['question']} = {' or '.join(map(str, after['answers']))}")
     return "; ".join(parts)
+
+
+def block_questions(survey: Survey, block: Block) -> list[Question]:
+    """Give the questions of a block, in the order in which its reports count them."""
+    return [one for one in survey.questions if one.block == block.id]
+
+
+def block_reading(block: Block) -> str:
+    """Say which questions a report of a block speaks of, and what it says of them."""
+    channel: Any = block.channel
+    return (
+        f"A report r: r div {channel.largest} is the rank of the questions asked, the sum of C(c_i, i) over their "
+        f"numbers c_1 < c_2 < ...; r mod {channel.largest} is their joint answer in mixed radix, c_1 most significant."
+    )
+
+
+def _own(question: Question) -> dict[str, Any]:
+    facts = {"kind": question.kind.name, **question.answers.document(), **question.answers.in_mechanism()}
+    return facts | ({} if question.after is None else {"after": question.after.document()})
+
+
+def _member(question: Question) -> dict[str, Any]:
+    return {"id": question.id, "text": question.text, **_own(question), "options": list(question.options)}
 
 
 def are_numbers(names: tuple[str, ...]) -> bool:

@@ -29,7 +29,7 @@ from hushpoll_analysis.data.released import AT_ONCE, metadata_of
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
-from .asked import are_numbers, asked_facts, asked_words
+from .asked import are_numbers, asked_facts, asked_words, block_questions, block_reading
 from .labels import GROUP_TEXT, r_script, spss_script, stata_script
 from .method import method_of, question_note, total_note
 from .packages import STATISTICAL, package_files, write_statistical
@@ -284,7 +284,7 @@ def _codebook_table(survey: Survey, labels: list[tuple[Question | Block, tuple[s
                     epsilon_text(question.epsilon),
                     question.mechanism.epsilon_note,
                     json.dumps(question.mechanism.parameters, ensure_ascii=False),
-                    json.dumps(asked_facts(question), ensure_ascii=False),
+                    json.dumps(asked_facts(survey, question), ensure_ascii=False),
                 ]
             )
     for name in (*survey.groups, OTHER) if survey.groups else ():
@@ -356,20 +356,14 @@ def _together(batch: float) -> str:
 
 def _block_codes(survey: Survey, block: Block) -> list[str]:
     """Say how the column of a block is read: which questions were asked, and what was reported of them together."""
-    channel: Any = block.channel
-    questions = [one for one in survey.questions if one.block == block.id]
     listed = [
         f"  - {place}: `{one.id}` ({'; '.join(_plain(name) for name in one.options)}): {_plain(one.text)}"
-        for place, one in enumerate(questions)
+        for place, one in enumerate(block_questions(survey, block))
     ]
-    how = (
-        f"- A report r: r div {channel.largest} is the rank of the questions asked, the sum of C(c_i, i) over their "
-        f"numbers c_1 < c_2 < ...; r mod {channel.largest} is their joint answer in mixed radix, c_1 most significant."
-    )
     return [
         f"- Privacy: {question_note(block)}",
         f"- A block: each person was asked {block.text}.",
-        how,
+        f"- {block_reading(block)}",
         "- `report`, `crosstab` and the models take it apart by themselves. Its questions, counted from 0:",
         *listed,
     ]

@@ -21,7 +21,7 @@ from hushpoll_analysis.data.released import PACKAGE, written_release
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
-from .asked import are_numbers, asked_facts
+from .asked import are_numbers, asked_facts, block_questions
 from .labels import GROUP_TEXT, SPSS_NAME, STATA_LABEL, STATA_NAME, WARNING, column_names
 from .method import question_note
 from .reproduce import r_reproduce
@@ -51,10 +51,10 @@ def package_files(
     yield "reproduce.R", r_reproduce(survey, level).encode()
 
 
-def _facts(question: Question | Block) -> dict[str, Any]:
+def _facts(survey: Survey, question: Question | Block) -> dict[str, Any]:
     """Give what randomized a column, as data."""
     return {
-        "asked": asked_facts(question),
+        "asked": asked_facts(survey, question),
         "mechanism": question.mechanism.name,
         "parameters": question.mechanism.parameters,
         "channel": question.channel.to_json(),
@@ -73,7 +73,7 @@ def data_package(survey: Survey, n: int, batch: float | None = None) -> dict[str
             "title": question.text,
             "description": f"{WARNING} {question_note(question)}",
             "type": "integer" if listed else "string",
-            "hushpoll": {**_facts(question), "reports": list(question.report_labels)},
+            "hushpoll": {**_facts(survey, question), "reports": list(question.report_labels)},
         }
         if listed:
             field["constraints"] = {"required": True, "minimum": 0, "maximum": question.channel.outcomes - 1}
@@ -86,6 +86,7 @@ def data_package(survey: Survey, n: int, batch: float | None = None) -> dict[str
         "name": f"hushpoll-{survey.hash[:12]}",
         "title": survey.title,
         "description": WARNING,
+        "sources": [{"title": "The survey as it was published", "path": "survey.json"}],
         "hushpoll": {
             "survey": survey.hash,
             "epsilon_total": epsilon_text(survey.epsilon_total),
@@ -124,7 +125,7 @@ def ddi_codebook(survey: Survey, n: int) -> bytes:
     _child(size, "varQnty", str(len(survey.entries) + bool(survey.groups)))
     data = _child(root, "dataDscr")
     for number, question in enumerate(survey.entries, 1):
-        _variable(data, question, number)
+        _variable(data, survey, question, number)
     if survey.groups:
         _group_variable(data, survey)
     ElementTree.indent(root)
@@ -132,10 +133,15 @@ def ddi_codebook(survey: Survey, n: int) -> bytes:
     return written + b"\n"
 
 
-def _variable(data: ElementTree.Element, question: Question | Block, number: int) -> None:
+def _variable(data: ElementTree.Element, survey: Survey, question: Question | Block, number: int) -> None:
     var = _child(data, "var", ID=f"V{number}", name=column_of(question.id), files="F1", intrvl="discrete")
     _child(var, "labl", f"Reported, not true: {question.text}")
-    _child(_child(var, "qstn"), "qstnLit", question.text)
+    asked = _child(var, "qstn")
+    _child(asked, "qstnLit", question.text)
+    for one in block_questions(survey, question) if isinstance(question, Block) else ():
+        _child(asked, "qstnLit", f"{one.id}: {one.text}")
+    if question.decoy:
+        _child(asked, "postQTxt", f"Decoy question: {question.decoy}")
     labels = question.report_labels
     if labels:
         _child(_child(var, "valrng"), "range", min="0", max=str(question.channel.outcomes - 1))
@@ -146,7 +152,8 @@ def _variable(data: ElementTree.Element, question: Question | Block, number: int
     kind = "numeric" if labels else "character"
     _child(var, "varFormat", None, type=kind)
     _child(var, "notes", question_note(question), type="hushpoll", subject="privacy")
-    _child(var, "notes", json.dumps(_facts(question), ensure_ascii=False), type="hushpoll", subject="channel")
+    facts = json.dumps(_facts(survey, question), ensure_ascii=False)
+    _child(var, "notes", facts, type="hushpoll", subject="channel")
 
 
 def _group_variable(data: ElementTree.Element, survey: Survey) -> None:
@@ -192,7 +199,7 @@ def _write_sav(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
     notes = [
         line
         for name, one in zip(names, survey.entries, strict=True)
-        for line in _in_lines(f"{name}: {json.dumps(_facts(one))}")
+        for line in _in_lines(f"{name}: {json.dumps(_facts(survey, one))}")
     ]
     pyreadstat.write_sav(
         pd.DataFrame(columns),
@@ -229,7 +236,7 @@ def _write_dta(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
         variable_value_labels=values,
         missing_user_values={name: [NO_REPORT_STATA] for name in lost},
     )
-    facts = {name: [json.dumps(_facts(one))] for name, one in zip(names, survey.entries, strict=True)}
+    facts = {name: [json.dumps(_facts(survey, one))] for name, one in zip(names, survey.entries, strict=True)}
     write_notes(path, {WHOLE: [WARNING, f"Survey {survey.hash}"], **facts})
 
 

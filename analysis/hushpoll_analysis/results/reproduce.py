@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from hushpoll_client import Survey
+from hushpoll_client.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.base import ChannelView
@@ -32,6 +33,7 @@ def r_reproduce(survey: Survey, level: float = 0.95) -> str:
         f"# Estimates of survey {survey.hash} from reports.csv, in base R.",
         f"# {WARNING}",
         f"level <- {level!r}",
+        f"minimum <- {FEWEST_REPORTS}",
     ]
     calls = [line for question in survey.questions for line in _question(survey, question)]
     tail = ['write.csv(found, "table_R.csv", row.names = FALSE)', "print(found, digits = 6)", ""]
@@ -65,7 +67,7 @@ def _table(survey: Survey, question: Question) -> Iterator[str]:
     decoy = _decoy(question, view)
     for kind, options, targets in _wanted(question, view):
         weights = np.stack([view.solution(one) for one in targets])[:, view.possible]
-        yield _add(question, kind, options, f"rows_of({_matrix(weights)}, counts{decoy})")
+        yield _add(question, kind, options, f"rows_of({_matrix(weights)}, counts{decoy})", "sum(counts)")
 
 
 def _coded(survey: Survey, question: Question) -> str | None:
@@ -153,11 +155,13 @@ def _sets(question: Question) -> Iterator[str]:
             yield _add(question, kind, options, f"apply({_matrix(targets)}, 1, {rows}, simplify = FALSE)")
 
 
-def _add(question: Question, kind: str, options: Sequence[str], wanted: str) -> str:
+def _add(
+    question: Question, kind: str, options: Sequence[str], wanted: str, asked: str = "nrow(reports)"
+) -> str:
     names = ", ".join(_text(label) for label in options)
     epsilon = "Inf" if question.epsilon == float("inf") else repr(float(question.epsilon))
     together = ", TRUE" if kind == "share" else ""
-    return f"add({_text(question.id)}, {_text(kind)}, c({names}), {wanted}, {epsilon}{together})"
+    return f"add({_text(question.id)}, {_text(kind)}, c({names}), {asked}, {wanted}, {epsilon}{together})"
 
 
 def _vector(numbers: Any) -> str:

@@ -94,6 +94,7 @@ def _solved(
     """Give the numbers of answers and the power that they have."""
     from hushpoll_analysis import answers_for_difference, answers_for_power, power_of_difference
     from hushpoll_analysis import power as power_of
+    from hushpoll_analysis.designing.power import read_ratio
     from hushpoll_client.mechanism import Mechanism
 
     assert isinstance(mechanism, Mechanism)
@@ -108,5 +109,5 @@ def _solved(
         assert wanted is not None
         sizes = answers_for_difference(mechanism, wanted, shares, alpha, two_sided, ratio)
     else:
-        sizes = (n, max(round(n * ratio), 2))
+        sizes = (n, max(round(n * read_ratio(ratio)), 2))
     return sizes, power_of_difference(mechanism, sizes, shares, alpha, two_sided)

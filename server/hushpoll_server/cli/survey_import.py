@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 from hushpoll_client import HushpollError
 
 from hushpoll_server.documents import parse_survey
-from hushpoll_server.workspace.imports import read_questionnaire
+from hushpoll_server.workspace.imports import NothingImportedError, read_questionnaire
 
 from .output import json_option, print_json
 
@@ -34,7 +35,11 @@ def import_(file: str, out: str | None, epsilon: float, as_json: bool) -> None:
       hushpoll survey import form.xlsx --out draft.json
       hushpoll survey import limesurvey.txt --epsilon 2
     """
-    found = read_questionnaire(Path(file), epsilon)
+    try:
+        found = read_questionnaire(Path(file), epsilon)
+    except NothingImportedError as error:
+        _list(error.left_out)
+        raise
     parse_survey(json.dumps(found.document).encode())
     if as_json:
         print_json({"draft": found.document, "left_out": list(found.left_out)})
@@ -49,5 +54,9 @@ def import_(file: str, out: str | None, epsilon: float, as_json: bool) -> None:
             raise HushpollError(
                 f"--out {out}: cannot be written ({error.strerror})", "choose another place"
             ) from None
-    for line in found.left_out:
+    _list(found.left_out)
+
+
+def _list(left_out: Iterable[str]) -> None:
+    for line in left_out:
         click.echo(f"Not carried over: {line}", err=True)

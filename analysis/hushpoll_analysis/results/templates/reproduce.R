@@ -5,7 +5,11 @@
 # drawn, and quantiles, which invert limits, are in reproduce.py alone.
 reports <- read.csv("reports.csv", check.names = FALSE, colClasses = "character")
 if (nrow(reports) < 2) stop("reports.csv has ", nrow(reports), " reports; at least 2 are needed to estimate anything")
-found <- NULL
+found <- data.frame(
+  question = character(), quantity = character(), option = character(), estimate = numeric(), se = numeric(),
+  low = numeric(), high = numeric(), simultaneous_low = numeric(), simultaneous_high = numeric(),
+  interval = character(), epsilon = numeric()
+)
 enough <- 15
 
 normal <- function(level) -qnorm((1 - level) / 2)
@@ -138,8 +142,13 @@ reach <- function(w, f, n, z) {
   first(function(part) (1 - part) * last + part * heaviest, 1)
 }
 
-# Rows of the table: one method for all, and limits that hold together where shares are several.
-add <- function(question, kind, options, wanted, epsilon, together = FALSE) {
+# Rows of the table: one method for all, and limits that hold together where shares are several. None where fewer were
+# asked than the minimum, as in a report; R computes what is wanted only behind this.
+add <- function(question, kind, options, asked, wanted, epsilon, together = FALSE) {
+  if (asked < minimum) {
+    message(question, ": no estimates, ", asked, " reports are fewer than the minimum of ", minimum)
+    return(invisible())
+  }
   method <- method_of(wanted, FALSE)
   ends <- sapply(wanted, limits_of, method, level)
   both <- matrix(NA, 2, length(wanted))

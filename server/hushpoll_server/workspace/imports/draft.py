@@ -15,7 +15,7 @@ from hushpoll_client.kind.number import MAX_STEPS
 
 from .rules import Condition, read_condition
 
-__all__ = ["Builder", "Imported", "plain_text"]
+__all__ = ["Builder", "Imported", "NothingImportedError", "plain_text"]
 
 TITLE, TEXT, INTRO = 200, 1000, 4000
 
@@ -28,11 +28,23 @@ class Imported:
     left_out: tuple[str, ...]
 
 
+class NothingImportedError(HushpollError):
+    """A file without a question that can be carried over; `left_out` says why not, line by line."""
+
+    def __init__(self, left_out: Sequence[str]) -> None:
+        super().__init__(
+            "no question of this file can be carried over", "see the list of kinds in docs/designers.md"
+        )
+        self.left_out = tuple(left_out)
+
+
 class Builder:
     """Collect questions and remarks."""
 
-    def __init__(self, title: str, epsilon: float) -> None:
+    def __init__(self, title: str, epsilon: float, placeholder: str) -> None:
+        """Begin a draft; `placeholder` is the pattern by which the program's texts show another answer."""
         self.title, self.epsilon, self.intro = title, epsilon, ""
+        self._placeholder = re.compile(placeholder)
         self.questions: list[dict[str, Any]] = []
         self.left_out: list[str] = []
         self._notes: list[tuple[str, str]] = []
@@ -55,7 +67,12 @@ class Builder:
         `codes` are what the other program calls the answers, in the order of the options (No and Yes).
         """
         self._put_notes_first()
-        question = {"id": self.name(name), "kind": kind, "text": self._cut(text, TEXT, name) or name, **keys}
+        where = f"question {name}"
+        question = {"id": self.name(name), "kind": kind, "text": self._cut(text, TEXT, where) or name, **keys}
+        if question["id"] != name:
+            self.skip(where, f"its id becomes {question['id']}")
+        for option in (*keys.get("options", ()), *keys.get("labels", ())):
+            self._refer(option, f"{where}, answer {short(option)}")
         self.questions.append({**question, "mechanism": {"epsilon": self.epsilon}})
         options = keys.get("options", ("No", "Yes"))
         self._known[name] = (question["id"], dict(zip(codes, options, strict=False)))
@@ -129,7 +146,14 @@ class Builder:
         plain = plain_text(text)
         if len(plain) > most:
             self.skip(where, f"its text is cut after {most:,} characters, before {short(plain[most:])}")
+        self._refer(plain, where)
         return plain[:most]
+
+    def _refer(self, text: str, where: str) -> None:
+        """Note what a text would show of another answer; here it stays as it is written."""
+        found = dict.fromkeys(one[0] for one in self._placeholder.finditer(text))
+        if found:
+            self.skip(where, f"its text refers to another answer ({', '.join(found)}): write it anew")
 
     def skip(self, where: str, why: str) -> None:
         """Note what is not carried over."""
@@ -138,9 +162,7 @@ class Builder:
     def finish(self) -> Imported:
         """Give the draft."""
         if not self.questions:
-            raise HushpollError(
-                "no question of this file can be carried over", "see the list of kinds in docs/designers.md"
-            )
+            raise NothingImportedError(self.left_out)
         document: dict[str, Any] = {"hushpoll": 1, "title": self._cut(self.title, TITLE, "the title")}
         if self.intro:
             document["intro"] = self._cut(self.intro, INTRO, "the introduction")

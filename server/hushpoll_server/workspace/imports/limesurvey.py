@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from hushpoll_client import HushpollError
@@ -34,7 +35,11 @@ ARRAYS: dict[str, tuple[int, tuple[str, ...]]] = {
     "F": (0, ()),
 }
 """Arrays: the points of a scale, or the options; with neither, the array's own answers."""
+PLACEHOLDER = r"\{[^\s{}][^{}]*\}"
+"""An expression such as {INSERTANS:1X2X3} or {smoke.shown}."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_INSIDE = re.compile(r"\S *\t")
+"""A tab behind a word, as between cells; tabs that indent are common in texts."""
 
 
 def read_limesurvey(path: Path, epsilon: float) -> Imported:
@@ -45,15 +50,11 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
         raise HushpollError(
             f"{path.name}: this is not UTF-8 text", "export the structure as tab-separated file"
         ) from None
-    rows = list(csv.DictReader(text.splitlines(), delimiter="\t"))
-    if not rows or "class" not in rows[0]:
-        raise HushpollError(
-            f"{path.name}: there is no column called class", "export the structure from LimeSurvey"
-        )
+    builder = Builder(path.stem, epsilon, PLACEHOLDER)
+    rows = _rows(builder, text, path.name)
     language = next(
         (row.get("text") or "" for row in rows if row["class"] == "S" and row["name"] == "language"), ""
     )
-    builder = Builder(path.stem, epsilon)
     others = (
         {row.get("language") for row in rows if row.get("language") not in (None, "", language)}
         if language
@@ -72,6 +73,42 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
                 f"rows of this class are left out{_said(row, {'class', 'name', *PLACE})}",
             )
     return builder.finish()
+
+
+def _rows(builder: Builder, text: str, file: str) -> list[dict[str, str]]:
+    """Give each row by the header's names, and list rows that do not fit it."""
+    records = _records(text, file)
+    _, head = next(records, (1, []))
+    if "class" not in head:
+        raise HushpollError(
+            f"{file}: there is no column called class", "export the structure from LimeSurvey"
+        )
+    rows = []
+    for line, cells in records:
+        where = f"line {line}"
+        if len(cells) != len(head):
+            builder.skip(where, f"it has {len(cells)} cells and the header {len(head)}")
+        builder.leave(where, {f"cell {k}": cell for k, cell in enumerate(cells[len(head) :], len(head) + 1)})
+        if any(_INSIDE.search(cell) for cell in cells):
+            builder.skip(where, "a quoted text has tabs in it: look whether it holds the rows that follow")
+        rows.append(dict(zip(head, [*cells, *[""] * len(head)], strict=False)))
+    return rows
+
+
+def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
+    """Give each row's first line and cells; a quotation mark that is not closed is refused."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t", strict=True)
+    first = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield first, cells
+            first = reader.line_num + 1
+    except csv.Error:
+        raise HushpollError(
+            f"{file}: a quotation mark in line {first} is not closed or stands within a quoted text",
+            "put quotation marks around the whole text, and double those in it",
+        ) from None
 
 
 def _said(row: dict[str, str], used: Collection[str]) -> str:

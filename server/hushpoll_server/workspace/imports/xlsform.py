@@ -26,9 +26,11 @@ QUIET = {
     "end group",
 }
 REPEAT = ("begin_repeat", "end_repeat")
+NESTS = ("group", "repeat")
 CHOICE = {"list_name", "list name", "name"}
 TENTH = 0.1
 """Decimals without a step are rounded to tenths."""
+PLACEHOLDER = r"\$\{[^{}]*\}"
 POINTS = range(2, 12)
 
 
@@ -38,14 +40,15 @@ def read_xlsform(path: Path, epsilon: float) -> Imported:
     if "survey" not in sheets:
         raise HushpollError(f"{path.name}: there is no sheet called survey", "an XLSForm has one")
     settings = (sheets.get("settings") or [{}])[0]
-    builder = Builder(plain_text(settings.get("form_title") or settings.get("title") or path.stem), epsilon)
+    title = plain_text(settings.get("form_title") or settings.get("title") or path.stem)
+    builder = Builder(title, epsilon, PLACEHOLDER)
     builder.leave("settings", settings, {"form_title", "title"})
     for name in sheets.keys() - {"survey", "choices", "settings"}:
         builder.skip(f"sheet {name}", "it is left out")
     choices, names = _choices(builder, sheets.get("choices", []))
     repeats: list[str] = []
     for number, row in enumerate(sheets["survey"], 2):
-        where = f"survey row {number} ({row.get('name') or row.get('type') or 'no type'})"
+        where = _where(number, row)
         if not row.get("type"):
             builder.leave(where, row)
         elif not _repeat(builder, row, where, repeats):
@@ -53,7 +56,27 @@ def read_xlsform(path: Path, epsilon: float) -> Imported:
             _question(builder, row, choices, names, where)
             if repeats and len(builder.questions) > before:
                 builder.skip(where, f"it stands in the repeat {repeats[-1]!r} and is asked once")
+    _unclosed(builder, sheets["survey"])
     return builder.finish()
+
+
+def _where(number: int, row: dict[str, str]) -> str:
+    return f"survey row {number} ({row.get('name') or row.get('type') or 'no type'})"
+
+
+def _unclosed(builder: Builder, rows: list[dict[str, str]]) -> None:
+    """List groups and repeats that begin without an end, or end without a beginning."""
+    begun: list[tuple[str, str]] = []
+    for number, row in enumerate(rows, 2):
+        edge, _, what = row.get("type", "").lower().replace(" ", "_").partition("_")
+        if what in NESTS and edge == "begin":
+            begun.append((what, _where(number, row)))
+        elif what in NESTS and edge == "end" and begun and begun[-1][0] == what:
+            begun.pop()
+        elif what in NESTS and edge == "end":
+            builder.skip(_where(number, row), f"this {what} ends where none can end")
+    for what, where in begun:
+        builder.skip(where, f"this {what} has no end of its own")
 
 
 def _choices(
