@@ -11,7 +11,7 @@ from string import Formatter
 
 import numpy as np
 import pytest
-from hushpoll_analysis import AnalysisError, report
+from hushpoll_analysis import AnalysisError, report, resolve
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.findings import group_findings, reached_margin
@@ -211,6 +211,24 @@ def test_groups_are_compared_in_words() -> None:
     assert found[2] >= 100 * gap.high
     turned = report(survey, data, by="site", reference="south").groups[0]
     assert "points less than in “south”" in group_findings(turned)[0]
+
+
+def test_groups_differ_by_no_more_than_they_can() -> None:
+    """Of few people in a randomized group it said “224 points less (39 to 1,038)”, and 8 more on a scale of 5."""
+    scale = {"id": "often", "kind": "scale", "text": "How often?", "points": 5, "mechanism": {"epsilon": 1}}
+    asked = question("cheated", mechanism={"name": "warner", "epsilon": 1})
+    survey = Survey.from_draft(resolve({"hushpoll": 1, "title": "Two", "questions": [asked, scale]}))
+    truth = {"cheated": [0.9, 0.1], "often": [0.6, 0.1, 0.1, 0.1, 0.1]}
+    beyond = 0
+    for seed in range(8):
+        columns = dict(simulate_survey(survey, 150, truth, seed=seed))
+        data = {f"{name}_reported": codes for name, codes in columns.items()}
+        table = next(one for one in report(survey, data, by="cheated").groups if one.question.id == "often")
+        beyond += any(max(abs(one.low), abs(one.high)) > 1 for one in table.told_differences)
+        for told in group_findings(table):
+            most = 4 if told.startswith("On average") else 100
+            assert max(map(abs, numbers(told)[-2:])) <= most, told
+    assert beyond
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -279,17 +279,23 @@ def _names(
 def _difference(one: GroupDifference, table: GroupTable, texts: Texts | None) -> str:
     half = (one.high - one.low) / 2.0
     digits = 0 if half >= 0.01 else 1
-    numbers = [100.0 * value for value in (one.difference, one.low, one.high)]
+    numbers = [100.0 * value for value in _possible(one, 1.0)]
     option = one.option if texts is None else texts.option(table.question, one.option)
     say = wording("en") if texts is None else texts.say
     return _gap("group", numbers, digits, say, "", option=option, **_names(one, table, texts))
 
 
 def _mean_difference(one: GroupMeanDifference, table: GroupTable, texts: Texts | None) -> str:
-    numbers = [one.difference, one.low, one.high]
+    values = values_of(table.question)
+    numbers = _possible(one, math.inf if values is None else float(values.max() - values.min()))
     unit = table.unit if texts is None else texts.unit(table.question, table.unit)
     say = wording("en") if texts is None else texts.say
     return _gap("group_mean", numbers, _digits_of(one.se), say, unit, **_names(one, table, texts))
+
+
+def _possible(one: GroupDifference | GroupMeanDifference, furthest: float) -> list[float]:
+    """Give a difference and its limits, cut to what two groups can differ by."""
+    return [min(furthest, max(-furthest, value)) for value in (one.difference, one.low, one.high)]
 
 
 def _gap(phrase: str, numbers: Sequence[float], digits: int, say: Wording, unit: str, **names: Any) -> str:
