@@ -11,11 +11,22 @@ from .errors import SurveyError
 from .limits import LENGTHS
 from .said import said
 
-__all__ = ["TURNS", "Place", "read_fields", "read_text", "refuse_turned", "short"]
+__all__ = ["HIDDEN", "Place", "read_fields", "read_text", "refuse_hidden", "short"]
 
 Place = tuple[str | int, ...]
 # Embeddings, overrides and isolates; the marks that Arabic and Hebrew use between words are none of them.
 TURNS = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+# Beside them what nobody sees, so that two texts differ and look alike: fillers, spaces without width, soft hyphens,
+# tags. Joiners, marks of direction and variation selectors are none of them: scripts and emoji need those.
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180e\u3164\uffa0"
+RANGES = ((0x2060, 0x2065), (0x206A, 0x206F), (0xFFF0, 0xFFFB), (0xE0000, 0xE0FFF))
+HIDDEN = {
+    *TURNS,
+    *FILLERS,
+    "\u00ad",
+    "\u200b",
+    *(chr(code) for low, high in RANGES for code in range(low, high + 1)),
+}
 
 
 def read_fields(
@@ -64,7 +75,7 @@ def read_text(value: object, at: Place, what: str, published: bool) -> str:
     if not text.strip() and what != "intro":
         raise SurveyError(at, "is empty", "write something")
     if not published:
-        refuse_turned(text, at)
+        refuse_hidden(text, at)
     for place, character in enumerate(text, 1):
         if unicodedata.category(character) in ("Cc", "Cs") and not (character == "\n" and what == "intro"):
             raise SurveyError(
@@ -79,18 +90,18 @@ def read_text(value: object, at: Place, what: str, published: bool) -> str:
     return text
 
 
-def refuse_turned(value: object, at: Place = ()) -> None:
-    """Refuse texts that are shown in another order than they are stored: a title could feign another one."""
+def refuse_hidden(value: object, at: Place = ()) -> None:
+    """Refuse signs that nobody sees: they turn the order of a text, or make two different that look the same."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            refuse_turned(inner, (*at, key))
+            refuse_hidden(inner, (*at, key))
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            refuse_turned(inner, (*at, number))
+            refuse_hidden(inner, (*at, number))
     elif isinstance(value, str):
         for place, character in enumerate(value, 1):
-            if character in TURNS:
-                raise _turned(at, ord(character), place)
+            if character in HIDDEN:
+                raise (_turned if character in TURNS else _unseen)(at, ord(character), place)
 
 
 def _turned(at: Place, code: int, place: int) -> SurveyError:
@@ -100,6 +111,15 @@ def _turned(at: Place, code: int, place: int) -> SurveyError:
         place=place,
     )
     return SurveyError(at, problem, "remove it; right-to-left scripts need none")
+
+
+def _unseen(at: Place, code: int, place: int) -> SurveyError:
+    problem = said(
+        "holds a sign that nobody sees (U+{code:04X}) at position {place}",
+        code=code,
+        place=place,
+    )
+    return SurveyError(at, problem, "remove it")
 
 
 def short(value: object) -> str:

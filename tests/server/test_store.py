@@ -36,6 +36,36 @@ def test_text_that_is_shown_in_another_order_is_not_published(store: Store, sign
     assert store.publish(make_survey("\u0627\u062e\u062a\u0628\u0627\u0631\u200f 2026"))
 
 
+@pytest.mark.parametrize("sign", ["\u200b", "\u00ad", "\u3164", "\u2060", "\U000e0041"])
+def test_texts_that_look_the_same_are_not_published_as_two(store: Store, sign: str) -> None:
+    """An option or a group “Yes” and one with a sign that nobody sees were two."""
+    twins = {
+        "id": "q",
+        "kind": "choice",
+        "text": "?",
+        "options": ["Yes", f"Yes{sign}"],
+        "mechanism": {"epsilon": "1"},
+    }
+    seen = rf"holds a sign that nobody sees \(U\+{ord(sign):04X}\) at position 4; remove it"
+    with pytest.raises(HushpollError, match=seen):
+        Survey.from_draft({**DRAFT, "questions": [twins]})
+    with pytest.raises(HushpollError, match=seen):
+        Survey.from_draft({**DRAFT, "groups": ["Yes", f"Yes{sign}"]})
+    # One that another program has published is read, but not published here.
+    hidden = make_survey("Yes or no").canonical.replace(b"Yes or no", f"Yes{sign} or no".encode())
+    with pytest.raises(HushpollError, match=seen):
+        store.publish(Survey.parse(hidden))
+
+
+def test_joiners_that_scripts_and_emoji_need_are_published(store: Store) -> None:
+    for title in (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\U0001f469\u200d\U0001f52c at work",
+        "\u2764\ufe0f",
+    ):
+        assert store.publish(make_survey(title))
+
+
 def test_publishing_twice_changes_nothing(store: Store) -> None:
     survey = make_survey()
     assert store.publish(survey, owner="ada", target_n=100)

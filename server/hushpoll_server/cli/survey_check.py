@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 from hushpoll_client import Block, Question, Survey
-from hushpoll_client.document import refuse_turned
+from hushpoll_client.document import refuse_hidden
 from hushpoll_client.words import at_most, epsilon_text
 
 from .output import finite, json_option, print_json, read_survey
@@ -33,7 +33,7 @@ def check(file: str, profile: bool, as_json: bool) -> None:
       hushpoll survey check survey.json --profile
     """
     survey = read_survey(file)
-    refuse_turned(survey.document)  # as publishing does; a client reads what was published before
+    refuse_hidden(survey.document)  # as publishing does; a client reads what was published before
     if as_json:
         print_json(describe(survey, profile))
     else:

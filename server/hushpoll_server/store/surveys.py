@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey, SurveyError
-from hushpoll_client.document import refuse_turned
+from hushpoll_client.document import refuse_hidden
 from hushpoll_client.group import check_sizes
 from hushpoll_client.link import SHORT
 from hushpoll_client.record import RecordFormat
@@ -196,7 +196,7 @@ class Store:
         survey.check_cap(self.config.epsilon_cap)
         if self._row(tx, survey.hash) is not None:
             return False
-        refuse_turned(survey.document)
+        refuse_hidden(survey.document)
         same = surveys.c.hash.startswith(survey.hash[:SHORT])
         if tx.execute(select(surveys.c.number).where(same)).first() is not None:
             raise HushpollError(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hushpoll_client import SurveyError
-from hushpoll_client.document import TURNS
+from hushpoll_client.document import HIDDEN
 from hushpoll_client.said import said
 from hushpoll_client.translations import read_translations, wanted
 
@@ -138,8 +138,8 @@ def _unturned(value: Any) -> Any:
         return {key: _unturned(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_unturned(inner) for inner in value]
-    if isinstance(value, str) and not TURNS.isdisjoint(value):
-        return "".join(sign for sign in value if sign not in TURNS)
+    if isinstance(value, str) and not HIDDEN.isdisjoint(value):
+        return "".join(sign for sign in value if sign not in HIDDEN)
     return value
 
 
