@@ -20,7 +20,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .reading import ModelData
 from .search import maximum
 
-__all__ = ["ModelFit", "NestedTest", "chi2_tail"]
+__all__ = ["Coefficients", "ModelFit", "NestedTest", "chi2_tail"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,55 @@ def chi2_tail(statistic: float, df: int) -> float:
     return float(stats.chi2.sf(statistic, df))
 
 
+class Coefficients:
+    """Coefficients with their covariance: what every fit shows of them."""
+
+    names: tuple[str, ...]
+    coef: Floats
+    covariance: Floats
+    level: float
+    degrees_of_freedom: int | None
+
+    @property
+    def se(self) -> Floats:
+        """Standard errors; nan for what lies at its edge."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def vcov(self) -> pd.DataFrame:
+        """The covariance of all estimates, with their names; R's vcov."""
+        return pd.DataFrame(self.covariance, index=list(self.names), columns=list(self.names))
+
+    def quantile(self, level: float | None = None) -> float:
+        """Give normal quantile of the intervals, or t under a sample design."""
+        tail = (1.0 - (self.level if level is None else check_level(level))) / 2.0
+        df = self.degrees_of_freedom
+        return float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
+
+    def rows(self) -> pd.DataFrame:
+        """Give all coefficients with Wald intervals and tests."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = self.coef / self.se
+        df = self.degrees_of_freedom
+        p = 2.0 * (stats.norm.sf(np.abs(z)) if df is None else stats.t.sf(np.abs(z), df))
+        half = self.quantile() * self.se
+        columns = {"coef": self.coef, "se": self.se, "z": z, "p_value": p}
+        limits = {"low": self.coef - half, "high": self.coef + half}
+        return pd.DataFrame({**columns, **limits}, index=pd.Index(self.names, name="term"))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Give the coefficients with Wald intervals and tests."""
+        return self.rows()
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        frame = self.to_frame()
+        limits = (frame["coef"], frame["low"], frame["high"])
+        return draw_whiskers(frame.index, *limits, f"coefficient, {self.level:.0%} interval", axes, zero=True)
+
+
 @dataclass(frozen=True, eq=False)
-class ModelFit:
+class ModelFit(Coefficients):
     """A fitted model.
 
     Attributes
@@ -96,16 +143,6 @@ class ModelFit:
         return (*self.data.notes, *self.remarks)
 
     @property
-    def se(self) -> Floats:
-        """Standard errors; nan for what lies at its edge."""
-        return np.sqrt(np.diag(self.covariance))
-
-    @property
-    def vcov(self) -> pd.DataFrame:
-        """The covariance of all estimates, with their names; R's vcov."""
-        return pd.DataFrame(self.covariance, index=list(self.names), columns=list(self.names))
-
-    @property
     def loglik(self) -> float:
         """The log-likelihood, by R's name."""
         return self.log_likelihood
@@ -139,31 +176,9 @@ class ModelFit:
         self._need_likelihood()
         return math.log(self.n) * self.parameters - 2.0 * self.log_likelihood
 
-    def quantile(self, level: float | None = None) -> float:
-        """Give normal quantile of the intervals, or t under a sample design."""
-        tail = (1.0 - (self.level if level is None else check_level(level))) / 2.0
-        df = self.degrees_of_freedom
-        return float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
-
     def to_frame(self, everything: bool = False) -> pd.DataFrame:
         """Give coefficients with Wald intervals and tests; `everything` adds what else was estimated."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = self.coef / self.se
-        df = self.degrees_of_freedom
-        p = 2.0 * (stats.norm.sf(np.abs(z)) if df is None else stats.t.sf(np.abs(z), df))
-        half = self.quantile() * self.se
-        frame = pd.DataFrame(
-            {
-                "coef": self.coef,
-                "se": self.se,
-                "z": z,
-                "p_value": p,
-                "low": self.coef - half,
-                "high": self.coef + half,
-            },
-            index=pd.Index(self.names, name="term"),
-        )
-        return frame if everything else frame.iloc[: self.outcome_size]
+        return self.rows() if everything else self.rows().iloc[: self.outcome_size]
 
     def odds_ratios(self) -> pd.DataFrame:
         """Give exp(coefficient) with its interval, for the logit link."""
@@ -334,12 +349,6 @@ class ModelFit:
             "notes": list(self.notes),
             "coefficients": plain,
         }
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["coef"], frame["low"], frame["high"])
-        return draw_whiskers(frame.index, *limits, f"coefficient, {self.level:.0%} interval", axes, zero=True)
 
     def _repr_html_(self) -> str:
         return self.to_frame(everything=True).to_html(float_format=lambda value: f"{value:.4f}", na_rep="")

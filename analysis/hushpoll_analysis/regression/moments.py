@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.design import SampleDesign
 
-from .fit import ModelFit
+from .fit import Coefficients, ModelFit
 from .likelihood import Likelihood
 from .outcomes import GaussianOutcome
 from .reading import ModelData
@@ -40,7 +38,7 @@ TOO_SMALL = (
 
 
 @dataclass(frozen=True, eq=False)
-class MomentFit:
+class MomentFit(Coefficients):
     """A linear regression fitted by moments.
 
     Attributes
@@ -61,32 +59,6 @@ class MomentFit:
     degrees_of_freedom: int | None
     notes: tuple[str, ...] = ()
 
-    @property
-    def se(self) -> Floats:
-        """Standard errors."""
-        return np.sqrt(np.diag(self.covariance))
-
-    @property
-    def vcov(self) -> pd.DataFrame:
-        """The covariance of all estimates, with their names; R's vcov."""
-        return pd.DataFrame(self.covariance, index=list(self.names), columns=list(self.names))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Give coefficients with Wald intervals and tests."""
-        df, tail = self.degrees_of_freedom, (1.0 - self.level) / 2.0
-        shape = stats.norm if df is None else stats.t(df)
-        z = self.coef / self.se
-        half = float(shape.isf(tail)) * self.se
-        columns = {
-            "coef": self.coef,
-            "se": self.se,
-            "z": z,
-            "p_value": 2.0 * shape.sf(np.abs(z)),
-            "low": self.coef - half,
-            "high": self.coef + half,
-        }
-        return pd.DataFrame(columns, index=pd.Index(self.names, name="term"))
-
     def to_dict(self) -> dict[str, Any]:
         """Give the fit as JSON values."""
         return {
@@ -99,12 +71,6 @@ class MomentFit:
             "notes": list(self.notes),
             "coefficients": self.to_frame().reset_index().to_dict(orient="records"),
         }
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["coef"], frame["low"], frame["high"])
-        return draw_whiskers(frame.index, *limits, f"coefficient, {self.level:.0%} interval", axes, zero=True)
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
