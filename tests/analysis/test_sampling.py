@@ -247,7 +247,7 @@ def test_weighted_correlations_and_linear_models_agree_with_weighted_least_squar
         correlate(frame, {"warner75": WARNER}, ["x1", "warner75"], **keys) for keys in ({}, {"weights": "w"})
     )
     assert two.se[0, 1] > one.se[0, 1]
-    assert two.to_frame().shape == (1, 5)
+    assert two.to_frame().shape == (1, 8)
 
 
 # Reports of whole surveys. ---------------------------------------------------------------------------------------

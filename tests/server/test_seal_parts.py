@@ -157,7 +157,7 @@ def test_a_process_that_died_between_two_parts_leaves_no_trace_of_the_order(
     monkeypatch.setattr(seal.time, "sleep", lambda _: None)
     again = Store(store.config)
     assert is_left(again, INBOX)
-    monkeypatch.setattr(seal, "_due", lambda _tx: [])  # nothing is due when it comes up again
+    monkeypatch.setattr(seal, "_due", lambda _tx, _by_day: [])  # nothing is due when it comes up again
     assert seal.seal_due(again) == 0
     assert not is_left(again, INBOX)
     if backend == "postgresql":
