@@ -101,25 +101,19 @@ def refuse_hidden(value: object, at: Place = ()) -> None:
     elif isinstance(value, str):
         for place, character in enumerate(value, 1):
             if character in HIDDEN:
-                raise (_turned if character in TURNS else _unseen)(at, ord(character), place)
+                raise _hidden(at, character, place)
 
 
-def _turned(at: Place, code: int, place: int) -> SurveyError:
+def _hidden(at: Place, sign: str, place: int) -> SurveyError:
+    where = {"code": ord(sign), "place": place}
+    if sign not in TURNS:
+        problem = said("holds a sign that nobody sees (U+{code:04X}) at position {place}", **where)
+        return SurveyError(at, problem, "remove it")
     problem = said(
         "holds an invisible sign that turns the direction of writing (U+{code:04X}) at position {place}",
-        code=code,
-        place=place,
+        **where,
     )
     return SurveyError(at, problem, "remove it; right-to-left scripts need none")
-
-
-def _unseen(at: Place, code: int, place: int) -> SurveyError:
-    problem = said(
-        "holds a sign that nobody sees (U+{code:04X}) at position {place}",
-        code=code,
-        place=place,
-    )
-    return SurveyError(at, problem, "remove it")
 
 
 def short(value: object) -> str:

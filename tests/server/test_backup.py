@@ -30,7 +30,7 @@ from hushpoll_server.people import accounts
 from hushpoll_server.store import backup, copies
 from hushpoll_server.store.restore import give_to_owner, restore_backup
 from hushpoll_server.store.surveys import Store, open_store
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, MetaData, Table, create_engine, event
 from sqlalchemy.exc import OperationalError
 
 from tests.serving import (
@@ -480,8 +480,14 @@ def test_what_cannot_be_restored_is_refused_in_one_line(
     with sqlite3.connect(tmp_path / "newer") as connection, sqlite3.connect(file) as whole:
         whole.backup(connection)
         connection.execute("UPDATE backup_of SET digest = '9999_future' WHERE name = 'schema'")
+        connection.execute("CREATE TABLE later (number INTEGER)")
     whole.close()
     connection.close()
+    newer = create_engine(f"sqlite:///{tmp_path / 'newer'}")
+    with newer.begin() as tx:
+        later = copies.digest_of(tx, Table("later", MetaData(), autoload_with=tx))
+        tx.exec_driver_sql("INSERT INTO backup_of (name, rows, digest) VALUES ('later', ?, ?)", later)
+    newer.dispose()
     refused["newer"] = "newer hushpoll"
     for name, words in refused.items():
         status, _, err = run("restore", tmp_path / name, **new)

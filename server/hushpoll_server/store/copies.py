@@ -11,6 +11,7 @@ from hushpoll_client import HushpollError
 from sqlalchemy import Column, ColumnElement, Connection, Engine, Integer, MetaData, String, Table, select
 from sqlalchemy.exc import DatabaseError
 
+from .migrations import knows
 from .schema import metadata
 from .workspace_schema import server_state
 
@@ -95,12 +96,15 @@ def verify(engine: Engine, path: Path) -> dict[str, tuple[int, str]]:
 
 
 def _is_account(facts: dict[str, Any], tables: list[Table]) -> bool:
-    """Tell whether a file speaks of itself as a backup does: of our tables, of all that it has, and of its version."""
+    """Tell whether a file speaks of itself as a backup does: of our tables, of all that it has, and of its version.
+
+    A newer version may have tables that nobody knows here.
+    """
     names = {table.name for table in tables}
     return (
         set(facts) == names | {"hushpoll", "schema"}
         and server_state.name in names
-        and names <= set(metadata.tables)
+        and (names <= set(metadata.tables) or not knows(facts["schema"][1]))
         and all(isinstance(rows, int) and isinstance(digest, str) for rows, digest in facts.values())
     )
 
